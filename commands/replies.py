@@ -92,7 +92,8 @@ def reread(
 
     A trace whose verdict would need new calls is listed and not changed. Earlier readings stay stored.
     """
-    from storage import readings
+    from storage import audit, readings
+    from storage.database import writing
 
     engine, source = open_study(database, study)
     rereads = list(readings.reread_study(engine, source, run=run, apply=apply))
@@ -104,6 +105,9 @@ def reread(
     skipped = [
         {"trace_id": t.trace_id, "run": t.run, "item": t.item, "why": t.needs_calls} for t in rereads if t.needs_calls
     ]
+    if apply and changes:
+        with writing(engine) as session:
+            audit.record_change(session, source.id, f"{len(changes)} readings by the parsers of this version")
     columns = ("run", "item", "judge", "step", "round", "old", "new", "rule", "problem", "outcome")
     applicable = [{name: row[name] for name in columns} for row in changes if not row["needs_calls"]]
     verb = "Stored" if apply else "Changes; add --apply to store them"

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+import streamlit as st
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
@@ -17,7 +18,7 @@ from storage.accounts import api_tokens, invitations, logins, registry
 from storage.database import reading, write
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
 from tests.conftest import make_item
-from tests.pages.visits import prepare_study
+from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.shared import RUN, a_trace
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
@@ -195,6 +196,19 @@ def test_a_script_labels_with_an_api_token_without_a_cookie_and_csrf_token(engin
     assert script.get("/api/label/session", params=QUEUE).status_code == 401
     invented = {"authorization": "Bearer tiebreak_invented"}
     assert browser(enter(engine, "ann")).get("/api/label/session", params=QUEUE, headers=invented).status_code == 401
+
+
+def test_a_page_reads_the_session_from_its_cookie_each_time_it_is_drawn(engine, monkeypatch):
+    cookie = enter(engine, "ann")
+    monkeypatch.setattr(type(st.context), "cookies", property(lambda _: {SESSION_COOKIE: cookie}))
+    shown = visit("setup/account")
+    assert "ann · administrator" in page_text(shown)
+    with reading(engine) as session:
+        login_id = logins.identify(session, cookie).login_id
+    write(engine, lambda session: logins.revoke(session, login_id))
+    assert "You are signed out" in page_text(shown.run())
+    monkeypatch.setattr(type(st.context), "cookies", property(lambda _: {COOKIE: "ann"}))
+    assert "You are signed out" in page_text(visit("setup/account")), "a name is not enough"
 
 
 def test_an_invitation_signs_in_once(engine):

@@ -4,10 +4,10 @@ import streamlit as st
 
 from core import experiments as files
 from core.errors import TiebreakError
-from pages.parts import live, numbers, permissions, resources, shell
+from pages.parts import live, numbers, permissions, resources, shell, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts.experiment_form import check_permission
-from storage import database, experiments
+from storage import audit, database, experiments
 from storage.access import Permission
 from storage.experiments import Experiment, Progress
 from storage.studies import Study
@@ -105,7 +105,8 @@ def _resume(study: Study, experiment: Experiment) -> None:
     try:
         planned = plan(resources.engine(), study, experiment.definition)
         check_permission(study, planned)
-        start(resources.engine(), study, planned)
+        with audit.acting(visitor.current_actor().name):
+            start(resources.engine(), study, planned)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
         return

@@ -13,7 +13,7 @@ from core.protocols.registry import PROTOCOLS
 from core.trace import model_specs
 from pages.parts import resources, visitor
 from pages.parts.text import escape_markdown
-from storage import access, database, items, runs, studies
+from storage import access, audit, database, items, runs, studies
 from storage.access import Permission
 from storage.runs import Run
 from storage.studies import Study
@@ -81,7 +81,8 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start_experiment"):
         return False
     check_permission(study, planned)
-    start(engine, study, planned)
+    with audit.acting(visitor.current_actor().name):
+        start(engine, study, planned)
     del st.session_state[CHECKED]
     return True
 
