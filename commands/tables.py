@@ -52,12 +52,14 @@ def table(
     """Print a table of an experiment, or of one of the papers, for a study. docs/published.md has their caveats."""
     from storage.reports import published
 
-    if name is None or study is None:
+    if study is None:
         if name is not None:
             published.find_table(name)
             raise TiebreakError("Name the study: --study NAME.")
         return print_result(*_published_tables(), as_json)
     engine, found = open_study(database, study)
+    if name is None:
+        return print_result(*_tables_of_study(engine, found), as_json)
     experiment = _find_experiment(engine, found, name)
     if experiment is None:
         return _print_published(engine, found, name, reference, as_json)
@@ -88,6 +90,25 @@ def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment
 
     with reading(engine) as session:
         return experiments.find(session, study.id, name)
+
+
+def _tables_of_study(engine: "Engine", study: "Study") -> tuple[Any, str]:
+    """Return the experiments of a study and the published tables, as rows and as text."""
+    from storage import experiments
+    from storage.database import reading
+
+    with reading(engine) as session:
+        rows = [
+            {
+                "experiment": one.name,
+                "protocol": one.definition.protocol,
+                "axes": ", ".join(axis.name for axis in one.definition.axes),
+                "progress": experiments.progress(session, one.id).summary(),
+            }
+            for one in experiments.of_study(session, study.id)
+        ]
+    tables, text = _published_tables()
+    return [*rows, *tables], f"{format_table(rows, 'The study has no experiments.')}\n\n{text}"
 
 
 def _published_tables() -> tuple[Any, str]:

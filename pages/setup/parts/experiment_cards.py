@@ -4,14 +4,14 @@ import streamlit as st
 
 from core import experiments as files
 from core.errors import TiebreakError
-from pages.parts import live, numbers, permissions, resources, shell, visitor
+from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts.experiment_form import check_permission
-from storage import audit, database, experiments
+from pages.setup.parts.experiment_form import start_runs
+from storage import database, experiments
 from storage.access import Permission
 from storage.experiments import Experiment, Progress
 from storage.studies import Study
-from storage.worker import plan, start
+from storage.worker import plan
 
 STATES = {
     "running": ("Running", ":material/sync:", "blue"),
@@ -103,10 +103,7 @@ def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> N
 
 def _resume(study: Study, experiment: Experiment) -> None:
     try:
-        planned = plan(resources.engine(), study, experiment.definition)
-        check_permission(study, planned)
-        with audit.acting(visitor.current_actor().name):
-            start(resources.engine(), study, planned)
+        start_runs(study, plan(resources.engine(), study, experiment.definition))
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
         return

@@ -80,21 +80,21 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
         st.markdown(f":material/send: {escape_markdown(sentence)}")
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start_experiment"):
         return False
-    check_permission(study, planned)
-    with audit.acting(visitor.current_actor().name):
-        start(engine, study, planned)
+    start_runs(study, planned)
     del st.session_state[CHECKED]
     return True
 
 
-def check_permission(study: Study, planned: Plan) -> None:
-    """Raise Forbidden unless the visitor may start runs of the study with these models."""
+def start_runs(study: Study, planned: Plan) -> None:
+    """Start an experiment for the visitor; raises Forbidden unless they may start runs of the study with its models."""
     specs = [spec for run in planned.runs for _, spec in model_specs(run.request.settings)]
     specs += [run.request.extractor for run in planned.runs if run.request.extractor is not None]
     with database.reading(resources.engine()) as session:
         actor = visitor.current_actor()
         access.require(session, study.id, actor, Permission.run)
         access.require_models(session, study.id, actor, specs)
+    with audit.acting(actor.name):
+        start(resources.engine(), study, planned)
 
 
 def _draw_file() -> Definition | None:

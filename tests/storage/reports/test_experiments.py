@@ -134,6 +134,12 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     assert "judge.model" in command(engine, "--differences")
 
 
+def test_without_a_name_the_experiments_of_the_study_are_listed(finished: tuple[Engine, Study]) -> None:
+    words = ["table", "--study", "s", "--database", str(finished[0].url)]
+    listed = CliRunner().invoke(cli.app, words).stdout
+    assert "judge.model, words" in listed and "8 of 8 runs finished" in listed and "metacritique-5" in listed
+
+
 def test_an_unknown_axis_is_refused(finished: tuple[Engine, Study]) -> None:
     engine, _ = finished
     words = ["table", "e", "--study", "s", "--database", str(engine.url), "--rows", "format"]
