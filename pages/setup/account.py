@@ -8,7 +8,7 @@ from core.errors import TiebreakError
 from pages.parts import resources, shell, visitor
 from pages.parts.text import escape_markdown
 from storage import audit, database
-from storage.accounts import api_tokens, logins, registry
+from storage.accounts import api_tokens, logins, registry, sign_in
 from storage.accounts.identity import Identity
 from storage.accounts.registry import Account
 
@@ -48,7 +48,7 @@ def draw_password(account: Account) -> None:
     if new != again:
         raise TiebreakError("The two passwords differ.")
     with audit.acting(account.name):
-        registry.change_password(resources.engine(), account.name, current, new)
+        sign_in.change_password(resources.engine(), account.name, current, new)
     st.rerun()  # all sessions of the account have ended
 
 

@@ -12,9 +12,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from storage import annotators, audit, database
 from storage.account_tables import AccountRow, ApiTokenRow, InvitationRow, LoginRow
-from storage.accounts import passwords
 from storage.audit import Action
-from storage.database import Engine
 from storage.tables import AnnotatorRow
 
 
@@ -119,17 +117,6 @@ def set_administrator(session: Session, account_id: int, administrator: bool) ->
 def change(session: Session, account_id: int, **values: Any) -> None:
     """Change columns of an account."""
     session.execute(update(AccountRow).where(col(AccountRow.id) == account_id).values(**values))
-
-
-def change_password(engine: Engine, name: str, current: str, new: str) -> None:
-    """Change a password by the person who knows the current one; raises TiebreakError for a wrong one."""
-    with database.reading(engine) as session:
-        account_id = get(session, name).id
-        stored = password_hash(session, account_id)
-    if not passwords.verify(stored, current):
-        raise TiebreakError("The current password is wrong.")
-    hashed = passwords.hash_password(new)
-    database.write(engine, lambda session: set_password(session, account_id, hashed))
 
 
 def _record(session: Session, account_id: int, changed: str) -> None:

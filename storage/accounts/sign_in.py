@@ -102,6 +102,26 @@ def _account_of_email(session: Session, email: str) -> int | None:
     return session.scalar(select(col(row.id)).where(*conditions))
 
 
+def change_password(engine: Engine, name: str, current: str, new: str) -> None:
+    """Change a password by the person who knows the current one; raises WrongPassword or TooManyAttempts.
+
+    The limit is that of sign-ins, so a stolen session cannot be used to guess the password.
+    """
+    hashed = passwords.hash_password(new)
+    database.write(engine, lambda session: _store_attempt(session, name, ""))
+    with database.reading(engine) as session:
+        account_id = registry.get(session, name).id
+        stored = registry.password_hash(session, account_id)
+    if not passwords.verify(stored, current):
+        raise WrongPassword("The current password is wrong.")
+
+    def finish(session: Session) -> None:
+        session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.name) == name))
+        registry.set_password(session, account_id, hashed)
+
+    database.write(engine, finish)
+
+
 def limit_invitations(engine: Engine, address: str) -> None:
     """Count the use of an invitation as an attempt of its address; raises TooManyAttempts."""
     database.write(engine, lambda session: _store_attempt(session, "", _network(address)))

@@ -61,7 +61,7 @@ def draw_deleted_runs(study: Study) -> None:
     if chosen is None:
         return
     try:
-        with permissions.writing(study.id, Permission.edit, "run restored") as session:
+        with permissions.writing(study.id, Permission.edit, "") as session:
             deletions.restore_run(session, study.id, chosen)
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
@@ -74,7 +74,7 @@ def draw_run_deletion(run: Run) -> None:
     if not permissions.allows(run.study_id, Permission.edit):
         return
     if st.button("Delete this run", key=f"delete_{run.id}", icon=":material/delete:"):
-        with permissions.writing(run.study_id, Permission.edit, f"run {run.name} deleted") as session:
+        with permissions.writing(run.study_id, Permission.edit, "") as session:
             deletions.delete_run(session, run.id)
         st.toast(f"Deleted. It can be restored for {deletions.PERIOD.days} days, at the end of this page.")
         st.rerun(scope="app")

@@ -115,6 +115,15 @@ def test_a_name_is_refused_after_ten_failures_and_another_one_is_not(engine):
     enter(engine, "ann")
 
 
+def test_a_stolen_session_cannot_be_used_to_guess_the_password(engine):
+    add_account(engine, "ann")
+    for _ in range(sign_in.MOST_OF_NAME):
+        with pytest.raises(sign_in.WrongPassword):
+            sign_in.change_password(engine, "ann", "a wrong password", "another password")
+    with pytest.raises(sign_in.TooManyAttempts):
+        sign_in.change_password(engine, "ann", PASSWORD, "another password")
+
+
 def test_a_success_clears_the_failures_of_its_name(engine):
     add_account(engine, "ann")
     for _ in range(3):

@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from core.errors import TiebreakError
 from storage.account_tables import ApiTokenRow, InvitationRow, LoginRow
-from storage.accounts import api_tokens, invitations, logins, passwords, registry, tokens
+from storage.accounts import api_tokens, invitations, logins, passwords, registry, sign_in, tokens
 from storage.accounts.identity import Identity
 from storage.database import clock, reading, write, writing
 from tests.accounts import add_account, enter, fast_hashes, stored_text
@@ -91,8 +91,8 @@ def test_a_new_password_and_a_disabled_account_end_everything(engine):
     token = write(engine, lambda session: api_tokens.create(session, account, "script"))
     cookie = enter(engine, "ann")
     with pytest.raises(TiebreakError, match="wrong"):
-        registry.change_password(engine, "ann", "not the password", "another password")
-    registry.change_password(engine, "ann", "correct horse battery", "another password")
+        sign_in.change_password(engine, "ann", "not the password", "another password")
+    sign_in.change_password(engine, "ann", "correct horse battery", "another password")
     assert identify(engine, cookie) == SIGNED_OUT
     assert identify_token(engine, token).actor.name == "ann"
     cookie = enter(engine, "ann", "another password")
