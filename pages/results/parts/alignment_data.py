@@ -25,7 +25,7 @@ def label_version(study: Study) -> Version:
 def rerun_on_change(study: Study, drawn_version: Version) -> None:
     """Run the page again when a label or an opinion is added to what was drawn."""
 
-    @st.fragment(run_every=2)
+    @st.fragment(run_every=1)
     def watch_version() -> None:
         if label_version(study) != drawn_version:
             st.rerun()
