@@ -19,6 +19,8 @@ MARKS = 30
 SECTION_LINES = 120
 """Maximum number of lines with headings, from the end."""
 _HEADING = " .:*#()|-–—=>"
+TAIL = 80
+"""Maximum number of characters before a name that are searched for its number."""
 HEAD = 1000
 """Maximum number of characters before a number that are searched for words that cast doubt on it."""
 LINES = 40
@@ -235,6 +237,7 @@ def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], name
     """Read `70% accuracy`, `an 8 for Assistant 1`: a number right before each name."""
     done = 0
     for match, group in marks:
+        done = max(done, match.start() - TAIL)
         piece = line.text[done : match.start()]
         numbers = list(_BEFORE.finditer(piece))
         if numbers:
@@ -260,11 +263,12 @@ def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names:
 _EACH = re.compile(rf"[^\d:;.|\n]{{0,40}}[\s:(=–-]{{1,3}}(?P<value>{AMOUNT}\s*%?)\s*(?:points?\s*)?each\b", re.I)
 _AND = re.compile(r"\s*(?:,|and|&|und|et|y|e|,\s*and)\s*", re.I)
 _BEFORE = re.compile(
-    rf"(?<![\w.,])(?P<value>{AMOUNT})\s*(?:%|percent|points?)?(?:\s*/\s*\d+)?"
-    r"\s*(?:of the (?:total )?weight\s+)?(?:goes\s+|is\s+)?"
-    r"(?:for|to|on|of|für|pour|para|per|al?|à)?\s*(?:the\s+|la\s+|l')?[-:\s]*$",
+    rf"(?<![\w.,])(?P<value>{AMOUNT})\s*+(?:%|percent|points?)?(?:\s*+/\s*+\d+)?"
+    r"\s*+(?:of the (?:total )?weight\s++)?(?:goes\s++|is\s++)?"
+    r"(?:for|to|on|of|für|pour|para|per|al?|à)?\s*+(?:the\s++|la\s++|l')?[-:\s]*+$",
     re.I,
 )
+"""Possessive: a long run of spaces, such as blanked text, is tried once."""
 
 
 def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
