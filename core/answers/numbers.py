@@ -105,11 +105,11 @@ def measure(text: str, words: Words) -> Measure | None:
 def _measure(words: Words) -> re.Pattern[str]:
     out_of, either = words.any("out_of"), words.any("either")
     return re.compile(
-        rf"""[\s"'(\[:|=]*(?:<(?=\s*[\d.]+\s*>))?(?:(?P<stars>[★⭐☆]+)|
+        rf"""[\s"'(\[:|=]*(?:<(?=\s*+[\d.]+\s*+>))?(?:(?P<stars>[★⭐☆]+)|
         (?P<value>{AMOUNT}|{NUMERAL})(?!\d|\.\d|(?!pts?\b)[a-zA-Z]{{2}})
-        (?:\s*(?P<percent>%|percent\b|prozent\b|por\ ciento\b|pour\ cent\b))?
-        (?:\s+(?:stars?|points?|punkten?|sternen?|étoiles|points|puntos|estrellas|pontos|punti)(?=\s+(?:{out_of})))?
-        (?:\s*(?:{out_of})\s*(?:[01]\s*(?:to|-|–)\s*)?(?P<top>{UNSIGNED}|{NUMERAL})(?!\d))?
-        (?P<range>\s*%?\s*(?:-|–|—|~|…|\.\.\.?|\+|{either})\s*(?:an?\s+)?[-+]?\d+(?![.):]\s)|\s+and\s+a\s+half)?)""",
+        (?:\s*+(?P<percent>%|percent\b|prozent\b|por\ ciento\b|pour\ cent\b))?
+        (?:\s++(?:stars?|points?|punkten?|sternen?|étoiles|points|puntos|estrellas|pontos|punti)(?=\s++(?:{out_of})))?
+        (?:\s*+(?:{out_of})\s*+(?:[01]\s*+(?:to|-|–)\s*+)?(?P<top>{UNSIGNED}|{NUMERAL})(?!\d))?
+        (?P<range>\s*+%?\s*+(?:-|–|—|~|…|\.\.\.?|\+|{either})\s*+(?:an?\s++)?[-+]?\d+(?![.):]\s)|\s++and\s++a\s++half)?)""",
         re.X | re.I,
     )

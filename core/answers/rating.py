@@ -19,7 +19,7 @@ Level = float | str
 
 _EDGE = " \t\"'()[]<>|:=.,;!*-–—。"
 _ENDS = re.compile(
-    r"[\s\"')\]*>|]*(?:$|[.,;:!()\[\]<|/–—。，；！★⭐]|-\s|-$|\s*(?:stars?|sterne?n?|points?|pts?|punkte?n?|étoiles?|estrellas?|puntos?|pontos?|stelle|"
+    r"[\s\"')\]*>|]*(?:$|[.,;:!()\[\]<|/–—。，；！★⭐]|-\s|-$|\s*+(?:stars?|sterne?n?|points?|pts?|punkte?n?|étoiles?|estrellas?|puntos?|pontos?|stelle|"
     r"punti|分|点|점|балл|बिंदु|because|since|as|for|which|given|from|out|overall|and|but|weil|da|car|porque|perché|due|based|on|with|by|under|rather|입니다|です|है|level)(?![a-z]))",
     re.I,
 )

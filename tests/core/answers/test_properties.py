@@ -79,6 +79,8 @@ PARTS = st.sampled_from(
             "\nAssistant 1 | ",
             "the first ",
             "zwei",
+            "Rating: 4" + " " * 150,
+            "9" + " " * 90,
         ),
     ]
 )
