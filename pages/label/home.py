@@ -47,7 +47,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
     )
     if study.rules.own_statistics and changed.revealed:
         columns[3].metric(
-            "Changed after the reveal",
+            "Changed after reveal",
             f"{changed.changed:,} of {changed.revealed:,}",
             help="Labels that you changed after seeing the judges.",
             delta=f"{changed.towards} towards the judges",
