@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 from cli import app
 from tests.core.formats.shared import FIXTURES, public_file
 
+pytestmark = pytest.mark.slow  # whole folders of weightings
+
 PUBLISHED = {
     "faireval": {"people": 0.1169, "gpt35": 0.1516, "gpt4": 0.1492, "llama2": 0.1804, "mistral": 0.2217},
     "llmbar": {"people": 0.2094, "gpt35": 0.3273, "gpt4": 0.1624, "llama2": 0.1734, "mistral": 0.2114},

@@ -25,6 +25,8 @@ from storage.transfer import imports
 from storage.worker import launch
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.slow  # a whole study of another version
+
 FOLDER = ROOT / "tests" / "fixtures" / "version_0_1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 AGREEMENT = json.loads((FOLDER / "agreement.json").read_text(encoding="utf-8"))

@@ -138,6 +138,7 @@ def request_samples(model: str, count: int) -> tuple[list[Reply], int]:
         return asyncio.run(sample(server.address)), len(server.log)
 
 
+@pytest.mark.slow
 def test_a_server_that_supports_n_is_called_once_and_the_usage_adds_up() -> None:
     replies, calls = request_samples("sampler-1", 3)
     assert calls == 1 and [reply.text[-1] for reply in replies] == ["0", "1", "2"]

@@ -19,6 +19,8 @@ from storage.backup import FOLDER_VARIABLE, back_up
 from storage.database import alembic_config, connect, reading, upgrade, writing
 from tests.conftest import make_target
 
+pytestmark = pytest.mark.slow  # each test migrates a database
+
 SCRIPTS = ScriptDirectory.from_config(alembic_config(None))
 OLDEST, NEWEST = SCRIPTS.get_base(), SCRIPTS.get_current_head()
 

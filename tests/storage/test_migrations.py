@@ -21,6 +21,8 @@ from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import lease
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, combined_verdict
 
+pytestmark = pytest.mark.slow  # each test migrates a database
+
 
 @pytest.fixture
 def fresh(empty_address):

@@ -8,6 +8,8 @@ from storage import backup, database, studies
 from storage.database import connect, reading, writing
 from storage.restore import restore
 
+pytestmark = pytest.mark.slow  # each test migrates a database
+
 
 @pytest.fixture
 def opened(empty_address):

@@ -49,6 +49,7 @@ print(json.dumps({name: imported_with(module) for name, module in readers.items(
 """Print the formats whose modules are imported with each."""
 
 
+@pytest.mark.slow
 def test_importing_a_format_does_not_import_the_others() -> None:
     command = [sys.executable, "-c", IMPORTED_READERS, json.dumps(dict(READERS))]
     completed = subprocess.run(command, capture_output=True, text=True, check=True)

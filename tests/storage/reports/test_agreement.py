@@ -220,6 +220,7 @@ def test_the_note_on_pooled_criteria_counts_the_values_of_all_of_them(engine: En
     assert panel.notes[0].startswith("Overall: 93 % agreement but kappa -0.03: nearly all chose 1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", samples.studies().values())
 def test_every_sample_has_a_report_of_its_judges(engine: Engine, protocol: str) -> None:
     study = import_study(engine, tiebreak.read(samples.path(protocol)))

@@ -197,6 +197,7 @@ PUBLISHED = {
 """Run -> published accuracy and kappa, with no verdict as a tie; items with a verdict; accuracy and kappa on these."""
 
 
+@pytest.mark.slow
 def test_chateval_runs_give_the_published_figures(engine: Engine) -> None:
     study = import_study(engine, read_records(public_file("chateval")))
     rows = alignment_of(engine, study)

@@ -23,6 +23,8 @@ from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item, make_label
 from tests.databases import create_database
 
+pytestmark = pytest.mark.slow  # the statistics of many runs
+
 FILE = """
 name: e
 protocol: single-judge

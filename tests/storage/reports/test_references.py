@@ -214,6 +214,7 @@ def figures(engine: Engine, study: Study, reference: str, judge: str) -> list[tu
     return [(*astuple(row)[1:], row.value) for row in rows]
 
 
+@pytest.mark.slow
 def test_a_judge_from_a_second_file_has_its_figures_with_the_majority_of_people(engine: Engine) -> None:
     """PandaLM's released labels and choices: 974 items with a majority and a readable choice, 697 of them equal."""
     path = public_file("pandalm/testset-v1.json")

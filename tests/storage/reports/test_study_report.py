@@ -1,5 +1,7 @@
 """The report of a study for an appendix."""
 
+import pytest
+
 from core.formats import tiebreak
 from storage import studies
 from storage.database import reading
@@ -7,6 +9,7 @@ from storage.reports import study_report
 from storage.transfer import imports, samples
 
 
+@pytest.mark.slow
 def test_sections_have_the_figures_of_the_study(engine):
     imports.import_records(engine, "tour", tiebreak.read(samples.path()))
     with reading(engine) as session:
