@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from core.errors import FileFormatError
-from core.experiments.definition import Axis, Definition, Level, Settings
+from core.experiments.definition import Definition, Level, Settings
 from core.trace import Spec
 
 RUN_PATHS = ("protocol", "base", "seed", "scenario", "items", "sample", "limit")
@@ -135,12 +135,3 @@ def _models(settings: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(settings, list):
         for element in settings:
             yield from _models(element)
-
-
-def axis_named(definition: Definition, name: str) -> Axis:
-    """Return the axis called `name`; raises FileFormatError if there is none."""
-    for axis in definition.axes:
-        if axis.name == name:
-            return axis
-    known = ", ".join(axis.name for axis in definition.axes) or "none"
-    raise FileFormatError(f"the experiment has no axis {name!r}; its axes: {known}.")
