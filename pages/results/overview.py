@@ -48,7 +48,7 @@ def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
     drawn = page_version(study)
 
-    @st.fragment(run_every=2)
+    @st.fragment(run_every=1)
     def watch_version() -> None:
         if page_version(study) != drawn:
             st.rerun()
