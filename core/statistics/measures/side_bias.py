@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 
-from core.statistics.data.arrays import Bools, Floats
+from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Floats
 from core.statistics.measures.means import Z, mean_estimate
 
 MIN_VERDICTS = 10
@@ -123,7 +123,7 @@ def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str]
     if clusters < MIN_VERDICTS:
         return None
     error = float(np.sqrt(clusters / (clusters - 1) * (by_group**2).sum())) / n
-    if not error:  # the judge has the same answer everywhere: exact tests remain
+    if error < ZERO_TOLERANCE:  # without variation, as of a judge that always agrees with people: exact tests remain
         return None
     quantile, p = float(stdtrit(clusters - 1, 0.975)), float(2 * stdtr(clusters - 1, -abs(effect) / error))
     low, high = (float(np.clip(effect + sign * quantile * error, -0.5, 0.5)) for sign in (-1, 1))

@@ -111,3 +111,8 @@ def test_labels_without_agreement_are_no_instrument():
     labels = rng.choice([1.0, -1.0], size=(400, 2))
     assert side_bias.preference_beyond_people(rng.random(400) < 0.5, labels) is None
     assert side_bias.preference_beyond_people(np.ones(400, bool), np.repeat(labels[:, :1], 2, axis=1)) is None
+
+
+def test_a_judge_that_always_agrees_with_people_has_no_interval_without_width():
+    labels = np.repeat(np.random.default_rng(2).choice([1.0, -1.0], size=(60, 1)), 2, axis=1)
+    assert side_bias.preference_beyond_people(labels[:, 0] > 0, labels) is None
