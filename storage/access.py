@@ -19,6 +19,7 @@ from storage.account_tables import MemberRow
 from storage.accounts.identity import Actor
 from storage.audit import Action
 from storage.stored_models import OPERATED, stored_models
+from storage.studies import Study
 from storage.tables import AnnotatorRow, StudyRow
 
 
@@ -100,6 +101,15 @@ def allows(session: Session, study_id: int, actor: Actor, permission: Permission
     if permission is Permission.view and permission not in permissions and Permission.label in permissions:
         return _has_labelled(session, study_id, actor)
     return permission in permissions
+
+
+def study(session: Session, actor: Actor, name: str) -> Study:
+    """Return the study called `name`; raises TiebreakError if there is none that the actor may know of."""
+    known = study_names(session, actor)
+    if name not in known:
+        existing = ", ".join(repr(other) for other in known[:8]) or "none yet"
+        raise TiebreakError(f"There is no study called {name!r}; your studies: {existing}.")
+    return studies.get(session, name)
 
 
 def require_administrator(session: Session, actor: Actor) -> None:

@@ -147,11 +147,16 @@ def count(session: Session, filter: Filter) -> int:
     return session.scalars(query).one()
 
 
+def no_trace(trace_id: int) -> str:
+    """Return the sentence for a trace that does not exist, or of whose study the reader may not know."""
+    return f"There is no trace {trace_id}."
+
+
 def get(session: Session, trace_id: int) -> Trace:
     """Return the trace with that id; raises TiebreakError if there is none."""
     row = session.execute(trace_query(clock(session)).where(col(TraceRow.id) == trace_id)).first()
     if row is None:
-        raise TiebreakError(f"There is no trace {trace_id}.")
+        raise TiebreakError(no_trace(trace_id))
     return trace_of_row(row)
 
 

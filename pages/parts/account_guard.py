@@ -34,12 +34,11 @@ PUBLIC = (
     "/_stcore/health",
     "/_stcore/host-config",
     "/favicon",
-    "/ready",
-    "/metrics",
     "/auth/",
-    "/oauth2callback",
 )
 """Beginnings of paths without any data of a study."""
+PUBLIC_PATHS = ("/ready", "/metrics", "/oauth2callback")
+"""Whole paths without any data of a study; metrics are answered to this machine only."""
 IDENTITY = "tiebreak_identity"
 """The name of the identity in the scope of a request."""
 CHECK_SECONDS = 2.0
@@ -82,7 +81,7 @@ class AccountGuard:
 
 def is_public(path: str) -> bool:
     """Return whether a path is answered without a session."""
-    return path.startswith(PUBLIC)
+    return path.startswith(PUBLIC) or path in PUBLIC_PATHS
 
 
 def is_local(connection: HTTPConnection) -> bool:
@@ -92,7 +91,8 @@ def is_local(connection: HTTPConnection) -> bool:
     """
     name = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
     client = connection.client.host if connection.client else ""
-    return (name == "localhost" or _is_loopback(name)) and (_is_loopback(client) or not _is_address(client))
+    own_client = connection.client is None or _is_loopback(client)  # a Unix socket has no client's address
+    return own_client and (name == "localhost" or _is_loopback(name))
 
 
 def identity_of(connection: HTTPConnection) -> Identity:
@@ -181,13 +181,10 @@ def _error(status: int, code: str, message: str) -> Response:
     return JSONResponse({"error": code, "message": message}, status, headers={"Cache-Control": "no-store"})
 
 
-def _is_address(name: str) -> bool:
+def _is_loopback(name: str) -> bool:
     try:
-        ipaddress.ip_address(name)
+        address = ipaddress.ip_address(name)
     except ValueError:
         return False
-    return True
-
-
-def _is_loopback(name: str) -> bool:
-    return _is_address(name) and ipaddress.ip_address(name).is_loopback
+    mapped = address.ipv4_mapped if address.version == 6 else None
+    return (mapped or address).is_loopback

@@ -25,7 +25,10 @@ from starlette.routing import BaseRoute, Route
 
 from core.formats.tables import flatten, latex_table, rows_csv
 from core.provenance import INTERVALS, caption
-from pages.parts import account_guard, visitor
+from pages.parts import account_guard, resources, visitor
+from storage import access, database
+from storage.access import Permission
+from storage.accounts.identity import Actor
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -63,6 +66,8 @@ class Chart:
     caption: str
     owner: int | None
     """The account of its visitor; None on a server without accounts."""
+    study: str
+    """The study of the page."""
 
 
 _charts: OrderedDict[str, Chart] = OrderedDict()
@@ -75,7 +80,7 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
     """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
     title = plain_text(figure.layout.title.text or key)
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
-    chart = Chart(figure, data, name, chart_caption(title, data), visitor.current_actor().account_id)
+    chart = Chart(figure, data, name, chart_caption(title, data), visitor.current_actor().account_id, _study())
     token = st.session_state.setdefault(f"_{key}_files", secrets.token_urlsafe(16))
     with _charts_lock:
         _charts[token] = chart
@@ -91,6 +96,10 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
         st.code(chart.caption, language=None, wrap_lines=True)
 
 
+def _study() -> str:
+    return str(st.session_state.get("study", ""))
+
+
 def routes() -> list[BaseRoute]:
     """Return the route of the files."""
     return [Route("/charts/{token}.{suffix}", send_file)]
@@ -100,7 +109,7 @@ async def send_file(request: Request) -> Response:
     """Return the file of a chart that was drawn for this visitor."""
     suffix, chart = request.path_params["suffix"], _charts.get(request.path_params["token"])
     actor = account_guard.identity_of(request).actor
-    if chart is None or suffix not in LABELS or chart.owner != (actor and actor.account_id):
+    if chart is None or suffix not in LABELS or not await run_in_threadpool(_may_see, chart, actor):
         return PlainTextResponse("This chart is no longer stored: reload the page.", 404)
     content = await run_in_threadpool(make_file, chart, suffix)
     headers = {
@@ -109,6 +118,15 @@ async def send_file(request: Request) -> Response:
         "X-Content-Type-Options": "nosniff",
     }
     return Response(content, media_type=(IMAGES | TABLES)[suffix], headers=headers)
+
+
+def _may_see(chart: Chart, actor: Actor | None) -> bool:
+    """Return whether the chart was drawn for this visitor, and whether the role in its study still allows it."""
+    if chart.owner is None or actor is None:
+        return chart.owner is None and actor is None
+    with database.reading(resources.engine()) as session:
+        names = access.study_names(session, actor, Permission.open)
+        return chart.owner == actor.account_id and chart.study in names
 
 
 def make_file(chart: Chart, suffix: str) -> str | bytes:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import streamlit as st
 
 from core.formats.registry import FileReport
-from pages.parts import numbers, permissions, resources, shell
+from pages.parts import numbers, permissions, resources, shell, visitor
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 from pages.setup.parts import import_steps, study_actions, study_form
 from storage import access, database, studies
@@ -138,7 +138,7 @@ match st.query_params.get("view"):
     case "study":
         draw_back_button()
         with database.reading(resources.engine()) as reading:
-            chosen = studies.get(reading, st.query_params.get("open", ""))
+            chosen = access.study(reading, visitor.current_actor(), st.query_params.get("open", ""))
         permissions.require(chosen.id, Permission.edit)
         st.title(escape_markdown(chosen.name), anchor=False)
         study_form.draw_study(chosen)

@@ -18,6 +18,7 @@ from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns, views
 from storage import aius, database, runs, studies, trace_opinions, traces
 from storage import items as stored_items
+from storage.access import Permission
 from storage.labelling import trace_criteria
 from storage.readings import FINISHED
 from storage.reports import peer_reviews
@@ -211,6 +212,8 @@ def requested_trace() -> Trace | None:
             return None
         with database.reading(resources.engine()) as session:
             trace = traces.get(session, trace_id)
+        if not permissions.allows(trace.study_id, Permission.open):
+            raise TiebreakError(traces.no_trace(trace_id))
         permissions.require_page(trace.study_id)
         return trace
     except TiebreakError:

@@ -30,7 +30,7 @@ ATTEMPT_LOCK = 8_442_326
 
 
 class WrongPassword(TiebreakError):
-    """A wrong name or password; which one is not told."""
+    """A wrong name or password; the message does not state which."""
 
 
 class TooManyAttempts(TiebreakError):
@@ -56,6 +56,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
     account_id, account_name = account.id, account.name
 
     def finish(session: Session) -> str:
+        _check_unchanged(session, account_id, stored)
         session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.name) == name))
         if hashed is not None:
             registry.change(session, account_id, password=hashed)
@@ -116,10 +117,19 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
         raise WrongPassword("The current password is wrong.")
 
     def finish(session: Session) -> None:
+        _check_unchanged(session, account_id, stored)
         session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.name) == name))
         registry.set_password(session, account_id, hashed)
 
     database.write(engine, finish)
+
+
+def _check_unchanged(session: Session, account_id: int, stored: str | None) -> None:
+    """Raise WrongPassword if the password was changed or the account disabled after the password was compared."""
+    query = select(col(AccountRow.password), col(AccountRow.disabled_at)).where(col(AccountRow.id) == account_id)
+    password, disabled_at = session.execute(query.with_for_update()).one()
+    if password != stored or disabled_at is not None:
+        raise WrongPassword(WRONG)
 
 
 def limit_invitations(engine: Engine, address: str) -> None:
@@ -165,6 +175,8 @@ def _network(address: str) -> str:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address[:80]
-    if parsed.version == 4:
-        return str(parsed)
+    # A server on "::" has IPv4 clients under mapped addresses.
+    mapped = parsed.ipv4_mapped if parsed.version == 6 else None
+    if parsed.version == 4 or mapped is not None:
+        return str(mapped or parsed)
     return str(ipaddress.ip_network((parsed, 64), strict=False))

@@ -36,7 +36,8 @@ def engine():
 
 
 def browser(cookie="", address=HOST):
-    client = TestClient(app.app, base_url=address, follow_redirects=False, headers={"origin": address})
+    local = {"client": ("127.0.0.1", 1), "headers": {"origin": address}}
+    client = TestClient(app.app, base_url=address, follow_redirects=False, **local)
     if cookie:
         client.cookies.set(SESSION_COOKIE, cookie)
     return client
@@ -152,7 +153,7 @@ def test_an_open_socket_is_closed_when_its_session_is_revoked(engine, monkeypatc
         while (await receive())["type"] != "websocket.disconnect":
             await send({"type": "websocket.send", "text": "answered"})
 
-    client = TestClient(account_guard.AccountGuard(echo), base_url=HOST)
+    client = TestClient(account_guard.AccountGuard(echo), base_url=HOST, client=("127.0.0.1", 1))
     with client.websocket_connect("/_stcore/stream", headers={"cookie": f"{SESSION_COOKIE}={cookie}"}) as socket:
         socket.send_text("first")
         assert socket.receive_text() == "answered"
@@ -168,6 +169,8 @@ def test_a_server_without_accounts_serves_this_machine_only():
     for client, host, status in [
         (("127.0.0.1", 5), HOST, 200),
         (("::1", 5), "http://localhost:8501", 200),
+        (("::ffff:127.0.0.1", 5), HOST, 200),
+        (("unknown", 5), HOST, 403),
         (("192.0.2.1", 5), HOST, 403),
         (("127.0.0.1", 5), "http://lab.example", 403),
     ]:
@@ -188,7 +191,7 @@ def test_a_script_labels_with_an_api_token_without_a_cookie_and_csrf_token(engin
     account = add_account(engine, "bob")
     token = write(engine, lambda session: api_tokens.create(session, account, "script"))
     write(engine, lambda session: registry.set_administrator(session, account.id, True))
-    script = TestClient(app.app, base_url=HOST, headers={"authorization": f"Bearer {token}"})
+    script = TestClient(app.app, base_url=HOST, client=("127.0.0.1", 1), headers={"authorization": f"Bearer {token}"})
     assert script.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "bob"
     reply = script.post("/api/label/tasks", params=QUEUE, json={"have": [], "count": 3})
     assert len(reply.json()["tasks"]) == 1

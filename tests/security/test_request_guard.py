@@ -99,7 +99,7 @@ def test_repeated_host_headers_are_refused():
     "path", ["/", "/_stcore/health", "/ready", "/api/label/session", "/assets/workbench/workbench.js"]
 )
 def test_every_response_has_the_security_headers(path):
-    client = TestClient(app.app, base_url=ORIGIN)
+    client = TestClient(app.app, base_url=ORIGIN, client=("127.0.0.1", 1))
     headers = client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-security-policy"] == content_security_policy()
@@ -110,14 +110,14 @@ def test_every_response_has_the_security_headers(path):
 def test_the_socket_of_streamlit_is_guarded(headers):
     with (
         pytest.raises(WebSocketDisconnect) as closed,
-        TestClient(app.app, base_url=ORIGIN).websocket_connect(SOCKET, headers=headers),
+        TestClient(app.app, base_url=ORIGIN, client=("127.0.0.1", 1)).websocket_connect(SOCKET, headers=headers),
     ):
         pass
     assert closed.value.code == 1008
 
 
 def test_uploads_of_another_site_are_refused():
-    client = TestClient(app.app, base_url=ORIGIN)
+    client = TestClient(app.app, base_url=ORIGIN, client=("127.0.0.1", 1))
     reply = client.put("/_stcore/upload_file/session/file", headers={"origin": "http://evil.example"}, content=b"x")
     assert reply.status_code == 403
 

@@ -166,7 +166,7 @@ def test_a_route_is_refused_to_roles_that_may_not_label(members, method, path):
     for role in (*Role, "stranger"):
         with writing(engine) as session:
             registry.set_password(session, registry.get(session, role).id, registry.password_hash(session, 1))
-        client = TestClient(app.app, base_url=HOST, headers={"origin": HOST})
+        client = TestClient(app.app, base_url=HOST, client=("127.0.0.1", 1), headers={"origin": HOST})
         client.cookies.set("tiebreak_session", enter(engine, role))
         body = {"json": {}} if method == "POST" else {}
         reply = client.request(method, path, params={"study": "s", "kind": "disagreements"}, **body)

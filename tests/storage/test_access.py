@@ -59,6 +59,19 @@ def test_every_role_has_exactly_its_permissions(engine, a_study, actors):
             access.require_administrator(session, actors["owner"])
 
 
+def test_a_study_of_others_reads_like_one_that_does_not_exist(engine, a_study, actors):
+    with writing(engine) as session:
+        studies.create(session, "secret")
+    with reading(engine) as session:
+        assert access.study(session, actors["viewer"], "s").id == a_study.id
+        sentences = []
+        for name in ("secret", "absent"):
+            with pytest.raises(TiebreakError) as error:
+                access.study(session, actors["viewer"], name)
+            sentences.append(str(error.value).replace(repr(name), "?"))
+        assert sentences == ["There is no study called ?; your studies: 's'."] * 2
+
+
 def test_without_accounts_everybody_may_do_everything_and_with_one_a_name_may_do_nothing(engine, a_study):
     by_name = Actor("ann")
     with reading(engine) as session:

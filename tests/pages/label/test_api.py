@@ -37,7 +37,7 @@ class Browser:
     """Requests as the element sends them."""
 
     def __init__(self, name):
-        self.http = TestClient(app.app, base_url=HOST)
+        self.http = TestClient(app.app, base_url=HOST, client=("127.0.0.1", 1))
         if name is not None:
             self.http.cookies.set(COOKIE, name.replace(" ", "%20"))
         self.session = self.get("session").json() if name else {}

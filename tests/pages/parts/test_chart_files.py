@@ -48,7 +48,7 @@ def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.Monkey
 
     prepare_study()
     guarded = AccountGuard(Starlette(routes=chart_files.routes()))
-    client = TestClient(guarded, base_url="http://localhost")
+    client = TestClient(guarded, base_url="http://localhost", client=("127.0.0.1", 1))
     for found, labels in ((True, ["SVG", "PDF", "PNG", "CSV", "LaTeX"]), (False, ["CSV", "LaTeX"])):
         monkeypatch.setattr(chart_files, "has_browser", lambda found=found: found)
         app = AppTest.from_function(page).run()

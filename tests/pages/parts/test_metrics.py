@@ -14,7 +14,7 @@ LOCAL = "http://127.0.0.1:8501"
 def client():
     """A browser on the real application."""
     database.upgrade(resources.engine())
-    return TestClient(app.app, base_url=LOCAL)
+    return TestClient(app.app, base_url=LOCAL, client=("127.0.0.1", 1))
 
 
 def test_metrics_have_requests_and_counts(client):

@@ -13,7 +13,7 @@ def client():
     """A browser on the real application, whose worker is running."""
     database.upgrade(resources.engine())
     worker = resources.start_worker()
-    yield TestClient(app.app, base_url="http://127.0.0.1:8501")
+    yield TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
     worker.stop()
 
 

@@ -38,7 +38,8 @@ def test_the_whole_log_can_be_downloaded_safely_and_the_export_is_recorded(page)
     page.run()
     assert list(page.dataframe[0].value["What"]) == ["sign-in", "export", "import"]
     (link,) = re.findall(r'href="(/files/[^"]+)"', "".join(element.proto.body for element in page.get("html")))
-    client = TestClient(AccountGuard(Starlette(routes=downloads.routes())), base_url="http://localhost")
+    guarded = AccountGuard(Starlette(routes=downloads.routes()))
+    client = TestClient(guarded, base_url="http://localhost", client=("127.0.0.1", 1))
     lines = client.get(link).text.splitlines()
     assert lines[0] == "at,actor,action,study,address,details"
     assert len(lines) == 5 and ",'=HYPERLINK(1),export,s,,file: gold" in lines[3]

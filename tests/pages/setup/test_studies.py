@@ -248,7 +248,8 @@ def test_exports_are_gold_labels_and_the_complete_study() -> None:
     app.button(key="show_downloads").click().run()
     links = file_links(app)
     assert set(links) == {"Gold labels as CSV", "Study as JSON lines", "Bundle as zip"}
-    client = TestClient(AccountGuard(Starlette(routes=downloads.routes())), base_url="http://localhost")
+    guarded = AccountGuard(Starlette(routes=downloads.routes()))
+    client = TestClient(guarded, base_url="http://localhost", client=("127.0.0.1", 1))
     answer = client.get(links["Gold labels as CSV"])
     assert answer.text.startswith("study,item,") and "s%20gold.csv" in answer.headers["content-disposition"]
     assert client.get("/files/unknown").status_code == 404

@@ -185,6 +185,32 @@ def test_a_hash_of_less_work_is_replaced_at_the_sign_in(engine, monkeypatch):
         assert "m=16,t=2" in registry.password_hash(session, account.id) != earlier
 
 
+@pytest.mark.parametrize("change", ["password", "disabled"])
+def test_a_sign_in_during_a_change_of_the_password_fails(engine, monkeypatch, change):
+    account = add_account(engine, "ann")
+    verify = passwords.verify
+
+    def change_meanwhile(stored, password):
+        matches = verify(stored, password)
+        with writing(engine) as session:
+            if change == "password":
+                registry.set_password(session, account.id, passwords.hash_password("another long password"))
+            else:
+                registry.set_disabled(session, account.id, True)
+        return matches
+
+    monkeypatch.setattr(passwords, "verify", change_meanwhile)
+    with pytest.raises(sign_in.WrongPassword):
+        enter(engine, "ann")
+    with reading(engine) as session:
+        assert logins.active(session) == []
+
+
+def test_addresses_are_counted_by_network():
+    pairs = {"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8::1": "2001:db8::/64", "a": "a"}
+    assert {address: sign_in._network(address) for address in pairs} == pairs
+
+
 CLAIMS = {"iss": "https://id.example", "sub": "7", "email": "Ann@Lab.example", "email_verified": True}
 
 
