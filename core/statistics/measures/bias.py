@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints
-from core.statistics.data.dataset import Dataset, JudgeOpinions
+from core.statistics.data.dataset import SIDE_COLUMNS, Dataset, JudgeOpinions
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures import means
 
@@ -48,21 +48,21 @@ def own_family_bias(choice: Floats, own: Ints, reference: Floats | None = None) 
 
 
 def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimate]:
-    """Estimate the biases of a judge's preferences, for each of `dataset.SIDE_COLUMNS` that is available.
+    """Estimate the biases of a judge's preferences, for each of `SIDE_COLUMNS` that is available.
 
     `first_shown_preferred`; `longer_preferred` and `own_preferred`, each also with `_people` for the gold labels and
     `_less_people` for the difference.
     """
     choice, reference = dataset.to_numbers(opinions.values), dataset.to_numbers(dataset.gold)
     estimates: dict[str, Estimate] = {}
-    for column, side_values in opinions.sides.items():
-        side = np.nan_to_num(np.where(opinions.asked, side_values, 0)).astype(np.int64)
+    for column in (column for column in SIDE_COLUMNS if column in opinions.sides):
+        side = np.nan_to_num(np.where(opinions.asked, opinions.sides[column], 0)).astype(np.int64)
         if column == "shown_first":
             # People saw the responses in another order, so they are no reference here.
             estimates["first_shown_preferred"] = side_preference(choice, side, None)["judge"]
         elif column == "longer":
             estimates |= named_estimates("longer_preferred", length_bias(choice, side, reference))
-        else:
+        elif column == "own":
             estimates |= named_estimates("own_preferred", own_family_bias(choice, side, reference))
     return estimates
 

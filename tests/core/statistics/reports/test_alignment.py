@@ -129,6 +129,22 @@ def test_self_preference_has_rows_where_the_own_response_is_given():
     )
 
 
+def test_other_numbers_of_opinions_change_no_bias():
+    opinions = frame_from_words({"gpt": "112122"}, name_column="judge")
+    opinions = opinions.assign(shown_first=[1, 2, 1, 2, 1, 2], longer=[1, 1, 1, 2, 2, 0], own=[1, 2, 2, 2, 0, 1])
+    expected = {
+        "first_shown_preferred": 2 / 6,
+        "longer_preferred": 3 / 5, "longer_preferred_people": 2 / 5, "longer_preferred_less_people": 1 / 5,
+        "own_preferred": 2 / 5, "own_preferred_people": 3 / 5, "own_preferred_less_people": -1 / 5,
+    }  # fmt: skip
+    people = frame_from_words({"a1": "121111"})
+    for trace, gap in (([1] * 6, [1.0] * 6), ([2, 1, 2, 1, 2, 1], [2.4] * 6), (range(7, 13), [1.5, 2.5] * 3)):
+        rows = alignment_rows(people, opinions.assign(length_gap=gap, trace=list(trace)), scales=SCALES)
+        assert {row.statistic: row.value for row in rows if "_preferred" in row.statistic} == pytest.approx(expected)
+    rows = alignment_rows(people, opinions.drop(columns="own").assign(length_gap=2.0, trace=1), scales=SCALES)
+    assert not [row for row in rows if row.statistic.startswith("own")]
+
+
 def every_verdict(verdicts, categories="120"):
     """Yield the verdicts with each "?" replaced by every category, in every combination."""
     if "?" not in verdicts:
