@@ -1,5 +1,6 @@
 """Import of files, and backup of the database."""
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,9 @@ from commands.options import DatabaseUrl, Json, StudyName, open_database
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
 from core.formats.registry import FORMAT_NAMES
+
+RATINGS = re.compile(r"annotations\..+\.Rating")
+"""Fields of UltraFeedback."""
 
 
 def import_file(
@@ -24,17 +28,24 @@ def import_file(
 ) -> None:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     from core.formats.mapping import mapping
+    from core.formats.mapping.omissions import recording_omissions
     from core.formats.registry import detect_format, read_records, report_files
     from core.formats.text import recording_reads
     from storage.transfer import import_records
 
     records = read_records(path, format, mapping.load_mapping(map) if map else None)
-    with progress_bar("Importing", "records", quiet=as_json) as show, recording_reads() as opened:
+    bar = progress_bar("Importing", "records", quiet=as_json)
+    with bar as show, recording_reads() as opened, recording_omissions() as omissions:
         counts = import_records(open_database(database), study, records, show)
     files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
-    result = asdict(counts) | {"study": study} | ({"files": [asdict(file) for file in files]} if files else {})
-    print_result(result, "\n".join([f"{study}: {counts.summary()}", *lines]), as_json)
+    result = (
+        asdict(counts)
+        | {"study": study, "left_out": asdict(omissions)}
+        | ({"files": [asdict(file) for file in files]} if files else {})
+    )
+    notes = [f"  {note}" for note in omissions.notes()]
+    print_result(result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines]), as_json)
 
 
 def suggest_mapping(
@@ -46,9 +57,15 @@ def suggest_mapping(
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`."""
     from core.formats.mapping.mapping import build_mapping, dump_mapping
     from core.formats.mapping.suggest import suggest_table
+    from core.formats.mapping.unused import format_unused, unused_fields
 
     mapping = build_mapping(suggest_table(path, explode))
+    unused = unused_fields(path, mapping)
     typer.echo("# Guessed: check every field (docs/mappings) before you import.")
+    if unused:
+        typer.echo(f"# {format_unused(unused)}")
+    if any(RATINGS.fullmatch(field) for field in unused):
+        typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
     typer.echo(dump_mapping(mapping), nl=False)
 
 

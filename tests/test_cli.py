@@ -66,6 +66,15 @@ def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
     assert json.loads(done.stdout)["items"] == 1
 
 
+def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path):
+    table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
+    table.write_text("id,prompt,answer,turn,xyz\n1,Say hello.,Hello!,1,\n2,Say bye.,Bye!,2,\n")
+    assert "\n# Not used: turn, xyz\n" in CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    mapping.write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\nwhere: {turn: 1}\n")
+    done = run("import", str(table), "--study", "s", "--map", str(mapping))
+    assert "\n  1 of 2 rows left out by `where`\n" in done.stdout
+
+
 def test_inputs_are_listed_and_changed_by_a_file(run, tmp_path):
     (tmp_path / "t.csv").write_text("id,prompt,answer\n1,Say hello.,Hello!\n2,Say bye.,Bye!\n")
     (tmp_path / "m.yaml").write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\n")

@@ -2,9 +2,11 @@
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +17,9 @@ from core.errors import TiebreakError
 FULL = (errno.ENOSPC, errno.EDQUOT)
 WRITE_ERRORS = (*FULL, errno.EFBIG, errno.EIO)
 """Errors of writing to an open file; others in the block of `open_output` concern something else."""
+TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
+MIN_AGE = 60
+"""Seconds without a change after which the temporary file of another output is removed: a new one has no lock yet."""
 
 
 @contextmanager
@@ -22,8 +27,9 @@ def open_output(path: Path) -> Iterator[TextIO]:
     """Open a text file for writing, with the same line endings on every platform.
 
     The text is written under a temporary name in the same folder, which replaces the file at the end. After an error
-    the earlier file is unchanged; a disk without space is a TiebreakError. Temporary files of earlier processes that
-    were killed are removed. Anything but a regular file, such as a pipe, is written directly.
+    the earlier file is unchanged; a disk without space is a TiebreakError. Temporary files in this folder of earlier
+    processes that were killed are removed, of other outputs too. Anything but a regular file, such as
+    a pipe, is written directly.
     """
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
@@ -36,7 +42,7 @@ def open_output(path: Path) -> Iterator[TextIO]:
         with _refuse_write_errors(path):
             if target.is_dir():
                 raise IsADirectoryError(None, "it is a folder")
-            _remove_abandoned(target.parent, prefix)
+            _remove_abandoned(target.parent, prefix, of_others=True)
             stream = _open(temporary, "x")
             if target.exists():
                 os.chmod(temporary, target.stat().st_mode & 0o777)
@@ -100,13 +106,20 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def _remove_abandoned(folder: Path, prefix: str) -> None:
-    """Remove the temporary files and folders that no process writes any more."""
+def _remove_abandoned(folder: Path, prefix: str, *, of_others: bool = False) -> None:
+    """Remove the temporary files and folders that no process writes any more; `of_others`: files of any prefix."""
     with suppress(OSError):  # a folder that cannot be listed may still be writable
         for path in folder.iterdir():
-            if path.name.startswith(prefix) and path.name.endswith(".part") and not path.is_symlink():
-                with suppress(OSError):
+            is_own = path.name.startswith(prefix) and path.name.endswith(".part")
+            with suppress(OSError):
+                if not path.is_symlink() and (is_own or (of_others and _is_old_file(path))):
                     _remove_unlocked(path)
+
+
+def _is_old_file(path: Path) -> bool:
+    """Return whether a file has the name of a temporary file of `open_output`, and has not changed for MIN_AGE."""
+    is_temporary = TEMPORARY_NAME.fullmatch(path.name) is not None and path.is_file()
+    return is_temporary and time.time() - path.stat().st_mtime > MIN_AGE
 
 
 def _remove_unlocked(path: Path) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from core.errors import FileFormatError
 from core.formats.mapping.blocks import GoldBlock, Labels
-from core.formats.mapping.cells import check_annotator, parse_label, parse_name
+from core.formats.mapping.cells import check_annotator, is_empty, parse_label, parse_name
 from core.formats.mapping.labels import declarations
+from core.formats.mapping.omissions import current_omissions
 from core.formats.mapping.scope import Scope
 from core.formats.mapping.sources import source_name
 from core.formats.records import AdjudicationRecord, Record
@@ -19,6 +20,7 @@ class GoldReader:
         self.block = block
         self.declared = {label.criterion for label in labels if label.kind == block.kind}
         """Criteria that labels declare, or that are declared here."""
+        self.omissions = current_omissions()
         self.values: dict[tuple[str, str], Value] = {}
         """(item, criterion) -> value."""
 
@@ -36,8 +38,10 @@ class GoldReader:
 
     def _read_value(self, scope: Scope, item: str) -> Iterator[Record]:
         block, field = self.block, source_name(self.block.value)
-        value = parse_label(scope.cell(block.value), block.scale, block.values, scope.line, field)
+        cell = scope.cell(block.value)
+        value = parse_label(cell, block.scale, block.values, scope.line, field)
         if value is None:
+            self.omissions.gold += not is_empty(cell)
             return
         criterion = block.criterion
         if block.criterion_field:

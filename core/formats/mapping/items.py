@@ -81,7 +81,7 @@ def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
             raise _missing_text(fields, own)
         if text is not None and (text or not fields.optional):
             responses.append(_read_response(fields, text, own))
-    if mapping.responses and not any(response.text.strip() or response.image for response in responses):
+    if mapping.responses and not responses:
         field = source_name(mapping.responses[0].text or mapping.responses[0].image)
         raise FileFormatError("expected at least one response", line=scope.line, field=field)
     return tuple(responses)

@@ -9,6 +9,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.blocks import JudgeBlock, Ranking
 from core.formats.mapping.cells import is_empty, parse_label, parse_name, parse_number
 from core.formats.mapping.labels import declarations
+from core.formats.mapping.omissions import current_omissions
 from core.formats.mapping.rankings import ranked_pairs
 from core.formats.mapping.scope import Scope
 from core.formats.mapping.sources import ValueSource, source_name
@@ -46,6 +47,7 @@ class JudgeReader:
         """
         self.blocks, self.scales, self.repeats = blocks, scales, repeats
         self.recorded: dict[str, RecordedRun] = {}
+        self.omissions = current_omissions()
         self.declared: set[tuple[str, str]] = set()
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
@@ -117,6 +119,7 @@ class JudgeReader:
             message = f"expected one verdict, and {opinion.judge!r} already has one on item {item!r}"
             raise FileFormatError(message, line=line)
         own[key] = opinion
+        self.omissions.verdicts += opinion.value is None
         recorded.turns.setdefault(item, []).extend(turns)
 
     def _judges(self, block: JudgeBlock, scope: Scope) -> Iterator[tuple[str, ValueSource]]:

@@ -8,6 +8,7 @@ from typing import Any
 from core.errors import FileFormatError
 from core.formats.mapping.blocks import Block, Labels, ListLabels, LongLabels, RankingLabels, WideLabels
 from core.formats.mapping.cells import check_annotator, is_empty, parse_label, parse_list, parse_name, parse_number
+from core.formats.mapping.omissions import current_omissions
 from core.formats.mapping.rankings import ranked_pairs
 from core.formats.mapping.scope import Scope
 from core.formats.mapping.sources import source_name
@@ -36,6 +37,7 @@ class LabelReader:
         self.declared_criteria: set[str] = set()
         self.labelled = labelled
         self.parsed_values: dict[tuple[type, Any], Value | None] = {}
+        self.omissions = current_omissions()
         self.parts: dict[tuple[str, str, str], list[Part]] = {}
         """(item, criterion, annotator) -> the values to aggregate."""
 
@@ -71,6 +73,7 @@ class LabelReader:
             case LongLabels(aggregate="last"):
                 return parts[-1].cell
         values = [self._parse_value(part.cell, part.line, part.field) for part in parts]
+        self.omissions.labels += values.count(None)
         numbers = [float(value) for value in values if isinstance(value, int | float)]
         total = math.fsum(numbers)
         is_mean = isinstance(self.block, LongLabels) and self.block.aggregate == "mean"
@@ -145,6 +148,7 @@ class LabelReader:
     ) -> Label | None:
         value = self._parse_value(cell, scope.line, field)
         if value is None:
+            self.omissions.labels += not is_empty(cell)
             return None
         check_annotator(annotator, scope.line, self._annotator_field(field))
         key = (item, self.block.kind, criterion, part, annotator)

@@ -10,6 +10,7 @@ from core.errors import FileFormatError
 from core.formats.mapping.delimited import read_delimited
 from core.formats.mapping.fields import Row
 from core.formats.text import data_suffix, read_head, read_lines, read_text, record_read, refuse_read_errors
+from core.formats.validation_errors import quote_value
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 WHITESPACE = re.compile(r"[ \t\r\n]*")
@@ -121,6 +122,10 @@ def _value(text: str, at: int, line: int) -> tuple[Any, int]:
         raise FileFormatError(f"expected JSON: {error.msg}", line=line + text.count("\n", at, error.pos)) from None
     except RecursionError:
         raise FileFormatError("expected JSON that is not nested so deep", line=line) from None
+    except DuplicateKey as error:
+        raise FileFormatError(
+            f"expected each key of an object once, and {quote_value(str(error))} is in it twice", line=line
+        ) from None
     except NotANumber as error:
         raise FileFormatError(f"expected JSON: {error} is not a number in JSON", line=line) from None
     except ValueError:
@@ -135,7 +140,19 @@ class NotANumber(ValueError):
     """NaN or Infinity, which Python's json module accepts and JSON does not."""
 
 
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+class DuplicateKey(ValueError):
+    """A key that an object has twice: Python's json module would drop all values but the last."""
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise DuplicateKey(next(key for key in keys if keys.count(key) > 1))
+    return fields
+
+
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_object_of)
 
 
 def _fields(value: Any, line: int) -> Row:

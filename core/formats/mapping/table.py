@@ -15,6 +15,7 @@ from core.formats.mapping.joined import join_rows
 from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.labels import LabelReader
 from core.formats.mapping.mapping import Mapping, field_paths
+from core.formats.mapping.omissions import Omissions, current_omissions
 from core.formats.mapping.required_fields import RequiredFields
 from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
 from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
@@ -89,14 +90,23 @@ def _no_item(mapping: Mapping) -> FileFormatError:
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
-    rows = read_rows(path, mapping.separator, mapping.quotes)
+    rows, omissions = read_rows(path, mapping.separator, mapping.quotes), current_omissions()
     for number, (line, row) in enumerate(join_rows(rows, path, mapping.join) if mapping.join else rows, 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)
         scopes = iter_scopes(row, line, number, mapping.explode)
         if mapping.where:
-            scopes = (scope for scope in scopes if _is_selected(scope, mapping))
+            scopes = _select(scopes, mapping, omissions)
         yield from scopes
+
+
+def _select(scopes: Iterator[Scope], mapping: Mapping, omissions: Omissions) -> Iterator[Scope]:
+    for scope in scopes:
+        omissions.rows += 1
+        if _is_selected(scope, mapping):
+            yield scope
+        else:
+            omissions.rows_left_out += 1
 
 
 def _is_selected(scope: Scope, mapping: Mapping) -> bool:

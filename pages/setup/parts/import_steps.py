@@ -9,6 +9,8 @@ import streamlit as st
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.mapping import Mapping
+from core.formats.mapping.omissions import recording_omissions
+from core.formats.mapping.unused import format_unused, unused_fields
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord
 from core.formats.registry import READERS, detect_format, read_records, report_files
 from core.formats.text import recording_reads
@@ -141,7 +143,17 @@ def _draw_first_item(plan: ImportPlan) -> bool:
         details += [_format_label(label) for label in labels[:PREVIEW_LABELS]]
         details.append(f"and {len(labels) - PREVIEW_LABELS} more labels" if len(labels) > PREVIEW_LABELS else "")
         st.caption(" · ".join(part for part in details if part))
+        if mapping is not None and (unused := _unused_fields(plan, plan.source.key, mapping)):
+            st.caption(escape_markdown(unused))
     return True
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _unused_fields(_plan: ImportPlan, key: str, mapping: str) -> str:
+    if _plan.mapping is None:
+        return ""
+    with _plan.source.on_disk() as path:
+        return format_unused(unused_fields(path, _plan.mapping))
 
 
 def _format_label(label: Label) -> str:
@@ -232,13 +244,14 @@ def _run_import(plan: ImportPlan, study: str) -> None:
 
     try:
         acting = audit.acting(visitor.current_actor().name)
-        with acting, plan.source.on_disk() as path, recording_reads() as opened:
+        reading = plan.source.on_disk()
+        with acting, reading as path, recording_reads() as opened, recording_omissions() as omissions:
             added = imports.import_records(resources.engine(), study, count_records(plan.records(path)), show_progress)
             files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:
         bar.empty()
         st.error(f"The import failed and changed nothing: {escape_markdown(str(error))}", icon=":material/error:")
         return
-    st.session_state["imported"] = (study, added.summary(), files)
+    st.session_state["imported"] = (study, "; ".join([added.summary(), *omissions.notes()]), files)
     st.query_params.clear()
     st.rerun()

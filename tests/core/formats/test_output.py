@@ -59,7 +59,7 @@ def test_other_errors_in_the_block_are_not_about_the_file(tmp_path: Path) -> Non
         raise ConnectionError(errno.ECONNRESET, "reset")
 
 
-def test_only_abandoned_temporary_files_of_the_same_path_are_removed(tmp_path: Path) -> None:
+def test_abandoned_temporary_files_of_the_same_path_are_removed_at_once(tmp_path: Path) -> None:
     abandoned, other = tmp_path / ".gold.csv.0123.part", tmp_path / ".other.csv.0123.part"
     abandoned.write_text("half")
     other.write_text("half")
@@ -69,6 +69,17 @@ def test_only_abandoned_temporary_files_of_the_same_path_are_removed(tmp_path: P
             second.write("second")
     assert not abandoned.exists() and other.exists()
     assert (tmp_path / "gold.csv").read_text() == "first"
+
+
+def test_old_temporary_files_of_other_outputs_are_removed(tmp_path: Path) -> None:
+    old, new, other = (tmp_path / f".{name}.part" for name in (f"a.jsonl.{'0' * 16}", f"b.jsonl.{'1' * 16}", "c.jsonl"))
+    for path in (old, new, other):
+        path.write_text("partial")
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    with open_output(tmp_path / "gold.csv") as stream:
+        stream.write("new")
+    assert {path.name for path in tmp_path.iterdir()} == {"gold.csv", new.name, other.name}
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -185,3 +185,10 @@ def test_a_damaged_or_enormous_compressed_file_is_refused(tmp_path: Path, monkey
         (tmp_path / name).write_bytes(packed)
         with pytest.raises(FileFormatError, match="the file unpacks to more than"):
             list(read_rows(tmp_path / name))
+
+
+def test_a_key_that_an_object_has_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        FileFormatError, match=r"^line 2: expected each key of an object once, and 'ann' is in it twice$"
+    ):
+        read_content(tmp_path / "t.jsonl", '{"ann": 1}\n{"id": 2, "meta": {"ann": 1, "b": 2, "ann": 5}}\n')

@@ -9,6 +9,8 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.omissions import recording_omissions
+from core.formats.mapping.unused import format_unused, unused_fields
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Record, ScaleRecord
 from core.formats.registry import read_records
 from core.items import Criterion, Item, Response
@@ -208,7 +210,6 @@ SCORES = "id,q,a,who,score\n"
         (f"{HEAD}1,Q,A,B,1.5,A\n", {}, "line 2, field 'ann': expected one of 1, 2, 0, A, B, tie, not '1.5'"),
         (f"{HEAD},Q,A,B,A,A\n", {}, "line 2, field 'id': expected a name or a number, and it is empty"),
         (f"{HEAD}1,Q,A,B,A,A\n1,Q,A,B,A,A\n", {}, "line 3, field 'id': item '1' is already on line 2"),
-        (f"{HEAD}1,Q,,,A,A\n", {}, "line 2, field 'a': expected at least one response"),
         (f"{HEAD}1,Q,A\x00,B,A,A\n", {}, "line 2, field 'a': expected text without NUL characters"),
         ("id,q,a,ann,ben\n1,Q,A,A,A\n", {}, "line 1, field 'b': there is no such column; there are id, q, a, ann, ben"),
         (f"{HEAD}1,Q,A,B,A,A\n", {"id": "{b}{c}"}, "line 1, field 'c': there is no such column; "
@@ -321,3 +322,42 @@ def build_error(**mapping: Any) -> str:
     with pytest.raises(FileFormatError) as caught:
         build_mapping(mapping)
     return str(caught.value)
+
+
+def test_an_empty_cell_is_an_empty_response_and_null_is_none(tmp_path: Path) -> None:
+    records = read_content(tmp_path / "t.csv", f"{HEAD}1,Q,,,A,A\n", **PAIR, labels=[WIDE])
+    assert items_of(records) == [Item(id="1", prompt="Q", responses=(Response(text=""), Response(text="")))]
+    single = {"id": "id", "prompt": "q", "responses": [{"text": "a"}]}
+    assert len(items_of(read_content(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": ""}], **single))) == 1
+    message = "line 1, field 'a': expected the text of a response"
+    assert read_error(tmp_path / "t.json", [{"id": 1, "q": "Q", "a": None}], **single) == message
+    optional = {**single, "responses": [{"text": "a", "optional": True}]}
+    message = "line 2, field 'a': expected at least one response"
+    assert read_error(tmp_path / "t.csv", "id,q,a\n1,Q,\n", **optional) == message
+
+
+def test_rows_and_values_that_a_mapping_leaves_out_are_counted(tmp_path: Path) -> None:
+    values = {"A": 1, "B": 2, "tie": 0, "error": None}
+    with recording_omissions() as omissions:
+        read_content(
+            tmp_path / "t.csv",
+            "id,q,a,b,turn,ann,ben,gpt,gold\n1,Q,x,y,1,error,,error,error\n2,Q,x,y,1,A,B,error,A\n3,Q,x,y,2,A,B,A,A\n",
+            **PAIR,
+            where={"turn": 1},
+            labels=[{**WIDE, "values": values}],
+            judges=[{"kind": "preference", "columns": ["gpt"], "values": values}],
+            gold=[{"kind": "preference", "value": "gold", "values": values}],
+        )
+    rows = "1 of 3 rows left out by `where`"
+    assert omissions.notes() == [rows, "1 value is no label", "2 values are no verdict", "1 value is no gold"]
+
+
+def test_fields_that_a_mapping_does_not_use_are_listed(tmp_path: Path) -> None:
+    records = [{"id": 1, "v.1": 2, "meta": {"x": 1, "y": 2}, "turns": [{"q": "Q", "a": "A", "z\n": 1}], "rest": [1]}]
+    (tmp_path / "t.json").write_text(json.dumps(records))
+    mapping = build_mapping({"id": "{parent.id}", "prompt": "q", "explode": "turns", "responses": [{"text": "a"}],
+                             "scenario": "meta.x"})  # fmt: skip
+    unused = unused_fields(tmp_path / "t.json", mapping)
+    assert unused == ['"v.1"', "meta.y", "rest", "z\n"]
+    assert format_unused(unused) == 'Not used: "v.1", meta.y, rest, z '
+    assert format_unused([str(n) for n in range(14)]).endswith(", 11 and 2 more")
