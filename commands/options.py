@@ -19,11 +19,23 @@ DatabaseUrl = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print only one JSON value.")]
 StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
+
+
+def check_reference(text: str | None) -> str | None:
+    """Return the text of `--reference`; raises TiebreakError if it has not the form of one."""
+    if text is not None:
+        from storage.reports.references import parse
+
+        parse(text)
+    return text
+
+
 Reference = Annotated[
     str | None,
     typer.Option(
+        callback=check_reference,
         help="Reference of the judges: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
-        "decisions on its disputes. Default: gold, or the newest debate if there are no decisions of people."
+        "decisions on its disputes. Default: gold, or the newest debate if there are no decisions of people.",
     ),
 ]
 Kind = Annotated[

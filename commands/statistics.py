@@ -60,12 +60,22 @@ def alignment(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print each judge's alignment with a reference. The column `reference` has the sources of its values."""
+    """Print each judge's alignment with a reference.
+
+    Statistics with `gold` in their name, such as accuracy_gold, compare with the chosen reference, whichever it is. The
+    column `reference` has its name and the sources of its values.
+    """
+    from storage.database import reading
     from storage.reports import alignment as report
+    from storage.reports import references
 
     engine, source = open_study(database, study)
+    with reading(engine) as session:
+        chosen = references.resolve(session, source.id, reference)
     rows = [asdict(row) for row in report.rows(engine, source, by.value, reference=reference)]
-    print_result(rows, format_table(rows, "No judge has given an opinion yet."), as_json)
+    heading = f"Reference {chosen}: {chosen.title}. Statistics with `gold` in their name compare with this reference."
+    table = format_table(rows, "No judge has given an opinion yet.")
+    print_result(rows, f"{heading}\n\n{table}" if rows else table, as_json)
 
 
 def weights(

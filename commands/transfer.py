@@ -3,7 +3,7 @@
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from commands.options import DatabaseUrl, Json, StudyName, open_database
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
 from core.formats.registry import FORMAT_NAMES
+
+if TYPE_CHECKING:
+    from core.formats.records import Records
 
 RATINGS = re.compile(r"annotations\..+\.Rating")
 """Fields of UltraFeedback."""
@@ -29,6 +32,7 @@ def import_file(
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     from core.formats.mapping import mapping
     from core.formats.mapping.omissions import recording_omissions
+    from core.formats.mapping.roles import warn_of_models
     from core.formats.registry import detect_format, read_records, report_files
     from core.formats.text import recording_reads
     from storage.transfer import import_records
@@ -36,7 +40,11 @@ def import_file(
     records = read_records(path, format, mapping.load_mapping(map) if map else None)
     bar = progress_bar("Importing", "records", quiet=as_json)
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
-        counts = import_records(open_database(database), study, records, show)
+        annotators: set[str] = set()
+        noted = with_annotators(records, annotators) if map else records
+        counts = import_records(open_database(database), study, noted, show)
+    if warning := warn_of_models(annotators):
+        typer.echo(f"Warning: {warning}", err=True)
     files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
     lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
     result = (
@@ -48,6 +56,16 @@ def import_file(
     print_result(result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines]), as_json)
 
 
+def with_annotators(records: "Records", annotators: set[str]) -> "Records":
+    """Yield the records, and add the annotators of their labels to `annotators`."""
+    from core.formats.records import LabelRecord
+
+    for record in records:
+        if isinstance(record, LabelRecord):
+            annotators.add(record.label.annotator)
+        yield record
+
+
 def suggest_mapping(
     path: Annotated[Path, typer.Argument(help="A table: CSV, TSV, JSON, JSON lines or Parquet.")],
     explode: Annotated[
@@ -56,7 +74,8 @@ def suggest_mapping(
 ) -> None:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`."""
     from core.formats.mapping.mapping import build_mapping, dump_mapping
-    from core.formats.mapping.suggest import suggest_table
+    from core.formats.mapping.roles import warn_of_models
+    from core.formats.mapping.suggest import suggest_table, suggested_annotators
     from core.formats.mapping.unused import format_unused, unused_fields
 
     mapping = build_mapping(suggest_table(path, explode))
@@ -66,6 +85,8 @@ def suggest_mapping(
         typer.echo(f"# {format_unused(unused)}")
     if any(RATINGS.fullmatch(field) for field in unused):
         typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
+    if warning := warn_of_models(suggested_annotators(path, mapping)):
+        typer.echo(f"# Warning: {warning} `where` and `where_not` select rows.")
     typer.echo(dump_mapping(mapping), nl=False)
 
 

@@ -72,7 +72,29 @@ def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path
     assert "\n# Not used: turn, xyz\n" in CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
     mapping.write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\nwhere: {turn: 1}\n")
     done = run("import", str(table), "--study", "s", "--map", str(mapping))
-    assert "\n  1 of 2 rows left out by `where`\n" in done.stdout
+    assert "\n  1 of 2 rows left out by `where` or `where_not`\n" in done.stdout
+
+
+def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run, tmp_path):
+    rows = [f"1,Say hello.,Hello!,Hi.,{rater},A" for rater in ("ann", "ben", "cem", "gpt4_pair")]
+    table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
+    table.write_text("\n".join(["id,prompt,response_a,response_b,judge,winner", *rows]))
+    suggested = CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    assert "# Warning: 1 annotator has the name of a model: 'gpt4_pair'" in suggested
+    mapping.write_text(suggested)
+    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    assert json.loads(done.stdout)["labels"] == 4 and "Warning: 1 annotator has the name of a model" in done.stderr
+    mapping.write_text(suggested + "where_not: {judge: gpt4_pair}\n")
+    done = run("import", str(table), "--study", "people", "--map", str(mapping), "--json")
+    assert json.loads(done.stdout)["labels"] == 3 and "Warning" not in done.stderr
+
+
+def test_alignment_names_its_reference_and_refuses_an_empty_one(run_with_sample):
+    first_line = run_with_sample("alignment", "--study", "tour", "--reference", "majority").stdout.splitlines()[0]
+    assert first_line.startswith("Reference majority: the majority of people. Statistics with `gold` in their name")
+    refused = run_with_sample("alignment", "--study", "tour", "--reference", "")
+    assert refused.exit_code == 2
+    assert refused.stderr == "There is no reference ''; write gold, majority, mean, annotator:NAME or debate:RUN.\n"
 
 
 def test_inputs_are_listed_and_changed_by_a_file(run, tmp_path):

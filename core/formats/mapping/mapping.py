@@ -51,6 +51,8 @@ class Mapping(Frozen):
     record itself, and "*.*" the lists in it. Several: lists in the elements of lists, the outer one first."""
     where: dict[FieldPath, str | tuple[str, ...]] = Field(default_factory=dict)
     """Field -> its values in the rows to import; other rows are left out."""
+    where_not: dict[FieldPath, str | tuple[str, ...]] = Field(default_factory=dict)
+    """Field -> its values in the rows to leave out."""
     separator: str | None = Field(default=None, min_length=1, max_length=1)
     """The character between the cells of a .csv, .tsv or .tab file; by default it is detected."""
     quotes: bool | None = None
@@ -73,7 +75,7 @@ class Mapping(Frozen):
     def _as_list(cls, value: Any) -> Any:
         return () if value is None else value if isinstance(value, list | tuple) else (value,)
 
-    @field_validator("where", mode="before")
+    @field_validator("where", "where_not", mode="before")
     @classmethod
     def _format_values(cls, where: Any) -> Any:
         if not isinstance(where, dict):
@@ -171,7 +173,7 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
             yield from source_paths(source)
     for response in mapping.responses:
         yield from response_paths(response)
-    yield from mapping.where
+    yield from (*mapping.where, *mapping.where_not)
     if mapping.aspects is not None:
         yield mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
     for critique in mapping.critiques:

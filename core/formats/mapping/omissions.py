@@ -21,7 +21,7 @@ class Omissions:
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
-        rows = f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where`"
+        rows = f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"
         values = {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}
         notes = [_value_note(count, name) for name, count in values.items() if count]
         return [rows, *notes] if self.rows_left_out else notes

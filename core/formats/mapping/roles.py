@@ -4,10 +4,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.formats.mapping.guess import Draft
+from core.formats.validation_errors import join_names, quote_value
 
 MODEL = re.compile(r"gpt|claude|llama|mistral|mixtral|gemini|qwen|deepseek|judge|evaluator|llm", re.IGNORECASE)
 """How names of judges begin, or what they contain."""
 JUDGE = re.compile(rf"({MODEL.pattern})[\w.:/ -]*", re.IGNORECASE)
+MODEL_PART = re.compile(
+    r"(?<![a-z])((chat)?gpt|llama|qwen|mistral|mixtral|deepseek|reward|(claude|gemini|judge|llm)s?(?![a-z]))",
+    re.IGNORECASE,
+)
+"""A part of an annotator's name that names of models have and those of people rarely: not the "llm" of Hellman."""
 GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
 PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("1", "a", "first", "left", "model_1", "model_a", "response_1", "response_a", "answer_1"), 1),
@@ -58,3 +64,14 @@ def guess_roles(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tu
     judges = [column for column in readable if JUDGE.fullmatch(column)]
     gold = next((column for column in readable if GOLD.fullmatch(column.lower())), None)
     return judges, gold
+
+
+def warn_of_models(annotators: Iterable[str]) -> str:
+    """Return a sentence on annotators with names of models, which may be judges; "" if there are none."""
+    names = sorted(name for name in set(annotators) if MODEL_PART.search(name))
+    if not names:
+        return ""
+    shown = join_names([quote_value(name) for name in names])
+    if len(names) == 1:
+        return f"1 annotator has the name of a model: {shown}; if it is no person, map its rows as a judge."
+    return f"{len(names)} annotators have names of models: {shown}; if they are no people, map their rows as judges."

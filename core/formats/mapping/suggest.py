@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.formats.mapping.blocks import LongLabels, WideLabels
 from core.formats.mapping.guess import IDS, Draft, first_of, names_of, suggest_mapping
+from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.messages import CONTENT_KEYS, render_messages
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
 from core.formats.mapping.suggest_blocks import BlockSuggester
@@ -29,6 +31,15 @@ def suggest_table(path: Path, explode: str | None = None) -> Draft:
             if "responses" in inner:
                 return inner
     return draft
+
+
+def suggested_annotators(path: Path, mapping: TableMapping) -> set[str]:
+    """Return the annotators of a suggested mapping's labels in the first rows of a file."""
+    rows = preview_table(path, ROWS, mapping.explode or None).rows
+    long = [block.annotator for block in mapping.labels if isinstance(block, LongLabels)]
+    wide = [name for block in mapping.labels if isinstance(block, WideLabels) for name in block.annotators.values()]
+    named = {row.get(field, "") for field in long if isinstance(field, str) for row in rows}
+    return named | set(wide)
 
 
 def suggest(preview: Preview, explode: str | None = None) -> Draft:

@@ -85,6 +85,8 @@ def _read(path: Path, mapping: Mapping) -> Records:
 def _no_item(mapping: Mapping) -> FileFormatError:
     if mapping.where:
         return FileFormatError("no record has these values, so there is no item", field="where")
+    if mapping.where_not:
+        return FileFormatError("every record has one of these values, so there is no item", field="where_not")
     field = ", ".join(mapping.explode) or None
     return FileFormatError("every list is empty, so there is no item", field=field)
 
@@ -95,7 +97,7 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
         if number == 1 and has_header(path):
             _check_header(row, mapping)
         scopes = iter_scopes(row, line, number, mapping.explode)
-        if mapping.where:
+        if mapping.where or mapping.where_not:
             scopes = _select(scopes, mapping, omissions)
         yield from scopes
 
@@ -110,7 +112,12 @@ def _select(scopes: Iterator[Scope], mapping: Mapping, omissions: Omissions) -> 
 
 
 def _is_selected(scope: Scope, mapping: Mapping) -> bool:
-    return all(format_value(scope.text(field) or "") in values for field, values in mapping.where.items())
+    """Return whether a row has a value of every field of `where`, and none of those of `where_not`."""
+
+    def has(field: str, values: str | tuple[str, ...]) -> bool:
+        return format_value(scope.text(field) or "") in values
+
+    return all(has(*one) for one in mapping.where.items()) and not any(has(*one) for one in mapping.where_not.items())
 
 
 def _check_header(row: Row, mapping: Mapping) -> None:

@@ -17,7 +17,7 @@ PREVIEW_ROWS = 200
 """Rows that are searched for columns and values."""
 TABLE_ROWS = 5
 OTHER_FIELDS = (
-    *("separator", "quotes", "where", "shuffle", "join", "aspects"),
+    *("separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
     *("critiques", "judges", "gold", "weights"),
 )
 """Fields of a mapping that are written in YAML and not chosen here."""

@@ -64,6 +64,7 @@ FILES: dict[str, dict[str, str]] = {
             mt_bench_row("expert_1", "tie"),
             mt_bench_row("author_2", "model_b"),
             mt_bench_row("expert_1", "model_b", turn=2),
+            mt_bench_row("gpt4_pair", "model_b"),
         )
     },
     "chatbot_arena": {

@@ -88,7 +88,7 @@ def test_shuffled_responses_are_in_either_order_and_the_gold_names_the_chosen_on
 SUGGESTED: dict[str, dict[str, list[Any]]] = {
     **{name: VALUES[name] for name in ("chatbot_arena", "alpaca_eval", "summeval", "helpsteer2", "llmbar", "wmt_mqm")},
     **{name: VALUES[name] for name in ("hanna", "summarize_from_feedback", "webgpt", "judgebench")},
-    "mt_bench": {"labels": [2, 0, 2]},
+    "mt_bench": {"labels": [2, 0, 2, 2]},
     "feedback_bench": {"gold": [3, 5]},
     "beavertails": {"gold": [False]},
     "shp": {"labels": [1, 1]},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.formats.mapping.roles import guess_block, guess_roles
+from core.formats.mapping.roles import guess_block, guess_roles, warn_of_models
 
 FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
 
@@ -31,3 +31,23 @@ def test_the_meaning_of_cells_is_guessed(cells: list[str], block: dict | None) -
 def test_columns_of_judges_and_gold_are_guessed_by_name_and_cells() -> None:
     rows = [{"id": "1", "gpt-4": "A", "claude": "A text.", "gold": "B", "ann": "A"}]
     assert guess_roles(["id", "gpt-4", "claude", "gold", "ann"], rows) == (["gpt-4"], "gold")
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt4_pair", "ChatGPT", "claude-3", "expert_llm", "llama3", "Judge 1", "my reward model"]
+)
+def test_annotators_with_names_of_models_are_reported(name: str) -> None:
+    warning = warn_of_models([name, "expert_1", "Hellman", "Claudette", "Judgement Day"])
+    assert warning.startswith("1 annotator has the name of a model") and name in warning and "Hellman" not in warning
+
+
+def test_no_person_is_reported_as_a_model_and_long_lists_are_shortened() -> None:
+    assert warn_of_models(["expert_1", "Ann", "Stallman", ""]) == ""
+    warning = warn_of_models([f"gpt-{n}" for n in range(40)] * 2)
+    assert (
+        warning.startswith("40 annotators have names of models")
+        and "'gpt-0'" in warning
+        and "'gpt-9'" not in warning
+        and " more; " in warning
+    )
+    assert "\n" not in warn_of_models(["gpt\nid: x"])

@@ -348,7 +348,7 @@ def test_rows_and_values_that_a_mapping_leaves_out_are_counted(tmp_path: Path) -
             judges=[{"kind": "preference", "columns": ["gpt"], "values": values}],
             gold=[{"kind": "preference", "value": "gold", "values": values}],
         )
-    rows = "1 of 3 rows left out by `where`"
+    rows = "1 of 3 rows left out by `where` or `where_not`"
     assert omissions.notes() == [rows, "1 value is no label", "2 values are no verdict", "1 value is no gold"]
 
 
