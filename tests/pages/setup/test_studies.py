@@ -127,7 +127,7 @@ def test_values_of_a_judge_that_are_not_on_the_scale_are_translated() -> None:
     app.run()
     app.text_input(key=name_field_key(app)).set_value("judged").run()
     app.button(key="import").click().run()
-    assert "judged: added 3 items, 1 run, 3 traces." in page_text(app)
+    assert "judged: added 3 items, 1 run, 3 traces; 1 value is no verdict." in page_text(app)
 
 
 def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
@@ -144,16 +144,22 @@ def test_an_untranslated_value_is_refused_and_nothing_is_imported() -> None:
     assert study_names() == []
 
 
-def test_a_mapping_is_loaded_and_the_form_shows_it() -> None:
+def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_out() -> None:
     prepare_study()
     app = upload_file(CSV)
-    mapping = b"id: id\nprompt: question\nresponses: [{text: response_b}, {text: response_a, name: gpt}]\n"
+    mapping = (
+        b"id: id\nprompt: question\nresponses: [{text: response_b}, {text: response_a, name: gpt}]\nwhere: {id: 1}\n"
+    )
     app.file_uploader[1].set_value(("pairs.yaml", mapping, "application/yaml"))
     app.run()
     assert not app.exception
     assert app.selectbox(key="map2_response_text0").value == "response_b"
     assert app.selectbox(key="map2_response_system1").value == "gpt"
     assert "Response 2: gpt" in page_text(app)
+    assert r"Not used\: ann, ben" in page_text(app)
+    app.text_input(key=name_field_key(app)).set_value("first").run()
+    app.button(key="import").click().run()
+    assert "first: added 1 item; 1 of 2 rows left out by `where`." in page_text(app)
 
 
 def test_a_wrong_mapping_is_one_sentence() -> None:
