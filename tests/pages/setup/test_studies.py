@@ -159,7 +159,7 @@ def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_
     assert r"Not used\: ann, ben" in page_text(app)
     app.text_input(key=name_field_key(app)).set_value("first").run()
     app.button(key="import").click().run()
-    assert "first: added 1 item; 1 of 2 rows left out by `where`." in page_text(app)
+    assert "first: added 1 item; 1 of 2 rows left out by `where` or `where_not`." in page_text(app)
 
 
 def test_a_wrong_mapping_is_one_sentence() -> None:
