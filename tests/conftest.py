@@ -65,7 +65,8 @@ def pytest_collection_finish() -> None:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    return "postgresql" in item.name or any(map(item.get_closest_marker, ("browser", "slow")))
+    uses_server = "postgresql" in item.name or "postgres" in getattr(item, "fixturenames", ())
+    return uses_server or any(map(item.get_closest_marker, ("browser", "slow")))
 
 
 @pytest.fixture(autouse=True)

@@ -25,6 +25,8 @@ from storage.database import connect
 from storage.transfer import samples
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.slow  # whole commands and runs
+
 
 @pytest.fixture
 def run(tmp_path):

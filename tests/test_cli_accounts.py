@@ -12,7 +12,7 @@ from storage.studies import create
 from tests.accounts import enter, fast_hashes
 from tests.databases import create_database
 
-pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures(fast_hashes.__name__)]
 
 
 @pytest.fixture

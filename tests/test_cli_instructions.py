@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 import cli
 from storage.transfer import samples
 
+pytestmark = pytest.mark.slow  # whole commands and runs
+
 
 @pytest.fixture
 def run(tmp_path):

@@ -11,6 +11,8 @@ from storage.database import connect, database_url
 from storage.transfer import imports, samples
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.slow  # whole commands and runs
+
 
 @pytest.fixture
 def study() -> tiebreak.Study:

@@ -25,6 +25,8 @@ from storage.worker.run_worker import RunWorker
 from storage.worker.worker import execute_run, worker_name
 from tests.storage.shared import a_turn, a_verdict
 
+pytestmark = pytest.mark.slow  # whole commands and runs
+
 
 def make_request(study, **fields) -> RunRequest:
     judges = tuple(Judge(name=name, spec=Spec(model=name)) for name in ("a", "b"))

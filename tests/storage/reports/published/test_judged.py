@@ -20,6 +20,8 @@ from storage.transfer import imports, samples
 from tests.core.formats.shared import FIXTURES, MAPPINGS, public_file
 from tests.databases import create_database
 
+pytestmark = pytest.mark.slow  # whole commands and runs
+
 
 def compute(folder: Path, records: list, name: str, decide: dict[str, int] | None = None) -> list[PublishedRow]:
     """Return a table of a new study; `decide`: item -> an adjudication of its preference in helpfulness."""
