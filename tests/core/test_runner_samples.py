@@ -147,6 +147,7 @@ def test_a_server_that_supports_n_is_called_once_and_the_usage_adds_up() -> None
     assert sum(reply.usage.prompt_tokens or 0 for reply in replies) == len("Which?") // 4
 
 
+@pytest.mark.slow
 def test_a_server_that_ignores_n_returns_one_reply() -> None:
     replies, calls = request_samples("judge-1", 3)
     assert (len(replies), calls) == (1, 1)

@@ -21,6 +21,7 @@ def other_calls(session, study_id, run):
     return RecordedCalls(calls, tokens / calls, seconds / calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(samples.studies().values()))
 def test_expected_tokens_are_within_a_factor_of_two_of_the_recorded(engine, name):
     imports.import_records(engine, "s", tiebreak.read(samples.path(name)))

@@ -213,6 +213,7 @@ def outcome(answer: Answer[Any], text: str) -> Reading[Any] | str:
         return str(reason)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of a text that fails
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(TEXTS)

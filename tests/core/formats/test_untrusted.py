@@ -87,6 +87,7 @@ def test_a_deeply_nested_mapping_is_refused(tmp_path: Path) -> None:
         load_mapping(tmp_path / "m.yaml")
 
 
+@pytest.mark.slow
 def test_reading_a_csv_imports_neither_pandas_nor_pyarrow_nor_yaml() -> None:
     code = "import sys; from core.formats.mapping import guess, mapping, preview, table;"
     code += "print([name for name in ('pandas', 'pyarrow', 'yaml') if name in sys.modules])"

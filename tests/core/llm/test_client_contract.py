@@ -25,6 +25,8 @@ from tests.core.llm.asking import complete_ask, make_ask, make_json_ask, sample_
 from tests.core.protocols.debates import make_flow, make_settings
 from tests.openai_server import Server, run_server
 
+pytestmark = pytest.mark.slow  # each test calls a server
+
 Client = Callable[[], Model]
 SECRET = "lab-secret-value-222333"
 

@@ -17,6 +17,8 @@ from core.trace import Ask
 from tests.core.llm.asking import complete_ask, complete_asks, make_ask, make_json_ask
 from tests.openai_server import Server, run_server
 
+pytestmark = pytest.mark.slow  # each test calls a server
+
 
 def direct(ask: Ask) -> Reply | TiebreakError:
     return complete_ask(ask, OpenAICompatible)

@@ -41,6 +41,7 @@ def test_a_router_without_calls_can_be_closed() -> None:
     asyncio.run(Router().close())
 
 
+@pytest.mark.slow
 def test_importing_it_imports_no_client_library() -> None:
     program = "import sys, core.llm.router; print({'litellm', 'openai', 'aiohttp'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "set()\n"

@@ -22,6 +22,7 @@ def test_weights_are_stored_in_the_order_of_the_aspects(zoe, engine):
     assert (result["status"], list(stored(engine)[-1].value)) == ("accepted", names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [-50, 20, math.nan, math.inf, True, "25", None, "absent"])
 def test_weights_that_are_not_percentages_of_all_aspects_are_refused(zoe, engine, last):
     task = zoe.tasks()[0]

@@ -115,6 +115,7 @@ def run_in_threads(work, names):
     assert not errors
 
 
+@pytest.mark.slow
 def test_annotators_at_once_label_each_target_exactly_overlap_times(engine):
     targets = 20
     queue = debates(engine, targets)

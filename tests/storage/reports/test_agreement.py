@@ -72,6 +72,7 @@ def debate(item: str, *last: Any, **turn: Any) -> list[Record]:
     return [ItemRecord(item=make_item(item)), a_trace(item, a_turn(**turn), a_verdict(last=last))]
 
 
+@pytest.mark.slow
 def test_pandalm_gives_the_published_kappas(engine: Engine) -> None:
     study = import_table(engine, "pandalm/testset-v1.json", "pandalm.yaml")
     fleiss = find_row(agreement.rows(engine, study, "all"), "fleiss_kappa")
@@ -94,6 +95,7 @@ TOPICAL_CHAT = {
 }
 
 
+@pytest.mark.slow
 def test_topical_chat_gives_the_published_correlations_and_alphas(engine: Engine) -> None:
     study = import_table(engine, "topical_chat/usr_topical_chat.json", "topical_chat.yaml")
     rows = agreement.rows(engine, study, "criterion")
@@ -117,6 +119,7 @@ def scaleeval_rows(module_engine: Engine, scaleeval_study: Study) -> list[Agreem
     return agreement.rows(module_engine, scaleeval_study, "all")
 
 
+@pytest.mark.slow
 def test_scaleeval_judges_agree_as_published_in_the_order_shown(scaleeval_rows: list[AgreementRow]) -> None:
     for stage, value in (("first", 0.1529), ("last", 0.3781)):
         row = find_row(scaleeval_rows, "fleiss_kappa", f"judges, {stage} opinions, as shown", "all")
@@ -134,6 +137,7 @@ def test_in_the_items_order_scaleeval_judges_agree_as_often(scaleeval_rows: list
         )
 
 
+@pytest.mark.slow
 def test_excluded_debates_are_counted_by_scenario(module_engine: Engine, scaleeval_study: Study) -> None:
     rows = agreement.rows(module_engine, scaleeval_study, "scenario")
     of_all = [row for row in rows if row.criterion == "all" and row.statistic == "percent" and "last" in row.group]

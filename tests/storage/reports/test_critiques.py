@@ -174,6 +174,7 @@ def print_critiques(address: str, *options: str) -> list[dict]:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_published_scores_are_reproduced(published: str) -> None:
     rows = {(r["author"], r["source"], r["level"]): r for r in print_critiques(published)}
     percent = {
@@ -192,6 +193,7 @@ def test_published_scores_are_reproduced(published: str) -> None:
     assert [rows[a, "people", "micro"]["critiques"] for a in ("human", "llm", "reference")] == [100, 200, 100]
 
 
+@pytest.mark.slow
 def test_published_pair_counts_are_reproduced(published: str) -> None:
     assert print_critiques(published, "--pairs") == [
         {"source": "people", "first": 58, "second": 39, "tie": 3, "undefined": 0}

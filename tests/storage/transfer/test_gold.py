@@ -163,6 +163,7 @@ def memory():
     return engine
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_labels=label_sets, verdicts=verdict_sets)
 def test_verdicts_change_no_gold_unless_selected(memory, given_labels, verdicts):

@@ -28,6 +28,7 @@ def engine(postgres_engine):
         connection.execute(text("DELETE FROM annotator"))
 
 
+@pytest.mark.slow
 def test_concurrent_runs_with_frequent_heartbeats_finish(engine, monkeypatch):
     monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.005)
     imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(ITEMS)])

@@ -92,6 +92,7 @@ def test_a_baseline_is_compared_with_every_other_system(engine, study):
         launch.create_run(engine, make_request(study, pairs=Pairs(baseline="dog")))
 
 
+@pytest.mark.slow
 def test_a_run_of_pairs_resumes_from_its_stored_events(engine, study, monkeypatch):
     monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
     run_id = launch.create_run(engine, make_request(study, parallel=1))

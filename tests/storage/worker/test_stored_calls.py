@@ -170,6 +170,7 @@ def test_two_traces_that_need_the_same_call_at_once_pay_it_once(engine: Engine) 
     assert run(engine, study, "run", make_settings(2))[1] == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(engine: Engine, study: Study) -> None:
     run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "killed"))
     asks = count()

@@ -217,6 +217,7 @@ def released() -> list[Record]:
     return read(public_file("chateval"))
 
 
+@pytest.mark.slow
 def test_the_release_has_the_published_labels(released: list[Record]) -> None:
     values = Counter(record.label.value for record in records_of(released, LabelRecord))
     assert values == {1: 41, 2: 25, 0: 14}

@@ -12,6 +12,7 @@ from tests.paths import DATA
 RELEASE = DATA / "chateval"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RELEASE.exists(), reason="the released discussions are not next to the checkout")
 def test_the_released_discussions_read_as_in_version_0_1_or_better() -> None:
     """All 545 votes and 796 scores that version 0.1 read have the same value.

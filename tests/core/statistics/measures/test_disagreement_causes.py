@@ -26,6 +26,7 @@ def planted(seed: int, *, clear: float, raters: int = 5, items: int = 400, error
     return ratings_from_codes(codes, 2), verdicts, np.digitize(for_verdict, [1 / 3, 2 / 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raters", [3, 5])
 def test_planted_shares_are_within_their_intervals(raters):
     covered = np.zeros(3)

@@ -86,6 +86,7 @@ def test_chunks_of_pairs_give_the_same_values_as_all_pairs_at_once(monkeypatch, 
     np.testing.assert_allclose(family(weights), at_once, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_crowd_study_equals_the_pair_by_pair_path_in_little_memory():
     """60 raters are 1,770 pairs; their tables of 200 resamples would take 70 MB at once."""
     ratings = random_ratings(np.random.default_rng(0), 60, 60, 5, 0.5)

@@ -275,6 +275,7 @@ def test_the_pairs_of_a_crowd_have_values_without_intervals():
     assert equal.reason == "more than 300 pairs of raters: no intervals"
 
 
+@pytest.mark.slow
 def test_agreement_is_imported_without_scipys_distributions():
     """Importing scipy.stats takes a third of a second, which every command and page would wait for."""
     code = "import sys, core.statistics.reports.agreement; sys.exit('scipy.stats' in sys.modules)"

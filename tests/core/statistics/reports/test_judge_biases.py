@@ -50,6 +50,7 @@ def planted_dataset(seed: int) -> tuple[Dataset, dict[str, np.ndarray]]:
     return dataset, orders
 
 
+@pytest.mark.slow
 def test_every_planted_bias_is_found_in_every_seed_and_rarely_another():
     seeds_with_false_findings = 0
     for seed in range(20):
