@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 
 from core.formats.records import ItemRecord, RunRecord
 from storage import annotators, labels, studies, targets
-from storage.database import reading, writing
+from storage.database import reading, write, writing
 from storage.labelling.queue import Queue, save_draft, set_mark, target_query
 from storage.tables import LeaseRow, TargetRow
 from storage.transfer import imports
@@ -17,13 +17,12 @@ from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict,
 
 
 def claim(engine, queue, annotator, overlap=3):
-    with writing(engine) as session:
-        return claim_next(session, queue, annotator, overlap)
+    """Claim the next target; it may lock full ones before, so PostgreSQL can end it because of another claim."""
+    return write(engine, lambda session: claim_next(session, queue, annotator, overlap))
 
 
 def label(engine, queue, annotator, target, value=1):
-    with writing(engine) as session:
-        labels.save(session, queue.study_id, target, annotator, value)
+    write(engine, lambda session: labels.save(session, queue.study_id, target, annotator, value))
 
 
 def states(engine, queue, annotator="ann", overlap=3):
