@@ -2,7 +2,7 @@
 
 On PostgreSQL, triggers notify the channel CHANNEL when a transaction is committed (see migration 0013): a notification
 names a topic, such as "study 3", "run 12" or "trace 345". Each process listens on one connection of its own. On SQLite
-there are no notifications: every version is a new one, so whoever compares versions reads the database each time.
+there are no notifications: every version is a new one, so a caller that compares versions reads the database each time.
 """
 
 import itertools

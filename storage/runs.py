@@ -137,15 +137,24 @@ def create(
     )
     session.add(row)
     session.flush()
+    _insert_traces(session, row, selection or ItemSelection(), parts)
+    _record(session, row, "started")
+    return row.id
+
+
+def _insert_traces(
+    session: Session, row: RunRow, selection: ItemSelection, parts: Callable[[Item], Sequence[str]] | None
+) -> None:
+    """Insert a waiting trace for each part of each selected item; raises TiebreakError if there is none."""
     waiting = {
-        "study_id": study_id,
+        "study_id": row.study_id,
         "run_id": row.id,
         "outcome": "waiting",
         "problem": "",
         "uncertainty": 0.0,
         "contention": None,
     }
-    selected = item_ids(session, study_id, selection or ItemSelection())
+    selected = item_ids(session, row.study_id, selection)
     by_id = items.by_ids(session, selected) if parts is not None else {}
     traces = [
         waiting | {"item_id": item_id, "part": part}
@@ -155,8 +164,6 @@ def create(
     if not traces:
         raise TiebreakError("There are no items to run over; import some first.")
     insert_all(session, TraceRow, traces)
-    _record(session, row, "started")
-    return row.id
 
 
 def sample_items(

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from core.errors import FileFormatError
 from core.frozen import Frozen
+from core.protocols import settings_file
 
 MAX_LABEL = 60
 """Characters of the label of a level: it is part of the names of runs."""
@@ -120,13 +121,8 @@ def _short_levels(axis: Axis) -> Any:
 
 
 def _mapping(text: str) -> dict[str, Any]:
-    try:
-        fields = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise FileFormatError("this is not YAML.", line=mark.line + 1 if mark else None) from None
-    if not isinstance(fields, Mapping):
-        raise FileFormatError("an experiment should be a list of names and values, such as `protocol: scaleeval`.")
+    expected = "an experiment should be a list of names and values, such as `protocol: scaleeval`."
+    fields = settings_file.yaml_fields(text, expected)
     return {str(name): value for name, value in fields.items()}
 
 

@@ -70,14 +70,20 @@ def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion])
 
     A text that contains an API key is refused, because settings are stored and shown.
     """
+    expected = "the settings should be a list of names and values, such as `rounds: 3`."
+    return parse_run_fields(yaml_fields(text, expected), protocol, criteria)
+
+
+def yaml_fields(text: str, expected: str) -> Mapping[str, Any]:
+    """Return the fields of a YAML or JSON text; raises FileFormatError, with `expected` if it has no fields."""
     try:
         fields = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise FileFormatError("this is not YAML.", line=mark.line + 1 if mark else None) from None
     if not isinstance(fields, Mapping):
-        raise FileFormatError("the settings should be a list of names and values, such as `rounds: 3`.")
-    return parse_run_fields(fields, protocol, criteria)
+        raise FileFormatError(expected)
+    return fields
 
 
 def parse_run_fields(fields: Mapping[str, Any], protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:

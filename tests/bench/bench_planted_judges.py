@@ -125,7 +125,7 @@ def covered_causes(study: Study, judge: str) -> tuple[bool, ...]:
 
 
 def boundary_rate(studies: int, items: int = 200) -> float:
-    """Return how often two judges of equal accuracy are told apart at the level .05."""
+    """Return how often two judges of equal accuracy differ significantly at the level .05."""
     significant = 0
     for seed in range(studies):
         rng = np.random.default_rng(seed)

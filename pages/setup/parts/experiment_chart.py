@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MAX_LINES = 8
-"""Lines that can be told apart."""
+"""The most lines that a reader can distinguish."""
 OFFSET = 0.06
 """Between the points of two lines at one level, in levels."""
 
