@@ -66,6 +66,7 @@ def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
     return [
         *filter(None, [existing]),
         *([f"{estimate(engine, planned).summary()}."] if planned.new else []),
+        *planned.notes,
         *receivers,
     ]
 

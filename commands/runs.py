@@ -47,6 +47,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a protocol over a study's items. Stop it with Ctrl+C, and continue with --resume."""
+    from core.protocols.prompt_parts import format_note
     from storage.item_selection import ItemSelection
     from storage.worker import (
         ceiling_warning,
@@ -77,8 +78,14 @@ def run(
         )
         estimate = estimate_run(engine, request)
         if dry_run:
-            return print_result(asdict(estimate), f"{estimate.summary()}\n{receivers_sentence(request)}", as_json)
-        sentences = (estimate.summary(), receivers_sentence(request), ceiling_warning(request, estimate))
+            sentences = [estimate.summary(), format_note(request.settings), receivers_sentence(request)]
+            return print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
+        sentences = [
+            estimate.summary(),
+            format_note(request.settings),
+            receivers_sentence(request),
+            ceiling_warning(request, estimate),
+        ]
         typer.echo("\n".join(filter(None, sentences)), err=True)
         run_id = create_run(engine, request)
     ended, progress = execute(engine, run_id, quiet=as_json)

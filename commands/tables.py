@@ -1,6 +1,6 @@
 """Tables: those of the papers, and those of a study's experiments."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,16 +17,32 @@ if TYPE_CHECKING:
     from storage.experiments import Experiment
     from storage.studies import Study
 
-AXES_HELP = "Axes of an experiment, separated by commas."
+AXES_HELP = "Axes of an experiment; scorer, group and statistic of a published table. Separated by commas."
 
 
 class TableFormat(StrEnum):
-    """The format of an experiment's table."""
+    """The format of a table."""
 
     text = "text"
     markdown = "markdown"
     latex = "latex"
     csv = "csv"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a table; None and `text` are the defaults."""
+
+    rows: list[str] | None
+    columns: list[str] | None
+    statistic: str | None
+    format: TableFormat
+    output: Path | None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether no option of the layout is given."""
+        return self == Layout(None, None, None, TableFormat.text, None)
 
 
 def table(
@@ -37,14 +53,12 @@ def table(
     study: Annotated[str | None, typer.Option("--study", help="The study's name.")] = None,
     rows: Annotated[str | None, typer.Option(help=f"Rows. {AXES_HELP} Default: all but the columns.")] = None,
     columns: Annotated[str | None, typer.Option(help=f"Columns. {AXES_HELP} Default: the last axis.")] = None,
-    statistic: Annotated[
-        str | None, typer.Option(help="The statistic of an experiment: accuracy, kappa, dollars...")
-    ] = None,
+    statistic: Annotated[str | None, typer.Option(help="The statistic: accuracy, kappa, dollars...")] = None,
     differences: Annotated[
         bool, typer.Option("--differences", help="Paired differences along the axes, with significance.")
     ] = False,
-    format: Annotated[TableFormat, typer.Option(help="The format of an experiment's table.")] = TableFormat.text,
-    output: Annotated[Path | None, typer.Option(help="Write the table of an experiment to this file.")] = None,
+    format: Annotated[TableFormat, typer.Option(help="The format of the table.")] = TableFormat.text,
+    output: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     reference: Reference = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
@@ -61,8 +75,9 @@ def table(
     if name is None:
         return print_result(*_tables_of_study(engine, found), as_json)
     experiment = _find_experiment(engine, found, name)
+    layout = Layout(_axes(rows), _axes(columns), statistic, format, output)
     if experiment is None:
-        return _print_published(engine, found, name, reference, as_json)
+        return _print_published(engine, found, name, reference, layout, as_json)
     from storage.reports import experiments as report
 
     results = report.results(engine, found, experiment, reference)
@@ -70,14 +85,8 @@ def table(
         value: list[dict[str, Any]] = [asdict(row) for row in results.differences]
         lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in value]
         return print_result(value, format_table(lines, "No two cells can be compared yet."), as_json)
-    value, text = report.render(results, statistic, _axes(rows), _axes(columns), format.value)
-    if output is not None:
-        from core.formats.output import open_output
-
-        with open_output(output) as stream:
-            stream.write(text)
-        return print_result(value, f"Wrote {output}", as_json)
-    print_result(value, text.rstrip("\n"), as_json)
+    value, text = report.render(results, statistic, layout.rows, layout.columns, format.value)
+    _print_or_write(value, text, output, as_json)
 
 
 def _axes(text: str | None) -> list[str] | None:
@@ -121,10 +130,28 @@ def _published_tables() -> tuple[Any, str]:
     return tables, format_table(tables, "")
 
 
-def _print_published(engine: "Engine", study: "Study", name: str, reference: str | None, as_json: bool) -> None:
+def _print_published(
+    engine: "Engine", study: "Study", name: str, reference: str | None, chosen: Layout, as_json: bool
+) -> None:
     from storage.reports import published
 
-    chosen = published.find_table(name)
-    rows = [asdict(row) for row in published.compute(engine, study, name, reference=reference)]
-    heading = f"{chosen.paper}, {chosen.title}\n{chosen.question}"
-    print_result(rows, f"{heading}\n{format_table(rows, f'No rows: this table needs {chosen.needs}.')}", as_json)
+    table = published.find_table(name)
+    found = published.compute(engine, study, name, reference=reference)
+    rows = [asdict(row) for row in found]
+    heading = f"{table.paper}, {table.title}"
+    if chosen.is_default or not found:
+        text = format_table(rows, f"No rows: this table needs {table.needs}.")
+        return print_result(rows, f"{heading}\n{table.question}\n{text}", as_json)
+    cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
+    _print_or_write(rows, cells.render(heading, name, chosen.format.value), chosen.output, as_json)
+
+
+def _print_or_write(value: Any, text: str, output: Path | None, as_json: bool) -> None:
+    """Print a table, or write it to a file."""
+    if output is None:
+        return print_result(value, text.rstrip("\n"), as_json)
+    from core.formats.output import open_output
+
+    with open_output(output) as stream:
+        stream.write(text)
+    print_result(value, f"Wrote {output}", as_json)

@@ -313,6 +313,12 @@ def _reextract(state: EditedAius, critique: str, aius: tuple[Aiu, ...]) -> Edite
     return replace(_change_aius(state, critique, lambda _: aius), not_atomic=state.not_atomic & {*others, *ids})
 
 
+def adds_something(state: EditedAius, adoption: Adopt) -> bool:
+    """Return whether the adoption of what a run generated would change an item."""
+    adopted = _adopt(state, adoption.critiques, adoption.answer)
+    return (adopted.critiques, adopted.answer) != (state.critiques, state.answer)
+
+
 def _adopt(state: EditedAius, critiques: Sequence[Critique], answer: str | None) -> EditedAius:
     """Add the missing critiques, AIUs and answer; existing ones are not overwritten."""
     by_id = {critique.id: critique for critique in state.critiques}

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aiu_matching import AiuMatch, match_aius
-from core.aius import Adopt, Change, Reextract, apply_edits
+from core.aius import Adopt, Change, Reextract, adds_something, apply_edits
 from core.critiques import Aiu, Critique
 from core.errors import TiebreakError
 from core.items import Item
@@ -51,20 +51,18 @@ class Reextraction:
 def adopt_all(session: Session, study_id: int, annotator: str, run: str | None = None) -> int:
     """Adopt what runs generated for every item that lacks it, and return the number of items.
 
-    Of several runs, the newest with something for an item counts; `run` selects one. What exists is not overwritten.
+    Of several runs, the newest with something for an item counts; `run` selects one, from which critiques that it wrote
+    are adopted too if the item has others. What exists is not overwritten.
     """
     studies.lock(session, study_id)
     edits = aius.edits_by_item(session, study_id)
-    states = {
-        item.id: (item, apply_edits(item, edits.get(item.id, ())))
-        for item in items.of_study(session, study_id)
-        if item.critiques
-    }
-    lacking = {key: item for key, (item, state) in states.items() if state.lacks_aius()}
+    states = {item.id: (item, apply_edits(item, edits.get(item.id, ()))) for item in items.of_study(session, study_id)}
+    lacking = {key: item for key, (item, state) in states.items() if run or state.lacks_aius()}
     changes: dict[str, Change] = {}
     for candidate in _runs(session, study_id, run):
         for key, adoption in _adoptions(session, candidate, lacking):
-            changes[key] = adoption
+            if adds_something(states[key][1], adoption):
+                changes[key] = adoption
         lacking = {key: item for key, item in lacking.items() if key not in changes}
     aius.save_changes(session, study_id, annotator, {key: [change] for key, change in changes.items()})
     audit.record_change(session, study_id, f"AIUs adopted for {len(changes)} items")

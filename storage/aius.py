@@ -69,8 +69,8 @@ def current_state(session: Session, study_id: int, item: str) -> EditedAius:
 def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
     """Return item -> its current state, for every item with a critique, in the order of the study."""
     edits = edits_by_item(session, study_id)
-    criticised = (item for item in items.of_study(session, study_id) if item.critiques)
-    return {item.id: apply_edits(item, edits.get(item.id, ())) for item in criticised}
+    states = ((item.id, apply_edits(item, edits.get(item.id, ()))) for item in items.of_study(session, study_id))
+    return {key: state for key, state in states if state.critiques}
 
 
 def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> dict[Key, Item]:

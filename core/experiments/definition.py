@@ -8,6 +8,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from core.errors import FileFormatError
+from core.experiments import variants
 from core.frozen import Frozen
 from core.protocols import settings_file
 
@@ -80,10 +81,8 @@ def parse(text: str, *, name: str = "", folder: Path | None = None) -> Definitio
 
 def from_fields(fields: Mapping[str, Any], *, name: str = "", folder: Path | None = None) -> Definition:
     """Return the experiment with these fields; see `parse`."""
-    fields = dict(fields)
-    if isinstance(fields.get("base"), str):
-        fields["base"] = _settings_of(fields["base"], folder)
-    fields = {"name": name, **fields, "axes": _axes(fields.get("axes") or {}, folder)}
+    fields = variants.resolve(fields, lambda file: _fields_of(file, folder))
+    fields = {"name": name, **fields, "axes": _axes(fields.get("axes") or {})}
     fields["exclude"] = [_exclusion(entry, fields["axes"]) for entry in fields.get("exclude") or ()]
     if isinstance(fields.get("items"), str):
         fields["items"] = [fields["items"]]
@@ -126,8 +125,8 @@ def _mapping(text: str) -> dict[str, Any]:
     return {str(name): value for name, value in fields.items()}
 
 
-def _settings_of(name: str, folder: Path | None) -> Settings:
-    """Return the fields of a settings file that an experiment names."""
+def _fields_of(name: str, folder: Path | None) -> Settings:
+    """Return the fields of a file that an experiment names: settings, or an experiment that it extends."""
     if folder is None:
         raise FileFormatError(f"the settings file {name!r} is not here; write its settings under `base`.", field="base")
     try:
@@ -136,13 +135,13 @@ def _settings_of(name: str, folder: Path | None) -> Settings:
         raise FileFormatError(f"the settings file {str(folder / name)!r} cannot be read.", field="base") from None
 
 
-def _axes(axes: Any, folder: Path | None) -> list[dict[str, Any]]:
+def _axes(axes: Any) -> list[dict[str, Any]]:
     if not isinstance(axes, Mapping):
         raise FileFormatError("this should be names with lists of values, such as `rounds: [1, 3]`.", field="axes")
-    return [{"name": str(name), "levels": _levels(str(name), levels, folder)} for name, levels in axes.items()]
+    return [{"name": str(name), "levels": _levels(str(name), levels)} for name, levels in axes.items()]
 
 
-def _levels(axis: str, levels: Any, folder: Path | None) -> list[dict[str, Any]]:
+def _levels(axis: str, levels: Any) -> list[dict[str, Any]]:
     """Return the levels of an axis: a list of values, or label -> value, or label -> {set: {path: value}}."""
     field = f"axes.{axis}"
     if isinstance(levels, Mapping):
@@ -162,18 +161,14 @@ def _levels(axis: str, levels: Any, folder: Path | None) -> list[dict[str, Any]]
             )
         if labels.count(label) > 1:
             raise FileFormatError(f"the value {label!r} occurs twice.", field=field)
-    return [{"label": label, "set": _assignments(axis, value, folder)} for label, value in named]
+    return [{"label": label, "set": _assignments(axis, value)} for label, value in named]
 
 
-def _assignments(axis: str, value: Any, folder: Path | None) -> Settings:
+def _assignments(axis: str, value: Any) -> Settings:
     """Return what a level sets: path -> value."""
     if isinstance(value, Mapping) and value.keys() == {"set"} and isinstance(value["set"], Mapping):
-        assignments = {str(path): inner for path, inner in value["set"].items()}
-    else:
-        assignments = {axis: value}
-    if isinstance(assignments.get("base"), str):
-        assignments["base"] = _settings_of(assignments["base"], folder)
-    return assignments
+        return {str(path): inner for path, inner in value["set"].items()}
+    return {axis: value}
 
 
 def _label(value: Any) -> str:

@@ -57,6 +57,27 @@ class CellTable:
         lines = [self.header, ["---"] * len(self.header), *self.texts()]
         return "\n".join("| " + " | ".join(map(_escape_cell, line)) + " |" for line in lines) + "\n"
 
+    def csv(self) -> str:
+        """Return the table as CSV."""
+        return rows_csv(dict(zip(self.header, line, strict=True)) for line in self.texts())
+
+    def text(self, caption: str) -> str:
+        """Return the table for a terminal, below its caption."""
+        from tabulate import tabulate
+
+        return f"{caption}\n{tabulate(self.texts(), self.header, disable_numparse=True)}\n"
+
+    def render(self, caption: str, label: str, format: str) -> str:
+        """Return the table as "text", "markdown", "latex" or "csv"; CSV has no caption."""
+        match format:
+            case "csv":
+                return self.csv()
+            case "latex":
+                return self.latex(caption, label)
+            case "markdown":
+                return f"{self.markdown()}\n{caption}\n"
+        return self.text(caption)
+
     def latex(self, caption: str, label: str) -> str:
         """Return a `table` environment for the package booktabs."""
         return latex_tabular(self.header, self.texts(), ["l"] * len(self.header), caption, label)

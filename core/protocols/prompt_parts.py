@@ -85,6 +85,22 @@ def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> 
     return "\n".join(levels)
 
 
+def format_note(settings: object) -> str:
+    """Return a sentence if the format of the settings leaves their criterion as it is; empty if it changes it.
+
+    "shortened" drops the names of levels, "Name - description", and changes nothing in a criterion without them.
+    """
+    criterion, form = getattr(settings, "criterion", None), getattr(settings, "format", "general")
+    if form != "shortened" or not isinstance(criterion, Criterion):
+        return ""
+    if criterion_text(criterion, "shortened", Random(0)) != criterion_text(criterion, "general", Random(0)):
+        return ""
+    return (
+        f"The format 'shortened' of {criterion.name!r} equals 'general': its rubric has no level named as "
+        '"Name - description". Both have the same prompts and share their replies.'
+    )
+
+
 def keep_text(text: str, rng: Random) -> str:
     """Return `Level name - text` unchanged."""
     return text

@@ -101,7 +101,7 @@ def load_data(engine: Engine, study: Study, reference: str | None = None) -> Ali
         opinions = opinion_frame(session, study.id)
         scales = find_scales(session, study, [panel, RaterPanel(opinions[opinions["value"].notna()])])
         if chosen.type == "debate":
-            own = {run.id for run in runs.of_study(session, study.id) if run.name == chosen.name}
+            own = references.debate_run_ids(session, study.id, chosen.name)
             opinions = opinions[~opinions["run"].isin(own)]
         opinions = _with_judge_names(session, study.id, opinions)
         gold = references.frame(session, study.id, chosen, scales)

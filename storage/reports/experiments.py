@@ -167,16 +167,12 @@ def render(
     cells = results.cells[name]
     values = [long_row(cell, results.axes, name) for cell in cells]
     caption = f"{results.experiment.name}: {caption_of(results, name, table)}"
-    match format:
-        case "csv":
-            return values, long_csv(cells, results.axes, name)
-        case "latex":
-            return values, table.latex(caption, results.experiment.name)
-        case "markdown":
-            return values, f"{table.markdown()}\n{caption}\n"
-    from tabulate import tabulate
-
-    return values, f"{caption}\n{tabulate(table.texts(), table.header, disable_numparse=True)}\n"
+    text = (
+        long_csv(cells, results.axes, name)
+        if format == "csv"
+        else table.render(caption, results.experiment.name, format)
+    )
+    return values, text
 
 
 def caption_of(results: Results, statistic: str, table: CellTable) -> str:

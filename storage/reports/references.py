@@ -18,7 +18,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.labels import Adjudication, Scale, Target, Value, majority_value, mean_value
 from storage import labels, runs, targets
-from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.tables import ExperimentRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.target_summaries import own_outcome
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Reference:
 
     type: ReferenceType = "gold"
     name: str = ""
-    """The annotator, or the run of the debate."""
+    """The annotator, the run of the debate, or the experiment whose runs are debates."""
 
     def __str__(self) -> str:
         return f"{self.type}:{self.name}" if self.name else self.type
@@ -71,13 +71,15 @@ def parse(text: str) -> Reference:
 
 def choices(session: Session, study_id: int) -> list[Reference]:
     """Return the references that a study has, the default first."""
-    debates = [Reference("debate", name) for name in debate_runs(session, study_id)]
+    runs_of_debates = debate_runs(session, study_id)
+    debates = [Reference("debate", name) for name in runs_of_debates]
+    experiments = [Reference("debate", name) for name in _debate_experiments(session, study_id, runs_of_debates)]
     people = [Reference("annotator", name) for name in labels.annotators_of(session, study_id)]
     own = [Reference("gold"), Reference("majority"), Reference("mean")]
     decided = people or labels.newest_adjudications(session, study_id)
     if debates and not decided and _judging_runs(session, study_id) > 1:
-        return [debates[-1], *debates[:-1], *own]
-    return [*own, *people, *debates]
+        return [debates[-1], *debates[:-1], *experiments, *own]
+    return [*own, *people, *debates, *experiments]
 
 
 def _judging_runs(session: Session, study_id: int) -> int:
@@ -119,6 +121,32 @@ def debate_runs(session: Session, study_id: int) -> list[str]:
     found = [run for run in sorted(with_verdict) if len(members[run]) > 1]
     names = {run.id: run.name for run in runs.of_study(session, study_id)} if found else {}
     return [names[run] for run in found]
+
+
+def _debate_experiments(session: Session, study_id: int, debates: Sequence[str]) -> list[str]:
+    """Return the names of the experiments with a run among `debates`, oldest first."""
+    query = (
+        select(col(ExperimentRow.name))
+        .join(RunRow, col(RunRow.experiment_id) == col(ExperimentRow.id))
+        .where(col(RunRow.study_id) == study_id, col(RunRow.name).in_(debates))
+        .group_by(col(ExperimentRow.id), col(ExperimentRow.name))
+        .order_by(col(ExperimentRow.id))
+    )
+    return [name for name in session.scalars(query) if name not in debates] if debates else []
+
+
+def debate_run_ids(session: Session, study_id: int, name: str) -> list[int]:
+    """Return the run of that name, or the runs of the experiment of that name, first repetitions first."""
+    of_experiment = select(col(ExperimentRow.id)).where(
+        col(ExperimentRow.study_id) == study_id, col(ExperimentRow.name) == name
+    )
+    query = select(col(RunRow.id), col(RunRow.name)).where(
+        col(RunRow.study_id) == study_id,
+        or_(col(RunRow.name) == name, col(RunRow.experiment_id).in_(of_experiment)),
+    )
+    found = session.execute(query.order_by(col(RunRow.repeat), col(RunRow.id))).all()
+    named = [run_id for run_id, run_name in found if run_name == name]
+    return named or [run_id for run_id, _ in found]
 
 
 def frame(session: Session, study_id: int, reference: Reference, scales: Scales) -> "pd.DataFrame":
@@ -193,27 +221,29 @@ def _columns(target: Target) -> tuple[str, str, str, str]:
     return target.item, target.kind, target.criterion, target.part
 
 
-def _verdicts(session: Session, study_id: int, run: str) -> dict[Target, Value | None]:
-    """Return the verdicts of a run on every target that it judged."""
-    return {
-        target: None if outcome == "disputed" else value
-        for target, outcome, value in _verdict_rows(session, study_id, col(RunRow.name) == run)
-    }
+def _verdicts(session: Session, study_id: int, name: str) -> dict[Target, Value | None]:
+    """Return the verdicts of a debate on every target that it judged; of several runs on one, the first counts."""
+    verdicts: dict[Target, Value | None] = {}
+    ids = debate_run_ids(session, study_id, name)
+    rows = sorted(_verdict_rows(session, study_id, col(RunRow.id).in_(ids)), key=lambda row: ids.index(row[0]))
+    for _, target, outcome, value in rows:
+        verdicts.setdefault(target, None if outcome == "disputed" else value)
+    return verdicts
 
 
 def _disputed_targets(session: Session, study_id: int) -> set[Target]:
     """Return the targets that a run disputed, or came to no verdict about."""
     disputed = or_(own_outcome() == "disputed", col(OpinionRow.value).is_(None))
-    return {target for target, _, _ in _verdict_rows(session, study_id, disputed)}
+    return {target for _, target, _, _ in _verdict_rows(session, study_id, disputed)}
 
 
 def _verdict_rows(
     session: Session, study_id: int, condition: ColumnElement[bool]
-) -> Iterator[tuple[Target, str, Value | None]]:
+) -> Iterator[tuple[int, Target, str, Value | None]]:
     query = (
         select(
-            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
-            own_outcome(), col(OpinionRow.value),
+            col(OpinionRow.run_id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion),
+            col(TargetRow.part), own_outcome(), col(OpinionRow.value),
         )
         .select_from(OpinionRow)
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
@@ -223,8 +253,8 @@ def _verdict_rows(
         .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", condition)
         .order_by(col(OpinionRow.id))
     )  # fmt: skip
-    for *columns, outcome, value in session.execute(query):
-        yield targets.from_columns(*cast(tuple[str, str, str, str], tuple(columns))), outcome, value
+    for run_id, *columns, outcome, value in session.execute(query):
+        yield run_id, targets.from_columns(*cast(tuple[str, str, str, str], tuple(columns))), outcome, value
 
 
 def shared_models(session: Session, study_id: int, reference: Reference, run_ids: Sequence[int]) -> list[str]:
@@ -232,7 +262,8 @@ def shared_models(session: Session, study_id: int, reference: Reference, run_ids
     if reference.type != "debate":
         return []
     by_id = {run.id: run for run in runs.of_study(session, study_id)}
-    panel = {model for run in by_id.values() if run.name == reference.name for model in settings_models(run.settings)}
+    debates = debate_run_ids(session, study_id, reference.name)
+    panel = {model for run_id in debates for model in settings_models(by_id[run_id].settings)}
     return sorted(panel & {model for id in run_ids if id in by_id for model in settings_models(by_id[id].settings)})
 
 

@@ -13,6 +13,7 @@ from core.llm import costs
 from core.llm.client import Model
 from core.llm.router import Router
 from core.protocols import registry, settings_file
+from core.protocols.prompt_parts import format_note
 from core.wording import format_count
 from storage import experiments, runs, studies
 from storage.database import reading, write, writing
@@ -57,6 +58,11 @@ class Plan:
         """All runs: a first repetition of every cell, then the second ones."""
         planned = [*self.new, *(run for run, _ in self.existing)]
         return sorted(planned, key=lambda run: run.repeat)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the results should know about the design: levels that are the same for a criterion."""
+        return list(dict.fromkeys(filter(None, (format_note(run.request.settings) for run in self.runs))))
 
 
 def plan(engine: Engine, study: Study, definition: Definition) -> Plan:

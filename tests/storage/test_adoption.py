@@ -7,11 +7,12 @@ from core.aius import Undo
 from core.critiques import aius_with_text_ids, precision_target
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
-from core.trace import Ask
+from core.protocols import Judge
+from core.trace import Ask, Spec
 from storage import adoption, aius, labels
 from storage.database import reading, writing
 from storage.studies import Study
-from tests.core.protocols.critiques import CLAIMS, make_item, worked_example_reply
+from tests.core.protocols.critiques import CLAIMS, CRITIQUE, make_complete_item, make_item, worked_example_reply
 from tests.storage.critique_studies import import_study, run_records, save_answer
 
 OLD = aius_with_text_ids("model", CLAIMS)
@@ -56,6 +57,25 @@ def test_every_item_that_lacks_aius_adopts_those_of_a_run(engine: Engine, study:
     with reading(engine) as session:
         (edit,) = aius.history(session, study.id, "again")
     assert (edit.number, edit.annotator, edit.change.type) == (1, "eve", "adopt")
+
+
+def test_critiques_that_a_run_wrote_are_adopted_if_the_run_is_named(engine: Engine) -> None:
+    written, complete = make_item(id="bare", critiques=()), make_complete_item()
+    critics = (Judge(name="critic", spec=Spec(model="c")),)
+
+    def reply(ask: Ask) -> str:
+        if ask.step in ("precision", "recall"):
+            return "Final answer: true"
+        return CRITIQUE if ask.step == "hypothesis_critique" else worked_example_reply(ask)
+
+    records = [ItemRecord(item=item) for item in (written, complete)]
+    run = [*run_records(written, reply, "w", critics=critics), *run_records(complete, reply, "w", critics=critics)[1:]]
+    study = import_study(engine, *records, *run)
+    assert (adopt(engine, study), adopt(engine, study, "w"), adopt(engine, study, "w")) == (1, 1, 0)
+    with reading(engine) as session:
+        states = aius.current_states(session, study.id)
+    assert [critique.author for critique in states["bare"].critiques] == ["critic", "a"]
+    assert [critique.id for critique in states["ladder"].critiques] == ["c1", "ref", "critic"]
 
 
 def test_of_several_runs_the_newest_counts(engine: Engine, study: Study) -> None:

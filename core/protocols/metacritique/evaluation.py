@@ -10,6 +10,7 @@ from core.critiques import (
     Aiu,
     Critique,
     aius_with_text_ids,
+    critique_id_from_author,
     hypothesis_critiques,
     precision_target,
     recall_target,
@@ -17,21 +18,27 @@ from core.critiques import (
 )
 from core.items import Item
 from core.labels import Target
+from core.protocols import Judge
 from core.protocols.metacritique.settings import Settings, WritingStep
 from core.protocols.prompt_parts import item_material, question_text
 from core.templates import Material, Templates, render
 from core.trace import Ask, Spec, Turn, unchanged
 
-Step = Literal["reference_answer", "reference_critique", "extract", "precision", "precision_alone", "recall"]
+Step = Literal[
+    "reference_answer", "reference_critique", "hypothesis_critique", "extract", "precision", "precision_alone", "recall"
+]
 WRITING_STEPS: tuple[WritingStep, ...] = get_args(WritingStep)
 ANSWERS: Mapping[Step, Answer[Any]] = {
     "reference_answer": Passage(noun="answer to the question"),
     "reference_critique": Passage(noun="critique"),
+    "hypothesis_critique": Passage(noun="critique"),
     "extract": Claims(reasoning=False),
     "precision": Truth(),
     "precision_alone": Truth(),
     "recall": Truth(),
 }
+TEMPLATES: Mapping[Step, str] = {"hypothesis_critique": "reference_critique"}
+"""Steps with the template of another step: the texts of Tables 7 and 8 are the same."""
 WRITTEN_REFERENCE_ID = "written-reference"
 """The id of a reference critique that the writer wrote."""
 
@@ -61,7 +68,7 @@ class Evaluation:
 
     def next_jobs(self) -> list[Job]:
         """Return the questions that can be asked now, in parallel; empty if all are answered."""
-        for jobs in (self._writing_jobs(), self._reference_extraction_jobs(), self.judging_jobs()):
+        for jobs in (self._writing_jobs(), self._later_extraction_jobs(), self.judging_jobs()):
             unanswered = [job for job in jobs if job not in self.turns]
             if unanswered:
                 return unanswered
@@ -83,8 +90,9 @@ class Evaluation:
 
     @property
     def critiques(self) -> tuple[Critique, ...]:
-        """The critiques that are evaluated, with their AIUs."""
-        return tuple(self._with_extracted_aius(critique) for critique in hypothesis_critiques(self.item.critiques))
+        """The critiques that are evaluated, with their AIUs: the item's, then those that critics wrote."""
+        critiques = (*hypothesis_critiques(self.item.critiques), *self._written_critiques())
+        return tuple(self._with_extracted_aius(critique) for critique in critiques)
 
     def judging_jobs(self) -> list[Job]:
         """Return both tasks for every judge and AIU, as far as the AIUs are known (Section 2.3)."""
@@ -100,13 +108,14 @@ class Evaluation:
 
     def ask(self, job: Job, templates: Templates) -> Ask:
         """Return the ask of a job."""
-        material = {**item_material(self.item, templates, job.step), **self._material(job)}
+        template = TEMPLATES.get(job.step, job.step)
+        material = {**item_material(self.item, templates, template), **self._material(job)}
         return Ask(
             speaker=job.judge,
             step=job.step,
             round=0,
             spec=self._spec(job),
-            prompt=render(templates, job.step, **material, words=self.settings.words),
+            prompt=render(templates, template, **material, words=self.settings.words),
             answer=ANSWERS[job.step],
             value=claim_lines if job.step == "extract" else unchanged,
         )
@@ -121,18 +130,35 @@ class Evaluation:
             reference = reference_critique(self.item.critiques)
             jobs += [] if reference else [self._writing_job("reference_critique")]
             critiques += [reference] if reference else []
+        jobs += [Job("hypothesis_critique", critic.name) for critic in self._writing_critics()]
         return jobs + [self._writing_job("extract", critique.id) for critique in critiques if critique.aius is None]
 
     def _writing_job(self, step: WritingStep, critique: str = "") -> Job:
         return Job(step, self.settings.writer_of(step).name, critique)
 
-    def _reference_extraction_jobs(self) -> list[Job]:
-        """Return the extraction of AIUs from a reference critique that was just written."""
+    def _later_extraction_jobs(self) -> list[Job]:
+        """Return the extraction of AIUs from the critiques that were just written."""
         reference = self.reference if self._needs_recall else None
-        if reference is None or reference.aius is not None:
-            return []
-        job = self._writing_job("extract", reference.id)
-        return [] if job in self.turns else [job]
+        critiques = [*([reference] if reference else ()), *(self._written_critiques() if self._needs_precision else ())]
+        jobs = [self._writing_job("extract", critique.id) for critique in critiques if critique.aius is None]
+        return [job for job in jobs if job not in self.turns]
+
+    def _writing_critics(self) -> list[Judge]:
+        """Return the critics that the item has no critique of."""
+        known = {critique.id for critique in self.item.critiques}
+        return [critic for critic in self.settings.critics if critique_id_from_author(critic.name) not in known]
+
+    def _written_critiques(self) -> list[Critique]:
+        """Return the critiques that critics have written, without AIUs."""
+        written = [
+            (critic, self.turns.get(Job("hypothesis_critique", critic.name))) for critic in self._writing_critics()
+        ]
+        about = next((critique.of for critique in self.item.critiques), 1)
+        return [
+            Critique(author=critic.name, text=turn.reading, of=about)
+            for critic, turn in written
+            if turn is not None and isinstance(turn.reading, str)
+        ]
 
     @property
     def _needs_precision(self) -> bool:
@@ -153,6 +179,8 @@ class Evaluation:
         return critique.model_copy(update={"aius": aius_with_text_ids(critique.id, turn.reading.splitlines())})
 
     def _spec(self, job: Job) -> Spec:
+        if job.step == "hypothesis_critique":
+            return next(critic for critic in self.settings.critics if critic.name == job.judge).spec
         if job.step in WRITING_STEPS:
             return self.settings.writer_of(job.step).spec
         judge = next(judge for judge in self.settings.judges if judge.name == job.judge)
@@ -160,7 +188,8 @@ class Evaluation:
 
     def _material(self, job: Job) -> Mapping[str, Material | list[Material]]:
         """Return the values of a template's blanks (Tables 7, 9, 10 and 11), besides those of `item_material`."""
-        critique = next((critique for critique in self.item.critiques if critique.id == job.critique), self.reference)
+        critiques = (*self.item.critiques, *self._written_critiques())
+        critique = next((critique for critique in critiques if critique.id == job.critique), self.reference)
         response = Material("Model-generated answer", criticised_answer(self.item, critique))
         unjudged = replace(response, required=False)
         claim = Material("Claim", job.aiu.text if job.aiu else "")
@@ -168,7 +197,7 @@ class Evaluation:
         match job.step:
             case "reference_answer":
                 return {}
-            case "reference_critique":
+            case "reference_critique" | "hypothesis_critique":
                 return {"response": response}
             case "extract":
                 shown = [*self._extraction_context(response), Material("Critique", critique_text)]
@@ -199,8 +228,8 @@ def claim_lines(claims: Sequence[str]) -> str:
 
 def criticised_answer(item: Item, critique: Critique | None) -> str:
     """Return the answer that a critique is about; without a critique, the one that the item's critiques are about."""
-    about = critique or hypothesis_critiques(item.critiques)[0]
-    return item.responses[about.of - 1].text
+    about = critique or next(iter(hypothesis_critiques(item.critiques)), None)
+    return item.responses[about.of - 1 if about else 0].text
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 def start_evaluation(item: Item, settings: Settings) -> Evaluation:
     """Return the evaluation before the first ask; raises TiebreakError for an item without anything to evaluate."""
-    if not hypothesis_critiques(item.critiques):
+    if not hypothesis_critiques(item.critiques) and not (settings.critics and item.responses):
         raise TiebreakError(f"Item {item.id} has no critique; MetaCritique evaluates critiques.")
     invalid = next((critique for critique in item.critiques if critique.of > len(item.responses)), None)
     if invalid:
@@ -137,7 +137,8 @@ def missing_inputs(evaluation: Evaluation) -> list[str]:
     missing = []
     for job, turn in evaluation.turns.items():
         if turn.reading is None and job.step in WRITING_STEPS:
-            subject = {"extract": f"AIUs of {job.critique}"}.get(job.step, job.step.replace("_", " "))
+            subjects = {"extract": f"AIUs of {job.critique}", "hypothesis_critique": f"critique by {job.judge}"}
+            subject = subjects.get(job.step, job.step.replace("_", " "))
             missing.append(f"no {subject}: {turn.problem}")
     return missing
 

@@ -6,11 +6,12 @@ from pydantic import ConfigDict, Field, field_validator
 
 from core import protocols
 from core.contention import DISPUTE_THRESHOLD
+from core.critiques import critique_id_from_author
 from core.frozen import Frozen
 from core.protocols import check_unique_names
 from core.trace import Spec
 
-WritingStep = Literal["reference_answer", "reference_critique", "extract"]
+WritingStep = Literal["reference_answer", "reference_critique", "hypothesis_critique", "extract"]
 
 
 class CritiqueJudge(protocols.Judge):
@@ -37,6 +38,10 @@ class Settings(Frozen):
     """Another model for the reference critique. Empty: the writer."""
     extractor: protocols.Judge | None = None
     """Another model for the AIUs. Empty: the writer."""
+    critics: tuple[protocols.Judge, ...] = ()
+    """Models that write a critique of the answer (Table 8), which is evaluated together with the critiques of the item.
+    The author of the critique is the name of the model here; an item that has a critique of this author gets no second
+    one. Empty: only the item's critiques are evaluated."""
     extraction: Literal["critique alone", "with question and answer"] = "critique alone"
     """The input of the model that splits a critique into AIUs. The paper uses the critique alone (Table 9); with the
     question and the answer the model can resolve references."""
@@ -63,13 +68,19 @@ class Settings(Frozen):
         check_unique_names((judge.name for judge in judges), "judges")
         return judges
 
+    @field_validator("critics")
+    @classmethod
+    def _critics_differ(cls, critics: tuple[protocols.Judge, ...]) -> tuple[protocols.Judge, ...]:
+        check_unique_names((critique_id_from_author(critic.name) for critic in critics), "critics")
+        return critics
+
     @property
     def effective_writer(self) -> CritiqueJudge:
         """The writer, by default the first judge."""
         return self.writer or self.judges[0]
 
     def writer_of(self, step: WritingStep) -> protocols.Judge:
-        """Return the model that writes the reference answer, the reference critique, or the AIUs."""
+        """Return the model that writes the reference answer, the reference critique, or the AIUs; no critic."""
         own = {
             "reference_answer": self.answer_writer,
             "reference_critique": self.critique_writer,

@@ -29,6 +29,8 @@ NAME = "refer"
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
     """Run one review. The protocol itself makes no random choice."""
     task = start_review(item, settings, templates)
+    if not settings.peers:
+        return conclude((), (yield [ask_alone(task)] * settings.samples), settings)
     reviews = yield [ask_review(task, peer) for peer in settings.peers]
     samples = yield [ask_decision(task, reviews)] * settings.samples
     return conclude(reviews, samples, settings)
@@ -57,6 +59,11 @@ def start_review(item: Item, settings: Settings, templates: Templates) -> Review
 def ask_review(task: ReviewTask, peer: Reviewer) -> Ask:
     """Ask a peer for its comment and score (Eq. 1)."""
     return _ask(task, peer, "peer", 0)
+
+
+def ask_alone(task: ReviewTask) -> Ask:
+    """Ask the chair what a peer is asked: the single-agent baseline."""
+    return _ask(task, task.settings.chair, "chair", 1, alone=True)
 
 
 def ask_decision(task: ReviewTask, reviews: Sequence[Turn]) -> Ask:
@@ -156,9 +163,18 @@ def describe_criterion(criterion: Criterion, rubric: str = "") -> str:
     return "\n".join([head, *(f"- {line}" for line in criterion.rubric)])
 
 
-def _ask(task: ReviewTask, reviewer: Reviewer, step: Literal["peer", "chair"], number: int, **values: object) -> Ask:
-    name = step if task.settings.verdict == "score" else f"{step}_answer"
-    parts = schema_parts(task.settings, task.templates, step)
+def _ask(
+    task: ReviewTask,
+    reviewer: Reviewer,
+    step: Literal["peer", "chair"],
+    number: int,
+    *,
+    alone: bool = False,
+    **values: object,
+) -> Ask:
+    role: Literal["peer", "chair"] = "peer" if alone else step
+    name = role if task.settings.verdict == "score" else f"{role}_answer"
+    parts = schema_parts(task.settings, task.templates, role)
     material = response_material(task.item, task.templates, name)
     return Ask(
         speaker=reviewer.name,

@@ -25,9 +25,10 @@ class Settings(Frozen):
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
-    peers: tuple[Reviewer, ...] = Field(min_length=1, max_length=20)
+    peers: tuple[Reviewer, ...] = Field(max_length=20)
     """The K peers, which review in parallel. The paper uses three small models (two for tasks with images) and finds
-    little gain from more than three."""
+    little gain from more than three. An empty list: the chair alone, with the peers' prompt and no reviews, which is
+    the single-agent baseline of reasoning tasks (zero-shot chain of thought, Table 4)."""
     chair: Reviewer
     """The area chair, which decides. The paper uses a larger model; it should be stronger than some of the peers. There
     it runs with replies of at most 256 tokens, and at temperature 1 also for a single sample, which is its default."""

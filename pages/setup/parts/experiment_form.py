@@ -60,6 +60,14 @@ def draw_form(study: Study) -> bool:
     return _draw_start(study, definition, text)
 
 
+def _draw_notes(planned: Plan) -> None:
+    """Draw who receives texts of the study, and what a reader of the results should know about the design."""
+    for note in planned.notes:
+        st.info(escape_markdown(note), icon=":material/info:")
+    for sentence in dict.fromkeys(receivers_sentence(run.request) for run in planned.runs):
+        st.markdown(f":material/send: {escape_markdown(sentence)}")
+
+
 def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     """Draw the estimate on request, then the button that starts the experiment."""
     if st.button("Estimate", icon=":material/calculate:", key="estimate_experiment"):
@@ -76,8 +84,7 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     except TiebreakError as error:
         st.warning(escape_markdown(str(error)), icon=":material/error:")
         return False
-    for sentence in dict.fromkeys(receivers_sentence(run.request) for run in planned.runs):
-        st.markdown(f":material/send: {escape_markdown(sentence)}")
+    _draw_notes(planned)
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start_experiment"):
         return False
     start_runs(study, planned)

@@ -12,6 +12,7 @@ from core.items import Criterion, Item
 from core.llm import setting_checks
 from core.pairs import Pairs
 from core.protocols import Protocol, registry, scales_of, settings_file
+from core.protocols.prompt_parts import format_note
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec, model_specs
 from pages.parts import numbers, permissions, resources, visitor
@@ -300,6 +301,8 @@ def _draw_estimate(request: RunRequest) -> bool:
     if estimate.expected is not None:
         st.caption(f"{escape_markdown(_capitalize(estimate.expected_summary()))}.")
     st.caption(f"With unreadable replies: {escape_markdown(estimate.upper_bound_summary())}.")
+    if note := format_note(request.settings):
+        st.caption(escape_markdown(note))
     if estimate.stored_calls:
         st.caption(f"{escape_markdown(_capitalize(estimate.stored_summary().removeprefix('; ')))}.")
     st.markdown(f":material/send: {escape_markdown(receivers_sentence(request))}")

@@ -25,6 +25,7 @@ NumberedEvents = Sequence[tuple[int, Event]]
 TEXT_TITLES = {
     "reference_answer": "Reference answer",
     "reference_critique": "Reference critique",
+    "hypothesis_critique": "Critique",
     "extract": "AIUs extracted from",
 }
 
@@ -71,7 +72,8 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
     writers = ", ".join(dict.fromkeys(escape_markdown(job.judge) for job, _ in written))
     with st.expander(f"Written by {writers}: {len(written)} texts"):
         for job, turn in written:
-            st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(job.critique)}**".replace(" **", "**"))
+            name = job.judge if job.step == "hypothesis_critique" else job.critique
+            st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(name)}**".replace(" **", "**"))
             if turn.reading is not None:
                 long_texts.draw_markdown(written_text(turn), f"{trace.id}-{seq_by_job[job]}")
             else:

@@ -5,16 +5,20 @@ from random import Random
 import pytest
 
 from core.items import Criterion
+from core.protocols import Judge
 from core.protocols.prompt_parts import (
     CRITERION_FORMATS,
     CriterionFormat,
     criterion_text,
     drop_level_name,
+    format_note,
     mask_letters,
     replace_letters_with_symbols,
     reverse_words,
     shuffle_words,
 )
+from core.protocols.scaleeval.settings import Settings
+from core.trace import Spec
 from tests.core.protocols.debates import RUBRIC
 from tests.golden.files import assert_golden
 
@@ -35,6 +39,15 @@ def test_equal_seeds_give_equal_texts() -> None:
 def test_shortened_drops_the_levels_name_once() -> None:
     assert drop_level_name("Bad - so - so", Random(0)) == "so - so"
     assert drop_level_name("no name here", Random(0)) == "no name here"
+
+
+def test_a_format_that_changes_nothing_is_stated() -> None:
+    judges = (Judge(name="a", spec=Spec(model="m")), Judge(name="b", spec=Spec(model="m")))
+    plain = Settings(judges=judges, criterion=Criterion(name="clarity", rubric=("clear",)), format="shortened")
+    assert format_note(plain).startswith("The format 'shortened' of 'clarity' equals 'general'")
+    assert not format_note(plain.model_copy(update={"criterion": CRITERION}))
+    assert not format_note(plain.model_copy(update={"format": "general"}))
+    assert not format_note(object())
 
 
 def test_shuffled_contains_every_word() -> None:

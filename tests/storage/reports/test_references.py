@@ -14,6 +14,7 @@ from core.errors import TiebreakError
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import (
     AdjudicationRecord,
+    ExperimentRecord,
     ItemRecord,
     LabelRecord,
     Record,
@@ -97,6 +98,25 @@ def test_an_evaluator_is_compared_with_an_agreed_debate_without_any_label(engine
         assert row.reference == "debate:debate: 4 by the debate; m1 is on the debate's panel too"
     judges = {row.judge for row in alignment.rows(engine, study, resamples=20)}
     assert judges == {"solo"}
+
+
+def test_the_debates_of_an_experiment_are_one_reference(engine: Engine) -> None:
+    definition = "name: panel\nprotocol: scaleeval\nbase: {}\nrepeats: 2\n"
+    experiment = ExperimentRecord(name="panel", definition=definition)
+    parts = [("one", 1, ("item 0",), 1), ("two", 1, ("item 1",), 2), ("again", 2, ("item 0", "item 1"), 0)]
+    debates: list[Record] = []
+    for name, repeat, of_run, value in parts:
+        fields = {"experiment": "panel", "cell": {"part": name}, "repeat": repeat}
+        debates.append(make_run(name, ("j0", "m0"), ("j1", "m1")).model_copy(update=fields))
+        debates += [debate_trace(item, value, run=name) for item in of_run]
+    singles = [single_trace("item 0", 1), single_trace("item 1", 1)]
+    study = import_study(engine, [*items(2), experiment, *debates, SINGLE, *singles])
+    assert reference_values(engine, study, "debate:panel") == {
+        "item 0": (1, "by the debate"), "item 1": (2, "by the debate"),
+    }  # fmt: skip
+    row = find_row(engine, study, "solo", "accuracy_gold", "debate:panel")
+    assert (row.value, row.items) == (0.5, 2) and row.reference.endswith("m1 is on the debate's panel too")
+    assert {row.judge for row in alignment.rows(engine, study, reference="debate:panel", resamples=20)} == {"solo"}
 
 
 def test_people_decide_the_disputes_of_the_debate_and_an_adjudication_every_target(engine: Engine) -> None:

@@ -51,6 +51,35 @@ def test_independent_steps_are_asked_first_and_judging_last() -> None:
     assert trace.steps()[4:] == ["precision"] * 7 + ["recall"] * 5
 
 
+def critic_reply(ask: Ask) -> str:
+    return CRITIQUE if ask.step == "hypothesis_critique" else worked_example_reply(ask)
+
+
+def test_critics_write_critiques_that_are_evaluated_with_those_of_the_item() -> None:
+    """Table 8: the hypothesis critiques of models."""
+    critics = (Judge(name="critic", spec=Spec(model="model-c")), Judge(name="a model", spec=Spec(model="unused")))
+    item = make_item(critiques=(Critique(author="a model", text=CRITIQUE),))
+    trace = run_scripted(critic_reply, make_settings(critics=critics), item)
+    written = [ask for ask in trace.asked if ask.step == "hypothesis_critique"]
+    assert [(ask.speaker, ask.spec.model) for ask in written] == [("critic", "model-c")]
+    assert written[0].prompt == next(ask.prompt for ask in trace.asked if ask.step == "reference_critique")
+    assert trace.verdict and isinstance(trace.verdict.value, dict)
+    assert trace.verdict.value["critic"] == trace.verdict.value["a model"] == pytest.approx(20 / 39)
+
+
+def test_an_item_without_critiques_needs_a_critic() -> None:
+    critics = (Judge(name="critic", spec=Spec(model="model-c")),)
+    trace = run_scripted(critic_reply, make_settings(critics=critics), make_item(critiques=()))
+    assert trace.verdict and list(trace.verdict.value or {}) == ["critic"]
+
+    def refuse(ask: Ask) -> str | Reply:
+        return Reply(text="", finish="refused") if ask.step == "hypothesis_critique" else worked_example_reply(ask)
+
+    unwritten = run_scripted(refuse, make_settings(critics=critics), make_item(critiques=()))
+    assert unwritten.verdict and unwritten.verdict.outcome == "no_verdict"
+    assert unwritten.verdict.reason.startswith("no critique by critic: ")
+
+
 def test_steps_whose_results_are_given_are_skipped() -> None:
     trace = run_scripted(lambda ask: "Therefore, the claim is true.", make_settings(), make_complete_item())
     assert trace.steps() == ["precision", "precision", "recall"]

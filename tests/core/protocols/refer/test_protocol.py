@@ -70,6 +70,15 @@ def test_without_a_readable_review_the_chair_decides_alone() -> None:
     assert "(None could be read.)" in review.prompts["chair"] and review.opinions()["chair", "verdict"] == 2
 
 
+def test_without_peers_the_chair_is_asked_as_a_peer_is() -> None:
+    """The single-agent baseline of Table 4."""
+    peer = next(make_flow(make_settings()))[0]
+    asked = next(make_flow(make_settings("", samples=2)))
+    assert [(ask.speaker, ask.step, ask.request()) for ask in asked] == [("chair", "chair", peer.request())] * 2
+    review = run_scripted(reviews_script([2, 3]), make_settings("", samples=2))
+    assert review.opinions() == {("chair", "verdict"): 2.5}
+
+
 @pytest.mark.parametrize(
     ("samples", "contention", "outcome"),
     [([1, 3, 1, 3], 1.0, "disputed"), ([2, 3, 2, 2], 0.5, "agreed"), ([2, 2, 2, 2], 0.0, "agreed")],

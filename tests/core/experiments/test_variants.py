@@ -1,0 +1,91 @@
+"""Experiments that extend another file, and models by other names."""
+
+from pathlib import Path
+
+import pytest
+
+from core import experiments
+from core.errors import FileFormatError
+from core.experiments import design
+
+TABLE = """
+name: table
+protocol: scaleeval
+base: panel.yaml
+axes:
+  rounds: [1, 3]
+sample: 20
+"""
+PANEL = """
+judges:
+  - {name: a, model: old, temperature: 0, answer_format: text}
+  - {name: b, spec: {model: other}}
+criterion: helpfulness
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "table.yaml").write_text(TABLE)
+    (tmp_path / "panel.yaml").write_text(PANEL)
+    return tmp_path
+
+
+def parse(text: str, folder: Path | None = None) -> experiments.Definition:
+    return experiments.parse(text, name="e", folder=folder)
+
+
+def test_an_experiment_has_the_fields_of_the_file_that_it_extends(folder: Path) -> None:
+    definition = parse("extends: table.yaml\nname: today\nsample: null\nrepeats: 2\n", folder)
+    assert (definition.name, definition.sample, definition.repeats) == ("today", None, 2)
+    assert definition.axes == parse(TABLE, folder).axes
+    assert parse(experiments.to_yaml(definition)) == definition
+
+
+def test_models_are_replaced_in_judges_with_their_settings(folder: Path) -> None:
+    definition = parse("extends: table.yaml\nmodels: {old: {model: new, answer_format: auto}, other: third}\n", folder)
+    assert definition.base["judges"] == [
+        {"name": "a", "model": "new", "temperature": 0, "answer_format": "auto"},
+        {"name": "b", "spec": {"model": "third"}},
+    ]
+
+
+def test_models_are_replaced_in_axes_and_label_them() -> None:
+    text = """
+protocol: single-judge
+base: {judge: {name: judge, model: old}, criterion: c}
+models: {old: new, other: {model: third, max_tokens: 9}}
+axes:
+  judge.model: [old, other, kept]
+  named: {one: {set: {judge.model: other}}, two: {set: {judge: {name: judge, model: old}}}}
+"""
+    cells = design(parse(text))
+    assert [tuple(cell.levels.values()) for cell in cells[::2]] == [("new", "one"), ("third", "one"), ("kept", "one")]
+    assert cells[0].settings["judge"] == {"name": "judge", "model": "third", "max_tokens": 9}
+    assert cells[3].settings["judge"] == {"name": "judge", "model": "new"}
+    assert design(parse(text.replace("  named:", "  #")))[1].settings["judge"]["max_tokens"] == 9
+
+
+def test_the_nearest_replacement_counts(folder: Path) -> None:
+    (folder / "today.yaml").write_text("extends: table.yaml\nmodels: {old: new}\n")
+    definition = parse("extends: today.yaml\nmodels: {new: {model: local, max_tokens: 5}}\n", folder)
+    assert definition.base["judges"][0] == {
+        "name": "a", "model": "local", "temperature": 0, "answer_format": "text", "max_tokens": 5,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("extends: gone.yaml", "'.*gone.yaml' cannot be read"),
+        ("extends: [table.yaml]", "the name of another experiment's file"),
+        ("extends: self.yaml", "the name of another experiment's file"),
+        ("extends: table.yaml\nmodels: [old]", "the names of models with other names or settings"),
+        ("extends: table.yaml\nmodels: {old: {size: 7}}", "field 'models.old': a model has no setting 'size'"),
+        ("extends: table.yaml\naxes: {judges.0.model: [old, other]}\nmodels: {old: x, other: x}", "would replace two"),
+    ],
+)
+def test_a_wrong_variant_is_refused_with_one_sentence(folder: Path, text: str, sentence: str) -> None:
+    (folder / "self.yaml").write_text("extends: self.yaml\n")
+    with pytest.raises(FileFormatError, match=sentence):
+        parse(text, folder)
