@@ -131,10 +131,15 @@ def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> No
     left, right = st.columns([2.6, 1], gap="medium")
     with left:
         adjudication_texts.draw_case(study, case, content)
-    with right, st.container(key="answer"):
-        after = next_case(study, queue, place)
+    after = next_case(study, queue, place)
+
+    @st.fragment  # a choice redraws the panel without the texts
+    def draw_answer() -> None:
         if adjudication_panel.draw_panel(study, annotator, case, content, can_decide(study, case)):
             close_case() if after is None else open_case(after)
+
+    with right, st.container(key="answer"):
+        draw_answer()
 
 
 def next_case(study: Study, queue: list[Case], place: int | None) -> int | None:

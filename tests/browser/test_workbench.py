@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser import key_times
 from tests.browser import workbench_items as items
 from tests.browser.conftest import ROOT, free_port
 
@@ -123,25 +124,6 @@ def rhythm(count: int) -> list[str]:
     return [("1", "2", "0")[place * 7 % 3] for place in range(count)]
 
 
-TIMES = """(() => {
-  const bench = document.querySelector("label-workbench");
-  const times = (window.times = { paint: [], saved: [] });
-  document.addEventListener("keydown", (event) => requestAnimationFrame(() => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => times.paint.push(performance.now() - event.timeStamp);
-    port2.postMessage(0);
-  }), true);
-  const begun = new Map();
-  const { outbox } = bench;
-  const [add, onResult] = [outbox.add.bind(outbox), outbox.onResult];
-  outbox.add = (actions) => { actions.forEach((one) => begun.set(one.seq, performance.now())); add(actions); };
-  outbox.onResult = (action, ...rest) => {
-    times.saved.push(performance.now() - begun.get(action.seq));
-    onResult(action, ...rest);
-  };
-})()"""
-
-
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
@@ -151,12 +133,12 @@ def percentile(values: list[float], share: float) -> float:
 
 def test_200_labels_in_a_fast_rhythm_are_200_right_rows(bench, server: Server, record_property) -> None:
     page = bench(study=2)
-    page.evaluate(TIMES)
+    page.evaluate(key_times.RECORD)
     keys = rhythm(200)
     press(page, *keys)
     saved(page)
     assert server.labels() == [(g(place, 2), int(key)) for place, key in enumerate(keys, 1)]
-    for name, values in page.evaluate("window.times").items():
+    for name, values in key_times.recorded(page).items():
         p50, p95 = percentile(values, 0.5), percentile(values, 0.95)
         record_property(name, f"p50 {p50:.0f} ms, p95 {p95:.0f} ms, n {len(values)}")
         print(f"{name}: p50 {p50:.1f} ms, p95 {p95:.1f} ms, n {len(values)}")  # noqa: T201

@@ -31,15 +31,12 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
     if overrules:
         st.caption(":material/priority_high: No annotator chose this value. Give a reason in your own words.")
     if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
-        if value is None:
-            raise TiebreakError("Choose a value first.")
-        with permissions.writing(study.id, Permission.adjudicate, "") as session:
-            labels.adjudicate(
-                session, study.id, case.target, value, rule=rule, reason=reason.strip(), adjudicator=annotator
-            )
-        st.session_state.pop(_choice_key(case), None)
-        st.toast("Decision saved.", icon=":material/check:")
-        return True
+        try:
+            _save(study, annotator, case, value, rule, reason.strip())
+        except TiebreakError as error:
+            st.error(escape_markdown(str(error)), icon=":material/error:")
+        else:
+            return True
     _draw_note(study, annotator, case)
     if st.button(
         "Ask one more annotator", key=f"more_{case.id}", width="stretch", help="Opens the item for one more label."
@@ -48,6 +45,16 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
             wanted = assignment.request_label(session, study.id, case.id)
         st.toast(f"{wanted} labels are requested for this item now.", icon=":material/check:")
     return st.button("Skip", key="skip", shortcut="S", width="stretch")
+
+
+def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: str, reason: str) -> None:
+    """Store the decision; raises TiebreakError if a value or a reason is missing."""
+    if value is None:
+        raise TiebreakError("Choose a value first.")
+    with permissions.writing(study.id, Permission.adjudicate, "") as session:
+        labels.adjudicate(session, study.id, case.target, value, rule=rule, reason=reason, adjudicator=annotator)
+    st.session_state.pop(_choice_key(case), None)
+    st.toast("Decision saved.", icon=":material/check:")
 
 
 def _draw_decision(case: Case, content: CaseContent) -> None:
