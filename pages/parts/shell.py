@@ -1,5 +1,6 @@
 """The frame of every page: styles, header, study selection and sign-in."""
 
+import difflib
 from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -150,6 +151,16 @@ def draw_no_study() -> None:
     st.stop()
 
 
+def draw_unknown_study(requested: str, names: Sequence[str]) -> None:
+    """Draw a sentence and links to the nearest names, and stop the page."""
+    st.error(escape_markdown(f"There is no study named {requested[:80]!r}."), icon=":material/error:")
+    near = difflib.get_close_matches(requested, names, n=3, cutoff=0.5) or names[:3]
+    for name in near:
+        label = f"Open “{escape_markdown(name)}”"
+        st.page_link(page_path("results/overview.py"), label=label, query_params={"study": name})
+    st.stop()
+
+
 def link_sample(script: str, protocol: str) -> None:
     """Link to the sample study of a protocol on this page, unless it was deleted."""
     study_name = next(
@@ -173,7 +184,7 @@ def apply_study_from_address(names: Sequence[str]) -> None:
     requested, drawn = st.query_params.get("study"), st.session_state.get("study_in_address")
     if requested is not None and requested != drawn:
         if requested not in names:
-            raise TiebreakError(f"There is no study named {requested[:80]!r}.")
+            draw_unknown_study(requested, names)
         st.session_state["study"] = requested
     elif st.session_state.get("study") not in names:
         st.session_state["study"] = names[0]

@@ -8,6 +8,7 @@ the keys that show another target, `saved` is from an action to its stored resul
 import argparse
 import http.client
 import json
+import random
 import tempfile
 import threading
 import time
@@ -45,13 +46,15 @@ class Annotator:
         self.http.request(method, f"/api/label/{path}?{QUEUE}", json.dumps(body) if body else None, headers)
         reply = self.http.getresponse()
         text = reply.read()
+        self.http.close()  # the server closes a connection after 5 s; the next request opens one
         if reply.status != 200:
             raise RuntimeError(f"{path}: {reply.status} {text[:200]!r}")
         return json.loads(text)
 
     def label_until(self, stopped: threading.Event, pause: float) -> None:
         tasks: list[Any] = []
-        while not stopped.wait(pause):
+        rng = random.Random(self.name)
+        while not stopped.wait(pause * rng.uniform(0.5, 1.5)):  # people do not act all at once
             tasks = tasks or self.call("POST", "tasks", {"have": [], "count": 30})["tasks"]
             self.label(tasks.pop(0))
 

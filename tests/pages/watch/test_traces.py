@@ -135,10 +135,12 @@ def test_a_trace_on_several_criteria_links_to_the_first_without_agreement(last, 
     assert f"on={linked}" in link.proto.query_string
 
 
-def test_an_unknown_study_is_one_sentence(sample):
-    page = visit("watch/traces", study="nowhere")
+def test_an_unknown_study_is_one_sentence_with_links_to_others(sample):
+    page = visit("watch/traces", study="scaleeval")
     assert not page.exception
     assert "There is no study named" in page.error[0].value
+    links = [link.proto.label for link in page.get("page_link") if link.proto.label.startswith("Open “")]
+    assert 1 <= len(links) <= 3
 
 
 def test_viewing_a_disputed_debate_is_recorded(sample):
