@@ -15,6 +15,7 @@ import streamlit as st
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_files, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
+from pages.parts.name_rows import place_rows, wrap_name
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ COMPACT_CELL, MAX_CELL_TEXTS, MANY = 20, 8, 16
 """Pixels for a cell without texts, raters up to which cells have texts, and up to which every column is numbered."""
 MAX_ROWS = 18
 """A chart with more rows scrolls, with its axis on top."""
-NAME_LENGTH, LINE_LENGTH, SHORT_LINE_LENGTH = 34, 13, 9
-"""Characters of a name on the vertical axis, and of a line under the heat map with two columns and with more."""
+LINE_LENGTH, SHORT_LINE_LENGTH = 13, 9
+"""Characters of a line under the heat map with two columns and with more."""
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
 """The low end of the colour scale in each theme."""
 CONFIG = {"displayModeBar": False}
@@ -87,7 +88,8 @@ def interval_figure(
     """Return a figure of values with intervals on a horizontal axis, one row per name in the given order."""
     import plotly.graph_objects as go
 
-    positions = {name: place for place, name in enumerate(reversed(order))}
+    rows = place_rows(order, row_height=ROW_HEIGHT)
+    positions = rows.positions
     figure = go.Figure()
     for number, line in enumerate(series):
         add_intervals(figure, line, positions, selected, shift=0.13 * (2 * number - len(series) + 1))
@@ -95,8 +97,8 @@ def interval_figure(
     names = list(positions)
     figure.update_yaxes(
         tickvals=list(positions.values()),
-        ticktext=[escape(truncate(name, NAME_LENGTH), quote=False) or "–" for name in names],
-        range=[-0.6, len(names) - 0.4],
+        ticktext=[wrap_name(name) for name in names],
+        range=[-0.1, rows.end + 0.1],
     )
     figure.update_xaxes(title=axis, range=[_axis_start(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])
     if len(names) > MAX_ROWS:
@@ -108,11 +110,11 @@ def interval_figure(
             line={"dash": "dash", "color": GREY},
             annotation={"text": f"{reference_line.name} {reference_line.value:.2f}", "yanchor": "bottom", "y": 1},
         )
-    return apply_layout(figure, title, 100 + 30 * (len(series) > 1) + ROW_HEIGHT * len(names), legend=len(series) > 1)
+    return apply_layout(figure, title, 100 + 30 * (len(series) > 1) + rows.height, legend=len(series) > 1)
 
 
 def add_intervals(
-    figure: "go.Figure", series: Series, positions: Mapping[str, int], selected: str | None, shift: float
+    figure: "go.Figure", series: Series, positions: Mapping[str, float], selected: str | None, shift: float
 ) -> None:
     """Add the points of a series with their intervals, `shift` above the rows that `positions` gives."""
     import plotly.graph_objects as go
@@ -137,7 +139,7 @@ def add_intervals(
     )
 
 
-def _add_counts(figure: "go.Figure", series: Sequence[Series], positions: Mapping[str, int]) -> None:
+def _add_counts(figure: "go.Figure", series: Sequence[Series], positions: Mapping[str, float]) -> None:
     """Write n to the right of each interval."""
     rows_by_name = {name: [line.rows[name] for line in series if name in line.rows] for name in positions}
     ends = [max(_interval_end(row) for row in rows) for rows in rows_by_name.values()]

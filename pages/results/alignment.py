@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
@@ -36,6 +36,8 @@ BIAS_TITLES = {
     "longer": "The longer response is preferred",
     "both_orders": "The same choice in both orders",
 }
+MAX_COMPARISONS = 5
+"""Judges whose comparison with the human ceiling is written next to the chart."""
 MISSING_VERDICTS = (
     "Some verdicts are missing; Readable is the share with one. An accuracy has a range: its value if all missing "
     "verdicts were wrong, and if all were right. Kappas and correlations have none, because a single verdict can move "
@@ -223,15 +225,8 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
         names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
         st.caption(f":material/flag: {names}reference {escape_markdown(mix)}.")
     if view.second and view.ceiling:
-        st.markdown("**Compared with people**")
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
-        st.markdown(
-            "\n".join(
-                f"- **{escape_markdown(judge)}** {escape_markdown(comparison)}"
-                for judge, comparison in comparisons.items()
-                if comparison
-            )
-        )
+        draw_ceiling_comparisons({judge: text for judge, text in comparisons.items() if text})
         st.caption(
             "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
             "their mean for scores. The judge is compared in the same way on the same items. The difference has its "
@@ -247,6 +242,16 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
     for note, judges in notes.items():
         prefix = "" if len(judges) == len(by_judge) and len(judges) > 1 else f"{list_names(judges)}: "
         st.caption(f":material/info: {prefix}{escape_markdown(note)}.")
+
+
+def draw_ceiling_comparisons(comparisons: Mapping[str, str]) -> None:
+    """Draw a sentence for each judge; those after the first `MAX_COMPARISONS` are collapsed."""
+    lines = [f"- **{escape_markdown(judge)}** {escape_markdown(text)}" for judge, text in comparisons.items()]
+    st.markdown("**Compared with people**")
+    st.markdown("\n".join(lines[:MAX_COMPARISONS]))
+    if more := lines[MAX_COMPARISONS:]:
+        with st.expander(f"{len(more)} more"):
+            st.markdown("\n".join(more))
 
 
 def draw_test_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
@@ -273,6 +278,7 @@ def draw_table(
     ]
     text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
     text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
+    row_height, names = name_columns.fit(lines, {"Judge": 300} | ({"Scenario": 160} if by_scenario else {}))
     key = f"table_{st.session_state.get('opened', 0)}"
     st.dataframe(
         lines,
@@ -280,8 +286,10 @@ def draw_table(
         on_select=lambda: _select_line(order, key),
         selection_mode="single-cell",
         hide_index=True,
-        height=min(38 + 35 * len(lines), 420),
-        column_config={
+        height=min(38 + (row_height or 35) * len(lines), 420),
+        row_height=row_height,
+        column_config=names
+        | {
             name: st.column_config.TextColumn(alignment="right", width=WIDTHS.get(name, ESTIMATE_WIDTH))
             for name in text_columns
         }
@@ -314,15 +322,16 @@ def draw_biases(by_place: Figures) -> None:
     }
     if not any(rows_by_bias.values()):
         return
-    st.subheader("Judge biases", anchor=False)
     present = {name: rows for name, rows in rows_by_bias.items() if rows}
-    for column, (name, rows) in zip(st.columns(max(2, len(present)), gap="large"), present.items(), strict=False):
-        with column:
-            draw_bias(name, rows, by_judge)
-    st.caption(
-        "Shares of the decided verdicts, without ties and missing verdicts. People may prefer longer responses for "
-        "good reasons: only a judge's excess over people on the same items is a bias."
-    )
+    with st.expander("Judge biases", expanded="bias" in st.query_params):
+        for column, (name, rows) in zip(st.columns(max(2, len(present)), gap="large"), present.items(), strict=False):
+            with column:
+                draw_bias(name, rows, by_judge)
+        st.caption(
+            "Shares of the decided verdicts, without ties and missing verdicts. People may prefer longer responses for "
+            "good reasons: only a judge's excess over people on the same items is a bias. The page Biases has the "
+            "effects and their tests."
+        )
 
 
 def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
@@ -334,7 +343,7 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str
     figure = charts.interval_figure(
         [Series("judge", rows), *([Series("people", people, hollow=True)] if people else [])],
         title=BIAS_TITLES[name],
-        axis="Share of choices, with its 95 % interval",
+        axis="Share and 95 % interval",
         order=list(rows),
         selected=None,
         reference_line=ReferenceLine("unbiased", 0.5) if name == "shown_first" else None,

@@ -8,7 +8,7 @@ import streamlit as st
 from core.formats.tables import csv_text
 from core.statistics.reports.format_effects import FormatRow
 from core.statistics.reports.judge_biases import BiasRow, summarize
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, bias_chart, choices, format_section, reference_choice
 from pages.results.parts.alignment_data import Version
@@ -77,13 +77,15 @@ def draw_rows(rows: list[BiasRow]) -> None:
     if any(row.effect.value is not None for row in rows):
         charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows))
     if rows:
-        st.dataframe([table_line(row) for row in rows], key="biases_table", hide_index=True, column_config=COLUMNS)
+        lines = [table_line(row) for row in rows]
+        row_height, names = name_columns.fit(lines, {"Judge": 240})
+        columns = COLUMNS | names
+        st.dataframe(lines, key="biases_table", hide_index=True, row_height=row_height, column_config=columns)
         cells = judge_biases.table(rows)
         downloads.draw_csv_download(csv_text(list(cells[0]), [list(line.values()) for line in cells]), "biases.csv")
 
 
 COLUMNS = {
-    "Judge": st.column_config.TextColumn(width=200),
     "Judge chose it": st.column_config.TextColumn(help="Of the pairs on which the judge decided."),
     "People chose it": st.column_config.TextColumn(help="On the same pairs; empty if people are not needed."),
     "Changed": st.column_config.TextColumn(help="Pairs with another verdict in the other order."),

@@ -8,7 +8,7 @@ import streamlit as st
 from core.formats.tables import csv_text
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import charts, downloads, numbers, permissions, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_section
 from pages.results.parts.alignment_data import Version
@@ -101,7 +101,9 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
     )
     if any(errors.causes.shares for errors in found):
         charts.draw(causes_chart.causes_figure(found), "causes", " ".join(errors.sentence for errors in found))
-    st.dataframe([table_line(errors) for errors in found], key="causes_table", hide_index=True)
+    lines = [table_line(errors) for errors in found]
+    row_height, names_column = name_columns.fit(lines, {"Judge": 300})
+    st.dataframe(lines, key="causes_table", hide_index=True, row_height=row_height, column_config=names_column)
     rows = judge_errors.table(found)
     if rows:
         text = csv_text(list(rows[0]), [list(row.values()) for row in rows])

@@ -1,8 +1,8 @@
 """Which judge can be trusted: every judge on the same targets, with a recommendation, and each against each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -10,7 +10,7 @@ from core.formats.tables import csv_text
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.reports.label_plans import PairPlan, PlanReport
 from core.statistics.reports.recommendations import Abstentions, JudgeEvaluation, Ranking, Rule, summarize
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -26,7 +26,6 @@ from pages.results.parts.alignment_data import Version
 from pages.results.parts.judge_charts import format_estimate
 from storage.reports import judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
-from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
 from storage.studies import Study
 
@@ -35,6 +34,7 @@ ABSTENTIONS: dict[str, str] = {
     "excluded": "are left out",
     "tie": "count as ties",
 }
+SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 RANGE_HELP = (
     "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "
     "distance from the ceiling and ω have no such range: read them with the coverage."
@@ -82,13 +82,24 @@ def draw_page(study: Study) -> None:
         if report is None or not report.ranking.targets:
             st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
             return
-        costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
-        draw_report(study, data, query, report, costs)
-        if len(report.ranking.judges) > 1:
+        draw_summary(data, query, report)
+        several = len(report.ranking.judges) > 1
+        accuracy, versus, cost, labels = draw_tabs(several)
+        if accuracy.open:
+            with accuracy:
+                draw_accuracy(report)
+        if versus is not None and versus.open:
+            with versus:
+                draw_comparisons(study, data, query, report)
+        if cost.open:
+            costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
+            with cost:
+                cost_chart.draw_section(report.ranking, costs)
+        if labels is not None and labels.open:
             plans, leaders = load_plans(
                 str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
             )
-            if plans is not None:
+            with labels:
                 label_plan_section.draw_section(plans, leaders)
 
     alignment_data.rerun_on_change(study, drawn_version)
@@ -145,10 +156,17 @@ def choose_rule() -> Rule:
     return Rule(coverage, winning, margin, epsilon)
 
 
-def draw_report(
-    study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport, costs: Mapping[str, JudgeCost]
-) -> None:
-    """Draw the recommendations, the charts, the table and the comparisons."""
+def draw_tabs(several: bool) -> tuple[Any, Any, Any, Any]:
+    """Draw the tabs of `SECTIONS`, None for one that needs several judges; the open one is in the URL."""
+    names = SECTIONS if several else (SECTIONS[0], SECTIONS[2])
+    default = SECTIONS[1] if several and "pair" in st.query_params else SECTIONS[0]
+    tabs = st.tabs(names, key="section", bind="query-params", default=default, on_change="rerun")
+    by_name = dict(zip(names, tabs, strict=True))
+    return by_name[SECTIONS[0]], by_name.get(SECTIONS[1]), by_name[SECTIONS[2]], by_name.get(SECTIONS[3])
+
+
+def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) -> None:
+    """Draw the recommendations, their n, and what is not compared."""
     ranking = report.ranking
     st.markdown(f"**{escape_markdown(summarize(ranking))}**")
     targets, annotators = (
@@ -173,6 +191,11 @@ def draw_report(
         )
     if ranking.ceiling.value is None:
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
+
+
+def draw_accuracy(report: JudgeReport) -> None:
+    """Draw the charts and the table of accuracy and coverage."""
+    ranking = report.ranking
     ranked = ChartData(ranking.judges, unit="targets")
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -182,16 +205,14 @@ def draw_report(
         alt = "Accuracy of each judge against its coverage"
         charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
     draw_table(ranking, report.reference)
-    cost_chart.draw_section(ranking, costs)
-    if len(ranking.judges) > 1:
-        draw_comparisons(study, data, query, report)
 
 
 def draw_table(ranking: Ranking, reference: str) -> None:
     """Draw every judge with its decision and its reason, then the baselines."""
-    lines = [table_line(judge) for judge in ranking.judges]
+    lines = [table_line(judge, number) for number, judge in enumerate(ranking.judges, start=1)]
     lines += [
         {
+            "": "",
             "Judge": baseline.name,
             "Decision": "baseline",
             "Accuracy": format_estimate(baseline.accuracy),
@@ -199,17 +220,19 @@ def draw_table(ranking: Ranking, reference: str) -> None:
         }
         for baseline in ranking.baselines
     ]
-    widths = {"Accuracy": 132, "Coverage": 132, "From ceiling": 145}
-    longest = max((len(line["Judge"]) for line in lines), default=0)
+    widths = {"Accuracy": 146, "Coverage": 146, "From ceiling": 156}
+    row_height, names = name_columns.fit(lines, {"Judge": 260})
     right = {name: st.column_config.TextColumn(alignment="right", width=width) for name, width in widths.items()}
     st.dataframe(
         lines,
         key="judges_table",
         hide_index=True,
+        row_height=row_height,
         column_config=right
+        | names
         | {
-            "Judge": st.column_config.TextColumn(width=min(420, max(240, 8 * longest))),
-            "Decision": st.column_config.TextColumn(width=124),
+            "": st.column_config.TextColumn(width=32, alignment="right"),
+            "Decision": st.column_config.TextColumn(width=118),
             "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
             "ω": st.column_config.TextColumn(alignment="right", width=60),
             "Why": st.column_config.TextColumn(width="large"),
@@ -228,9 +251,10 @@ def draw_table(ranking: Ranking, reference: str) -> None:
     downloads.draw_csv_download(csv_text(header, rows), "judges.csv")
 
 
-def table_line(judge: JudgeEvaluation) -> dict[str, str]:
-    """Return the table row of a judge."""
+def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
+    """Return the table row of a judge with its number, by which charts name it."""
     return {
+        "": str(number),
         "Judge": judge.judge,
         "Decision": judge.decision,
         "Accuracy": format_estimate(judge.accuracy),
@@ -244,7 +268,6 @@ def table_line(judge: JudgeEvaluation) -> dict[str, str]:
 
 def draw_comparisons(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport) -> None:
     """Draw the difference between every two judges; a click lists the targets on which they differ."""
-    st.subheader("Is one judge better than another?", anchor=False)
     names = [judge.judge for judge in report.ranking.judges]
     selected = st.query_params.get("pair", "")
     significant = [comparison for comparison in report.comparisons if judge_charts.is_significant(comparison)]

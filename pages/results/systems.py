@@ -10,13 +10,13 @@ from core.formats.tables import csv_text
 from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
-from pages.parts import charts, downloads, intervals, numbers, resources, shell
+from pages.parts import charts, downloads, intervals, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
+from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, wrap_name
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, reference_choice
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
-from pages.results.parts.judge_charts import LINE_HEIGHT, ROW_HEIGHT, wrap_name
 from storage.reports import systems
 from storage.reports.alignment import AlignmentData
 from storage.reports.systems import Choice, SystemReport
@@ -116,7 +116,9 @@ def draw_report(report: SystemReport) -> None:
         "the corrected values are biased: label a random sample first."
     )
     by_scenario = len(rows) < len(report.rows)
-    st.dataframe([table_line(row, by_scenario) for row in report.rows], key="systems_table", hide_index=True)
+    table = [table_line(row, by_scenario) for row in report.rows]
+    row_height, names = name_columns.fit(table, {"System": 220} | ({"Scenario": 160} if by_scenario else {}))
+    st.dataframe(table, key="systems_table", hide_index=True, row_height=row_height, column_config=names)
     header = list(asdict(report.rows[0]))
     lines = [list(asdict(row).values()) for row in report.rows]
     downloads.draw_csv_download(csv_text(header, lines), "systems.csv")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import charts, colours, numbers
 from pages.parts.charts import Series
+from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, name_lines, wrap_name
 from pages.parts.text import truncate
 from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Matrix, Pair
 
@@ -18,7 +19,6 @@ JUDGE_HEIGHT, CELL_SIZE, LEGEND_LINE_HEIGHT = 84, 64, 20
 """Pixels for a judge with its name and details, for a row of a table, and for a line of the legend."""
 INTERVAL_OFFSET = -0.2
 """The vertical offset of a judge's interval, below its name; judges are 1 apart."""
-NAME_LENGTH = 44
 BAND_OPACITY = 0.16
 """Opacity of the ceiling's interval."""
 
@@ -41,7 +41,7 @@ def judge_figure(
     import plotly.graph_objects as go
 
     order = list(judge_points.points)
-    positions = {name: position for position, name in enumerate(reversed(order))}
+    positions, end = _place_judges(order)
     figure = go.Figure()
     has_second = bool(judge_points.second)
     charts.add_intervals(
@@ -57,33 +57,47 @@ def judge_figure(
         )
     _add_ceilings(figure, judge_points.ceilings, positions)
     for name, position in positions.items():
-        _add_heading(figure, name, judge_points.details[name], position + 0.25)
+        _add_heading(figure, name, judge_points.details[name], position + 0.25 + _extra_height(name) / 2)
     interval_ends = [
         end for row in (*judge_points.points.values(), *judge_points.second.values()) for end in (row.low, row.value)
     ]
     has_negative = min(end for end in interval_ends if end is not None) < 0
-    figure.update_yaxes(showticklabels=False, range=[-0.5, len(order) - 0.4], showgrid=False, zeroline=False)
+    figure.update_yaxes(showticklabels=False, range=[0, end + 0.1], showgrid=False, zeroline=False)
     figure.update_xaxes(
         title=axis, range=[-1.02 if has_negative else -0.02, 1.02], zeroline=has_negative, showgrid=True
     )
     figure.update_xaxes(tickvals=[-1, -0.5, 0, 0.5, 1] if has_negative else [0, 0.25, 0.5, 0.75, 1])
     legend_lines = has_second + bool(judge_points.ceilings) + has_second
     charts.apply_layout(
-        figure, title, 100 + LEGEND_LINE_HEIGHT * legend_lines + JUDGE_HEIGHT * len(order), legend=bool(legend_lines)
+        figure, title, 100 + LEGEND_LINE_HEIGHT * legend_lines + round(JUDGE_HEIGHT * end), legend=bool(legend_lines)
     )
     legend_layout = {"orientation": "v", "x": 0, "y": 1, "yanchor": "bottom"}
     return figure.update_layout(legend=legend_layout, margin={"t": 44 + LEGEND_LINE_HEIGHT * legend_lines, "r": 8})
 
 
+def _place_judges(judges: Sequence[str]) -> tuple[dict[str, float], float]:
+    """Return judge -> the height of its point, and the upper end of the chart, in rows; the first judge is on top."""
+    positions, end = {}, 0.0
+    for judge in reversed(judges):
+        positions[judge] = end + 0.5
+        end += 1 + _extra_height(judge)
+    return positions, end
+
+
+def _extra_height(judge: str) -> float:
+    """Return the height of a name's lines after the first one, in rows."""
+    return (name_lines(judge, LONG_LINE_LENGTH) - 1) * LINE_HEIGHT / JUDGE_HEIGHT
+
+
 def _add_heading(figure: "go.Figure", name: str, details: str, height: float) -> None:
     """Write name and details above the point, so both can use the full width of a phone screen."""
     small = f"<span style='font-size:11px;color:{charts.GREY}'>{escape(details, quote=False)}</span>"
-    text = f"<b>{escape(truncate(name, NAME_LENGTH), quote=False)}</b><br>{small}"
+    text = f"<b>{wrap_name(name, LONG_LINE_LENGTH)}</b><br>{small}"
     position = {"x": 0, "xref": "paper", "xanchor": "left", "y": height, "align": "left"}
     figure.add_annotation(text=text, showarrow=False, **position)
 
 
-def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], positions: Mapping[str, int]) -> None:
+def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], positions: Mapping[str, float]) -> None:
     """Add a dashed line and a band at each judge; each judge has its own ceiling, for the items that it judged."""
     import plotly.graph_objects as go
 
@@ -102,7 +116,7 @@ def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], pos
         figure.add_trace(_ceiling_markers(row_by_position, [name for name in positions if name in ceilings]))
 
 
-def _ceiling_markers(row_by_position: Mapping[int, AgreementRow], names: list[str]) -> "go.Scatter":
+def _ceiling_markers(row_by_position: Mapping[float, AgreementRow], names: list[str]) -> "go.Scatter":
     """Return invisible markers over the ceilings that show their values on hover."""
     import plotly.graph_objects as go
 

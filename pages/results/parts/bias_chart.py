@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.reports.judge_biases import CHOICES, BiasRow
 from pages.parts import charts, intervals, numbers
-from pages.results.parts.judge_charts import wrap_name
+from pages.parts.name_rows import wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -6,19 +6,23 @@ from typing import TYPE_CHECKING
 
 from core.statistics.measures.disagreement_causes import CAUSES
 from pages.parts import charts, colours
-from pages.results.parts.judge_charts import LINE_HEIGHT, ROW_HEIGHT, name_lines, wrap_name
+from pages.parts.name_rows import place_rows, wrap_name
 from storage.reports.judge_errors import JudgeErrors
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+BAR_ROW = 32
+"""Pixels of a row with a bar."""
 
 
 def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
     """Return a bar for each judge, divided into the causes of its disagreements."""
     import plotly.graph_objects as go
 
-    judged = [errors for errors in found if errors.causes.shares][::-1]
-    names = [wrap_name(errors.judge) for errors in judged]
+    judged = [errors for errors in found if errors.causes.shares]
+    rows = place_rows((errors.judge for errors in judged), row_height=BAR_ROW)
+    places = [rows.positions[errors.judge] for errors in judged]
     fills = (charts.accent_colour(), charts.GREY, "#B35806")
     figure = go.Figure()
     for number, (cause, fill) in enumerate(zip(CAUSES, fills, strict=True)):
@@ -26,7 +30,8 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
         figure.add_trace(
             go.Bar(
                 x=[share.value for share in shares],
-                y=list(range(len(judged))),
+                y=places,
+                width=0.75,
                 name=cause,
                 orientation="h",
                 marker={"color": fill, "line": {"width": 0}},
@@ -43,15 +48,15 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
                 hoverinfo="text",
             )
         )
-    for y, errors in enumerate(judged):
+    for y, errors in zip(places, judged, strict=True):
         figure.add_annotation(
             x=1.0, xref="paper", xanchor="left", y=y, showarrow=False, font={"size": 11},
             text=f" n {errors.causes.disagreements:,}",
         )  # fmt: skip
-    height = sum(max(ROW_HEIGHT, name_lines(errors.judge) * LINE_HEIGHT) for errors in judged)
-    figure.update_yaxes(tickvals=list(range(len(judged))), ticktext=names, showgrid=False, zeroline=False)
+    names = [wrap_name(errors.judge) for errors in judged]
+    figure.update_yaxes(tickvals=places, ticktext=names, range=[0, rows.end], showgrid=False, zeroline=False)
     figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False)
-    charts.apply_layout(figure, "Causes of each judge's disagreements", 160 + height, legend=True)
+    charts.apply_layout(figure, "Causes of each judge's disagreements", 160 + rows.height, legend=True)
     legend = {
         "orientation": "h",
         "x": 0,
@@ -61,4 +66,4 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
         "yanchor": "bottom",
         "traceorder": "normal",
     }
-    return figure.update_layout(barmode="stack", bargap=0.25, margin={"r": 72, "t": 40, "b": 84}, legend=legend)
+    return figure.update_layout(barmode="stack", margin={"r": 72, "t": 40, "b": 84}, legend=legend)

@@ -23,9 +23,11 @@ def choose(
     """Draw a choice; a single option is returned without a widget."""
     if len(options) < 2:
         return options[0]
+    longest = max(len(format_func(option)) for option in options)
     choice = st.selectbox(
-        label, options, format_func=format_func, key=key, bind="query-params", width=260, on_change=on_change
-    )
+        label, options, format_func=format_func, key=key, bind="query-params", on_change=on_change,
+        width=min(760, max(260, 8 * longest + 60)),
+    )  # fmt: skip
     return choice or options[0]
 
 

@@ -11,6 +11,7 @@ from core.statistics.reports.recommendations import Ranking
 from pages.parts import charts, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
+from pages.results.parts.judge_charts import judge_numbers
 from storage.reports import judge_costs
 from storage.reports.judge_costs import JudgeCost
 
@@ -33,6 +34,8 @@ class JudgePrice:
     """The cost of a judge in one unit, with its accuracy."""
 
     judge: str
+    number: int
+    """The judge's number in the ranking, by which the chart names it."""
     cost: float
     """Dollars or seconds per 1,000 items."""
     accuracy: float
@@ -48,8 +51,8 @@ def draw_section(ranking: Ranking, costs: Mapping[str, JudgeCost]) -> None:
     rows = {unit: prices(ranking, costs, unit) for unit in NAMES}
     shown = {unit: points for unit, points in rows.items() if points}
     if not shown:
+        st.info("No call of these judges has a price or a duration.")
         return
-    st.subheader("What does accuracy cost?", anchor=False)
     for column, (unit, points) in zip(st.columns(2, gap="large"), shown.items(), strict=False):
         with column:
             alt = "Efficient: " + ", ".join(point.judge for point in points if point.efficient == "yes")
@@ -58,7 +61,10 @@ def draw_section(ranking: Ranking, costs: Mapping[str, JudgeCost]) -> None:
             missing = [escape_markdown(judge.judge) for judge in ranking.judges if judge.judge not in known]
             if missing:
                 st.caption(f":material/help: The {NAMES[unit]} of some calls is unknown: {', '.join(missing)}.")
-    st.caption(f"{METHOD}. Prices of models that are not in the price list can be entered in the settings of a run.")
+    st.caption(
+        f"Numbers are those of the ranking. {METHOD}. Prices of models that are not in the price list can be entered "
+        "in the settings of a run."
+    )
 
 
 def prices(ranking: Ranking, costs: Mapping[str, JudgeCost], unit: str) -> list[JudgePrice]:
@@ -69,10 +75,10 @@ def prices(ranking: Ranking, costs: Mapping[str, JudgeCost], unit: str) -> list[
         amount = None if cost is None else cost.per_thousand if unit == "dollars" else cost.seconds_per_thousand
         if amount is not None and judge.accuracy.value is not None:
             points[judge.judge] = (amount, judge.accuracy.value)
-    efficient = judge_costs.efficient(points)
+    efficient, number = judge_costs.efficient(points), judge_numbers(ranking)
     rows = [
         JudgePrice(
-            one.judge, *points[one.judge], one.accuracy.low, one.accuracy.high, one.accuracy.items,
+            one.judge, number[one.judge], *points[one.judge], one.accuracy.low, one.accuracy.high, one.accuracy.items,
             "yes" if one.judge in efficient else "no",
         )
         for one in ranking.judges
@@ -82,7 +88,7 @@ def prices(ranking: Ranking, costs: Mapping[str, JudgeCost], unit: str) -> list[
 
 
 def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
-    """Return the figure: efficient judges are filled, named and joined by a line."""
+    """Return the figure: efficient judges are filled, numbered and joined by a line."""
     import plotly.graph_objects as go
 
     chart = go.Figure()
@@ -105,8 +111,8 @@ def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
                     y=[row.accuracy for row in members],
                     name=name,
                     mode=mode,
-                    text=[escape(row.judge, quote=False) for row in members],
-                    textposition=[_text_position(row, rows) for row in members],
+                    text=[str(row.number) for row in members],
+                    textposition="top center",
                     textfont={"size": 11},
                     line={"color": colour, "width": 1, "dash": "dot", "shape": "hv"},
                     marker={"size": 10, "color": colour if symbol == "circle" else charts.GREY, "symbol": symbol},
@@ -127,11 +133,6 @@ def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
     chart.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
     heading = f"Accuracy and {'cost' if unit == 'dollars' else 'duration'}"
     return charts.apply_layout(chart, heading, HEIGHT, legend=True)
-
-
-def _text_position(row: JudgePrice, rows: Sequence[JudgePrice]) -> str:
-    """Return the place of a name: towards the middle of the chart, whose axis begins at 0."""
-    return "bottom right" if row.cost <= rows[-1].cost / 2 else "bottom left"
 
 
 def _hover_text(row: JudgePrice, unit: str) -> str:

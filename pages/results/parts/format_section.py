@@ -8,10 +8,10 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.reports.format_effects import FormatRow, summarize
-from pages.parts import charts, downloads, intervals, numbers
+from pages.parts import charts, downloads, intervals, name_columns, numbers
 from pages.parts.chart_files import ChartData
+from pages.parts.name_rows import wrap_name
 from pages.parts.text import escape_markdown
-from pages.results.parts.judge_charts import wrap_name
 from storage.reports import format_effects
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def draw_section(rows: Sequence[FormatRow]) -> None:
     )
     if any(row.effect is not None for row in rows):
         charts.draw(format_figure(rows), "formats", summarize(rows), data=ChartData(list(rows), METHOD, "targets"))
-    st.dataframe([table_line(row) for row in rows], key="formats_table", hide_index=True)
+    lines = [table_line(row) for row in rows]
+    row_height, names = name_columns.fit(lines, {"Judge": 240})
+    st.dataframe(lines, key="formats_table", hide_index=True, row_height=row_height, column_config=names)
     cells = format_effects.table(rows)
     text = csv_text(list(cells[0]), [list(line.values()) for line in cells])
     downloads.draw_csv_download(text, "formats.csv", key="formats_download")

@@ -1,9 +1,7 @@
 """Charts of the page Judges: accuracy of each judge, accuracy against coverage, and differences between judges."""
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from core.provenance import INTERVALS
@@ -11,15 +9,13 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.recommendations import Decision, JudgeEvaluation, Ranking
 from pages.parts import charts, colours, intervals, numbers
-from pages.parts.text import truncate
+from pages.parts.name_rows import LINE_HEIGHT, LINE_LENGTH, LONG_LINE_LENGTH, ROW_HEIGHT, place_rows, wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ROW_HEIGHT, LINE_HEIGHT, LINE_LENGTH, LONG_LINE_LENGTH = 28, 16, 24, 44
-"""Pixels for a judge and for a line of its name, and characters of such a line."""
 FULL = 0.95
-"""Judges of this coverage and more lie on top of each other: only the others have their names in the chart."""
+"""Judges of this coverage and more lie on top of each other: only the others have their numbers in the chart."""
 SYMBOLS: Mapping[Decision, str] = {
     "use": "circle",
     "use with review": "circle-open",
@@ -36,10 +32,8 @@ def accuracy_figure(ranking: Ranking, *, selected: str | None) -> "go.Figure":
     import plotly.graph_objects as go
 
     judges = [judge for judge in ranking.judges if judge.accuracy.value is not None]
-    heights = {judge.judge: max(1.0, name_lines(judge.judge) * LINE_HEIGHT / ROW_HEIGHT) for judge in reversed(judges)}
-    tops = accumulate(heights.values())
-    positions = {name: top - height / 2 for (name, height), top in zip(heights.items(), tops, strict=True)}
-    end = sum(heights.values())
+    rows = place_rows(judge.judge for judge in judges)
+    positions, end = rows.positions, rows.end
     figure = go.Figure()
     for decision, symbol in SYMBOLS.items():
         members = [judge for judge in judges if judge.decision == decision]
@@ -49,26 +43,26 @@ def accuracy_figure(ranking: Ranking, *, selected: str | None) -> "go.Figure":
     _add_lines(figure, ranking, end)
     figure.update_yaxes(
         tickvals=list(positions.values()),
-        ticktext=[wrap_name(name) for name in positions],
+        ticktext=numbered_names(ranking, positions),
         range=[-0.1, end + 1.4],
         showgrid=False,
         zeroline=False,
     )
     figure.update_xaxes(title="Accuracy and 95 % interval", range=zoomed_range(ranking), showgrid=True, zeroline=False)
-    height = 170 + round(ROW_HEIGHT * end)
-    charts.apply_layout(figure, "Accuracy and coverage of each judge", height, legend=True)
+    charts.apply_layout(figure, "Accuracy and coverage of each judge", 170 + rows.height, legend=True)
     legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
     return figure.update_layout(margin={"r": 92, "t": 40, "b": 84}, legend=legend)
 
 
-def name_lines(name: str) -> int:
-    """Return the number of lines of a wrapped name."""
-    return wrap_name(name).count("<br>") + 1
+def judge_numbers(ranking: Ranking) -> dict[str, int]:
+    """Return judge -> its number in the ranking, by which other charts refer to it."""
+    return {judge.judge: number for number, judge in enumerate(ranking.judges, start=1)}
 
 
-def wrap_name(name: str, length: int = LINE_LENGTH) -> str:
-    """Return a judge's full name in lines of at most `length` characters, if its words allow it."""
-    return "<br>".join(escape(line, quote=False) for line in textwrap.wrap(name, length)) or "–"
+def numbered_names(ranking: Ranking, judges: Iterable[str]) -> list[str]:
+    """Return the wrapped names with the judges' numbers behind them."""
+    numbers_by_judge = judge_numbers(ranking)
+    return [f"{wrap_name(name)} <b>{numbers_by_judge[name]}</b>" for name in judges]
 
 
 def zoomed_range(ranking: Ranking) -> tuple[float, float]:
@@ -149,15 +143,13 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     import plotly.graph_objects as go
 
     judges = [judge for judge in ranking.judges if judge.coverage.value]
+    number = judge_numbers(ranking)
     figure = go.Figure(
         go.Scatter(
             x=[judge.coverage.value for judge in judges],
             y=[judge.accuracy.value for judge in judges],
             mode="markers+text",
-            text=[
-                escape(truncate(judge.judge, 18), quote=False) if (judge.coverage.value or 0) < FULL else ""
-                for judge in judges
-            ],
+            text=[str(number[judge.judge]) if (judge.coverage.value or 0) < FULL else "" for judge in judges],
             textposition="top center",
             textfont={"size": 11},
             marker={

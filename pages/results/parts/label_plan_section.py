@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.reports.label_plans import PairPlan, PlanReport
-from pages.parts import downloads
+from pages.parts import downloads, name_columns
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage.reports import label_plans
@@ -22,9 +22,11 @@ COLUMNS = {
 }
 
 
-def draw_section(found: PlanReport, leaders: PairPlan | None) -> None:
+def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
     """Draw the sentence about the two most accurate judges, and the table of all pairs."""
-    st.subheader("How many more labels?", anchor=False)
+    if found is None:
+        st.info("No labels can be planned: the judges have no verdicts on the same labelled targets.")
+        return
     if leaders is not None:
         st.markdown(f"**{escape_markdown(leaders.sentence)}**")
     if found.agreement is not None:
@@ -36,7 +38,9 @@ def draw_section(found: PlanReport, leaders: PairPlan | None) -> None:
         "The order “most informative first” of the study's settings puts the targets on which judges or people "
         "differ first."
     )
-    st.dataframe([plan_line(pair) for pair in found.pairs], key="plans", hide_index=True, column_config=COLUMNS)
+    lines = [plan_line(pair) for pair in found.pairs]
+    row_height, names = name_columns.fit(lines, {"Judge": 240, "Other judge": 240})
+    st.dataframe(lines, key="plans", hide_index=True, row_height=row_height, column_config=COLUMNS | names)
     rows = label_plans.table(found)
     text = csv_text(list(rows[0]), [list(row.values()) for row in rows])
     downloads.draw_csv_download(text, "plan.csv", "download_plan")
@@ -47,7 +51,8 @@ def plan_line(pair: PairPlan) -> dict[str, str]:
     evidence = pair.evidence
     waiting = [f"{count:,} {scenario}".rstrip() for scenario, count in pair.waiting.items()]
     return {
-        "Judges": f"{pair.judge} × {pair.other_judge}",
+        "Judge": pair.judge,
+        "Other judge": pair.other_judge,
         "Separated": "yes" if evidence.separated else "no",
         "First right : second right": f"{evidence.wins:,} : {evidence.losses:,} of {evidence.labelled:,}",
         "More labels": format_labels(pair.labels),

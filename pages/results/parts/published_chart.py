@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pages.parts import charts, intervals, numbers
-from pages.results.parts.judge_charts import LINE_HEIGHT, wrap_name
+from pages.parts.name_rows import LINE_HEIGHT, wrap_name
 from storage.reports.published import PublishedRow
 
 if TYPE_CHECKING:

@@ -161,7 +161,7 @@ def test_points_are_sorted_with_intervals_and_n() -> None:
         [charts.Series("", rows)], title="t", axis="a", order=order, selected="low", reference_line=ceiling
     )
     marks, sizes = figure.data
-    assert list(marks.y) == [0, 1] and list(marks.customdata) == ["low", "high"]
+    assert list(marks.y) == [0.5, 1.5] and list(marks.customdata) == ["low", "high"]
     assert marks.error_x.array == pytest.approx((0.2, 0)) and marks.error_x.arrayminus == pytest.approx((0.1, 0))
     assert [text.strip() for text in sizes.text] == ["n 3", "n 1,200"]
     assert list(figure.layout.yaxis.ticktext) == ["low", "high"]

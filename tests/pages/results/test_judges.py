@@ -72,7 +72,7 @@ def test_a_cell_lists_the_targets_on_which_two_judges_differ() -> None:
     app = visit(PAGE, pair="good × silent")
     assert not app.exception
     assert any("Selected targets: 40" in header.value for header in app.subheader)
-    rows = app.dataframe[1].value.to_dict("records")
+    rows = app.dataframe[0].value.to_dict("records")
     assert len(rows) == 40 and all(row["silent"] == "no verdict" for row in rows)
 
 
@@ -85,8 +85,8 @@ def test_an_unknown_pair_in_the_address_selects_nothing(pair: str) -> None:
 
 def test_the_labels_that_separate_two_judges_are_planned() -> None:
     prepare_study(planted_records())
-    app = visit(PAGE)
+    app = visit(PAGE, section="More labels")
     assert "good and silent are separated at 95 %" in page_text(app).replace("\\", "")
-    (row,) = app.dataframe[1].value.to_dict("records")
-    assert (row["Judges"], row["Separated"], row["More labels"]) == ("good × silent", "yes", "0")
+    (row,) = app.dataframe[0].value.to_dict("records")
+    assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", "0")
     assert row["First right : second right"] == "40 : 0 of 40"

@@ -1,0 +1,28 @@
+"""Columns of a table with full names: wide enough, and with rows high enough for the longest one."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+CHARACTER, PADDING = 7.0, 18
+"""Pixels of a character, and of the space around the text of a cell."""
+ONE_LINE, LINE = 35, 18
+"""Pixels of a row of one line, and of each further line."""
+
+
+def fit(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> tuple[int | None, dict[str, Any]]:
+    """Return the height of the rows, None for one line, and the configuration of the columns.
+
+    `widths` has the largest width of each column of names, in pixels; a name that is longer has several lines.
+    """
+    most, columns = 1, {}
+    for name, largest in widths.items():
+        texts = [str(line.get(name, "")) for line in lines]
+        needed = round(CHARACTER * max([len(name), *map(len, texts)]) + PADDING)
+        width = min(largest, needed)
+        characters = max(1, int((width - PADDING) / CHARACTER))
+        most = max([most, *(len(textwrap.wrap(text, characters)) for text in texts)])
+        columns[name] = st.column_config.TextColumn(width=width)
+    return (ONE_LINE + LINE * (most - 1) if most > 1 else None), columns

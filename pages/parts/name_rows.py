@@ -1,0 +1,48 @@
+"""Full names on the vertical axis of a chart: in several lines, in rows that are as high as their names."""
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+
+ROW_HEIGHT, LINE_HEIGHT, GAP = 28, 16, 8
+"""Pixels of a row, of a line of a name, and between names of several lines."""
+LINE_LENGTH, LONG_LINE_LENGTH = 24, 44
+"""Characters of a line: a phone has room for the shorter one."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a chart, the first on top."""
+
+    positions: Mapping[str, float]
+    """Name -> the middle of its row, in rows of ordinary height from the lower end of the chart."""
+    end: float
+    """The upper end of the first row."""
+    row_height: int = ROW_HEIGHT
+
+    @property
+    def height(self) -> int:
+        """Pixels of all rows."""
+        return round(self.row_height * self.end)
+
+
+def place_rows(names: Iterable[str], *, row_height: int = ROW_HEIGHT, length: int = LINE_LENGTH) -> Rows:
+    """Return the rows of names, the first on top; a name of several lines has a higher row."""
+    positions, end = {}, 0.0
+    for name in reversed(list(names)):
+        lines = name_lines(name, length)
+        height = max(1.0, (LINE_HEIGHT * lines + GAP) / row_height if lines > 1 else 1.0)
+        positions[name] = end + height / 2
+        end += height
+    return Rows(positions, end, row_height)
+
+
+def name_lines(name: str, length: int = LINE_LENGTH) -> int:
+    """Return the number of lines of a wrapped name."""
+    return wrap_name(name, length).count("<br>") + 1
+
+
+def wrap_name(name: str, length: int = LINE_LENGTH) -> str:
+    """Return the full name in lines of at most `length` characters."""
+    return "<br>".join(escape(line, quote=False) for line in textwrap.wrap(name, length)) or "–"
