@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from commands.options import DatabaseUrl, Json, find_study, open_database
+from commands.options import DatabaseUrl, Json, find_study, open_database, record_export
 from commands.output import format_table, print_result
 
 
@@ -35,6 +35,7 @@ def audit(
     if csv is not None:
         with open_output(csv) as stream:
             stream.write(csv_text(log.COLUMNS, [list(row.values()) for row in rows]))
+        record_export(engine, study_id, [str(csv)])
         return print_result(
             {"written": str(csv), "entries": len(rows)}, f"Wrote {len(rows):,} entries to {csv}", as_json
         )

@@ -68,7 +68,7 @@ def export(
     for format, path in others.items():
         if path is not None:
             write_other_format(engine, source, path, format, pseudonyms=pseudonyms)
-    record_export(engine, source, written)
+    record_export(engine, source.id, written)
     print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
 
 

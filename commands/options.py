@@ -64,13 +64,13 @@ class AbstentionPolicy(StrEnum):
 Abstentions = Annotated[AbstentionPolicy, typer.Option(help="How a target without a verdict counts.")]
 
 
-def record_export(engine: "Engine", study: "Study", files: Sequence[str]) -> None:
-    """Add an export to the audit log."""
+def record_export(engine: "Engine", study_id: int | None, files: Sequence[str]) -> None:
+    """Add an export of a study, or of the server, to the audit log."""
     from storage import audit
     from storage.database import writing
 
     with writing(engine) as session:
-        audit.record(session, audit.Action.export, study_id=study.id, files=list(files))
+        audit.record(session, audit.Action.export, study_id=study_id, files=list(files))
 
 
 def open_database(url: str | None) -> "Engine":

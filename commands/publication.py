@@ -21,7 +21,7 @@ def bundle(
 
     engine, source = open_study(database, study)
     manifest = write_bundle(engine, source, path, parquet=parquet)
-    record_export(engine, source, [str(path)])
+    record_export(engine, source.id, [str(path)])
     names = ", ".join(manifest["files"])
     print_result(manifest, f"Wrote {path}: {names}, manifest.json", as_json)
 
@@ -42,5 +42,5 @@ def report(
     sections = study_report.sections(engine, source, reference=reference)
     with open_output(path) as stream:
         write_report(source.name, sections, stream)
-    record_export(engine, source, [str(path)])
+    record_export(engine, source.id, [str(path)])
     print_result({"written": str(path)}, f"Wrote {path}", as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.options import DatabaseUrl, Json, Reference, open_study
+from commands.options import DatabaseUrl, Json, Reference, open_study, record_export
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
 
@@ -87,6 +87,8 @@ def table(
         return print_result(value, format_table(lines, "No two cells can be compared yet."), as_json)
     value, text = report.render(results, statistic, layout.rows, layout.columns, format.value)
     _print_or_write(value, text, output, as_json)
+    if output is not None:
+        record_export(engine, found.id, [str(output)])
 
 
 def _axes(text: str | None) -> list[str] | None:
@@ -144,6 +146,8 @@ def _print_published(
         return print_result(rows, f"{heading}\n{table.question}\n{text}", as_json)
     cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
     _print_or_write(rows, cells.render(heading, name, chosen.format.value), chosen.output, as_json)
+    if chosen.output is not None:
+        record_export(engine, study.id, [str(chosen.output)])
 
 
 def _print_or_write(value: Any, text: str, output: Path | None, as_json: bool) -> None:

@@ -35,6 +35,7 @@ class Action(StrEnum):
     session = "session"
     account = "account"
     token = "token"
+    """A new, used or revoked API token. A use is recorded once an hour for each study, route and address."""
     role = "role"
     view = "view"
     """Of judges' opinions or other people's labels that makes later labels not blind."""

@@ -29,6 +29,7 @@ from pages.label.parts.request_checks import (
     csrf_token,
     is_count,
     read_body,
+    record_token_use,
     run_number,
     signed_in,
 )
@@ -282,6 +283,7 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
         )
     if request.method == "POST":
         check_token(request, work, body)
+    record_token_use(request, work.study.id)
     return handle(Call(work, query, body))
 
 

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
@@ -25,10 +25,8 @@ from starlette.routing import BaseRoute, Route
 
 from core.formats.tables import flatten, latex_table, rows_csv
 from core.provenance import INTERVALS, caption
-from pages.parts import account_guard, resources, visitor
-from storage import access, database
-from storage.access import Permission
-from storage.accounts.identity import Actor
+from pages.parts import account_guard, permissions, visitor
+from storage.access import Forbidden
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -66,8 +64,8 @@ class Chart:
     caption: str
     owner: int | None
     """The account of its visitor; None on a server without accounts."""
-    study: str
-    """The study of the page."""
+    check: Callable[[str], None]
+    """Raises Forbidden if the visitor may no longer see the page, and records the export."""
 
 
 _charts: OrderedDict[str, Chart] = OrderedDict()
@@ -80,7 +78,8 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
     """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
     title = plain_text(figure.layout.title.text or key)
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
-    chart = Chart(figure, data, name, chart_caption(title, data), visitor.current_actor().account_id, _study())
+    owner, check = visitor.current_actor().account_id, permissions.export_check()
+    chart = Chart(figure, data, name, chart_caption(title, data), owner, check)
     token = st.session_state.setdefault(f"_{key}_files", secrets.token_urlsafe(16))
     with _charts_lock:
         _charts[token] = chart
@@ -96,10 +95,6 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
         st.code(chart.caption, language=None, wrap_lines=True)
 
 
-def _study() -> str:
-    return str(st.session_state.get("study", ""))
-
-
 def routes() -> list[BaseRoute]:
     """Return the route of the files."""
     return [Route("/charts/{token}.{suffix}", send_file)]
@@ -109,8 +104,12 @@ async def send_file(request: Request) -> Response:
     """Return the file of a chart that was drawn for this visitor."""
     suffix, chart = request.path_params["suffix"], _charts.get(request.path_params["token"])
     actor = account_guard.identity_of(request).actor
-    if chart is None or suffix not in LABELS or not await run_in_threadpool(_may_see, chart, actor):
+    if chart is None or suffix not in LABELS or chart.owner != (actor and actor.account_id):
         return PlainTextResponse("This chart is no longer stored: reload the page.", 404)
+    try:
+        await run_in_threadpool(chart.check, f"chart {chart.name}.{suffix}")
+    except Forbidden as error:
+        return PlainTextResponse(str(error), 403)
     content = await run_in_threadpool(make_file, chart, suffix)
     headers = {
         "Content-Disposition": f'attachment; filename="{chart.name}.{suffix}"',
@@ -118,15 +117,6 @@ async def send_file(request: Request) -> Response:
         "X-Content-Type-Options": "nosniff",
     }
     return Response(content, media_type=(IMAGES | TABLES)[suffix], headers=headers)
-
-
-def _may_see(chart: Chart, actor: Actor | None) -> bool:
-    """Return whether the chart was drawn for this visitor, and whether the role in its study still allows it."""
-    if chart.owner is None or actor is None:
-        return chart.owner is None and actor is None
-    with database.reading(resources.engine()) as session:
-        names = access.study_names(session, actor, Permission.open)
-        return chart.owner == actor.account_id and chart.study in names
 
 
 def make_file(chart: Chart, suffix: str) -> str | bytes:

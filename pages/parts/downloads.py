@@ -1,7 +1,8 @@
-"""Downloads: CSV of figures, safe to open in a spreadsheet, and files that are written when they are requested.
+"""Files that a page offers: CSV of figures, safe to open in a spreadsheet, exports, settings, and images of items.
 
-The latter have a route of their own, under /files. They are not deferred downloads of Streamlit: the next run of any
-page can remove such a file before the browser has fetched it.
+They have a route of their own, under /files, which checks the visitor and the role again. They are not downloads or
+images of Streamlit: its route /media serves a file to everybody who has the address, and the next run of any page can
+remove a deferred download before the browser has fetched it.
 """
 
 import secrets
@@ -21,7 +22,8 @@ from starlette.routing import BaseRoute, Route
 
 from core.errors import TiebreakError
 from core.formats.tables import csv_text
-from pages.parts import account_guard, visitor
+from pages.parts import account_guard, permissions, visitor
+from storage.access import Forbidden, Permission
 
 MakeFile = Callable[[], bytes]
 MAX_FILES = 500
@@ -35,10 +37,23 @@ class File:
     make: MakeFile
     name: str
     mime: str
+    kind: str = ""
+    """What the audit log calls it; a file without a kind is not recorded."""
 
 
-_files: OrderedDict[str, tuple[File, int | None]] = OrderedDict()
-"""Token -> file and the account of its visitor, if there are accounts; a token is known to its visitor only."""
+@dataclass(frozen=True)
+class Offer:
+    """A file with its conditions."""
+
+    file: File
+    owner: int | None
+    """The account of its visitor; None on a server without accounts."""
+    check: Callable[[str], None]
+    """Raises Forbidden if the visitor may no longer have it, and records the export."""
+
+
+_offers: OrderedDict[str, Offer] = OrderedDict()
+"""Token -> offer, of all visitors; a token is known to its visitor only."""
 _lock = threading.Lock()
 
 
@@ -48,27 +63,30 @@ def dataclass_csv(row_type: type[Any], rows: Iterable[Any]) -> str:
 
 
 def draw_csv_download(text: str, file_name: str, key: str = "download") -> None:
-    """Draw the button that downloads `text`."""
-    st.download_button(
-        "Download as CSV",
-        text,
-        file_name=file_name,
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key=key,
-    )
+    """Draw the link that downloads `text`."""
+    draw_text_link("Download as CSV", text, file_name, key, kind=file_name)
 
 
-def draw_file_link(label: str, file: File, key: str) -> None:
-    """Draw the link that downloads a file."""
+def draw_text_link(label: str, text: str, file_name: str, key: str, *, kind: str, mime: str = "text/csv") -> None:
+    """Draw the link that downloads `text`."""
+    draw_file_link(label, File(text.encode, file_name, mime, kind), key)
+
+
+def draw_file_link(label: str, file: File, key: str, permission: Permission | None = None) -> None:
+    """Draw the link that downloads a file, for visitors with the permission of the page or the one given."""
+    st.html(f'<a class="file-link" href="{offer(file, key, permission)}" download>{escape(label)}</a>')
+
+
+def offer(file: File, key: str, permission: Permission | None = None) -> str:
+    """Return the address at which this visitor can request a file."""
     token = st.session_state.setdefault(f"_{key}_file", secrets.token_urlsafe(16))
+    offered = Offer(file, visitor.current_actor().account_id, permissions.export_check(permission))
     with _lock:
-        _files[token] = (file, visitor.current_actor().account_id)
-        _files.move_to_end(token)
-        while len(_files) > MAX_FILES:
-            _files.popitem(last=False)
-    st.html(f'<a class="file-link" href="/files/{token}" download>{escape(label)}</a>')
+        _offers[token] = offered
+        _offers.move_to_end(token)
+        while len(_offers) > MAX_FILES:
+            _offers.popitem(last=False)
+    return f"/files/{token}"
 
 
 def routes() -> list[BaseRoute]:
@@ -78,17 +96,21 @@ def routes() -> list[BaseRoute]:
 
 async def send_file(request: Request) -> Response:
     """Return a file that was offered to this visitor."""
-    file, owner = _files.get(request.path_params["token"], (None, None))
-    actor = account_guard.identity_of(request).actor
-    if file is None or owner != (actor and actor.account_id):
+    offered, actor = _offers.get(request.path_params["token"]), account_guard.identity_of(request).actor
+    if offered is None or offered.owner != (actor and actor.account_id):
         return PlainTextResponse("This file is no longer offered: reload the page.", 404)
     try:
-        content = await run_in_threadpool(file.make)
+        content = await run_in_threadpool(_content, offered)
     except TiebreakError as error:
-        return PlainTextResponse(str(error), 409)
+        return PlainTextResponse(str(error), 403 if isinstance(error, Forbidden) else 409)
     headers = {
-        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(file.name, safe='')}",
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(offered.file.name, safe='')}",
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
     }
-    return Response(content, media_type=file.mime, headers=headers)
+    return Response(content, media_type=offered.file.mime, headers=headers)
+
+
+def _content(offered: Offer) -> bytes:
+    offered.check(offered.file.kind)
+    return offered.file.make()

@@ -8,6 +8,8 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.items import Item
 from core.llm import images
+from pages.parts import downloads
+from pages.parts.downloads import File
 from pages.parts.text import escape_markdown, sanitize_markdown
 from storage.study_images import Route
 
@@ -82,11 +84,22 @@ def draw_image(image: str, media_folder: Path | None, image_route: Route | None 
         elif images.is_url(image):
             st.caption(f":material/broken_image: Images of other hosts are not loaded: {escape_markdown(image)}")
         elif media_folder is not None:
-            st.image(images.read_image(media_folder, image).content, width=IMAGE_WIDTH)
+            _draw_file(media_folder, image)
     except TiebreakError as error:
         st.caption(f":material/broken_image: {escape_markdown(str(error))}")
     except (OSError, ValueError):
         st.caption(f":material/broken_image: The image {escape_markdown(image)} is damaged.")
+
+
+def _draw_file(media_folder: Path, image: str) -> None:
+    """Draw an image of the media folder from a route that checks the visitor."""
+
+    def content() -> bytes:
+        return images.read_image(media_folder, image).content
+
+    mime = images.read_image(media_folder, image).type
+    address = downloads.offer(File(content, "image", mime), f"image-{media_folder.name}-{image}")
+    st.html(f'<img src="{address}" alt="image of the item" style="max-width: min(100%, {IMAGE_WIDTH}px)">')
 
 
 def system_names(item: Item) -> str:

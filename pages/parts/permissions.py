@@ -12,11 +12,14 @@ import streamlit as st
 from pages.parts import resources, visitor
 from storage import access, audit, database
 from storage.access import Permission
+from storage.accounts.identity import Actor
 from storage.audit import Action
 from storage.database import Session
 
 PAGE_KEY = "page_permission"
 """The name of the page's permission in the state of the session."""
+STUDY_KEY = "page_study"
+"""The name of the id of the page's study in the state of the session; the state has none on a page without a study."""
 
 
 def enter_page(permission: Permission | None) -> None:
@@ -25,6 +28,7 @@ def enter_page(permission: Permission | None) -> None:
     Raises Forbidden if the visitor has it in no study at all.
     """
     st.session_state[PAGE_KEY] = permission
+    st.session_state.pop(STUDY_KEY, None)
     if permission in (None, Permission.open):
         return
     found = permissions_anywhere()
@@ -32,17 +36,17 @@ def enter_page(permission: Permission | None) -> None:
         raise access.Forbidden("You have no role in a study that allows this page.")
 
 
-def require_page(study_id: int) -> None:
-    """Raise Forbidden unless the visitor has the page's permission in a study."""
-    permission = st.session_state.get(PAGE_KEY)
-    assert isinstance(permission, Permission), "every page with a study has a permission in app.py"
-    require(study_id, permission)
+def require_page(study_id: int, permission: Permission | None = None) -> None:
+    """Raise Forbidden unless the visitor has the page's permission, or the one of this view of the page, in a study."""
+    needed = permission or st.session_state.get(PAGE_KEY)
+    assert isinstance(needed, Permission), "every page with a study has a permission in app.py"
+    require(study_id, needed)
+    st.session_state[PAGE_KEY], st.session_state[STUDY_KEY] = needed, study_id
 
 
 def require(study_id: int, permission: Permission) -> None:
     """Raise Forbidden unless the visitor has the permission in a study."""
-    with database.reading(resources.engine()) as session:
-        access.require(session, study_id, visitor.current_actor(), permission)
+    _require(study_id, visitor.current_actor(), permission)
 
 
 def allows(study_id: int, permission: Permission) -> bool:
@@ -80,19 +84,32 @@ def allows_anywhere(permission: Permission) -> bool:
     return permission in permissions_anywhere()
 
 
-def export_check(study_id: int, permission: Permission) -> Callable[[str], None]:
-    """Return a function that raises Forbidden unless the visitor may export, and records the export of a kind of file.
+def export_check(permission: Permission | None = None) -> Callable[[str], None]:
+    """Return a function that raises Forbidden unless the visitor may have a file of the page, and records its export.
 
-    It is called when the file is requested: that is a request of its own, without the page's session.
+    The permission is that of the page unless another one is given; on a page without a study nothing is checked. The
+    function is called when the file is requested: that is a request of its own, without the page's session. A file
+    without a kind, such as an image, is not recorded.
     """
-    actor = visitor.current_actor()
+    actor, study_id = visitor.current_actor(), st.session_state.get(STUDY_KEY)
+    needed = permission or st.session_state.get(PAGE_KEY)
+    assert permission is None or study_id is not None, "a file that needs a permission is offered on a page of a study"
 
-    def check(file: str) -> None:
+    def check(kind: str) -> None:
+        if study_id is None or needed is None:
+            return
+        if not kind:
+            return _require(study_id, actor, needed)
         with audit.acting(actor.name), database.writing(resources.engine()) as session:
-            access.require(session, study_id, actor, permission)
-            audit.record(session, Action.export, study_id=study_id, file=file)
+            access.require(session, study_id, actor, needed)
+            audit.record(session, Action.export, study_id=study_id, file=kind)
 
     return check
+
+
+def _require(study_id: int, actor: Actor, permission: Permission) -> None:
+    with database.reading(resources.engine()) as session:
+        access.require(session, study_id, actor, permission)
 
 
 @contextmanager

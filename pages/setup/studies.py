@@ -139,7 +139,7 @@ match st.query_params.get("view"):
         draw_back_button()
         with database.reading(resources.engine()) as reading:
             chosen = access.study(reading, visitor.current_actor(), st.query_params.get("open", ""))
-        permissions.require(chosen.id, Permission.edit)
+        permissions.require_page(chosen.id, Permission.edit)
         st.title(escape_markdown(chosen.name), anchor=False)
         study_form.draw_study(chosen)
     case _:

@@ -85,7 +85,7 @@ def identify(session: Session, token: str) -> Identity:
     if not exist(session):
         return Identity(accounts=False)
     query = (
-        select(col(AnnotatorRow.name), col(AccountRow.id), col(AccountRow.administrator))
+        select(col(ApiTokenRow.name), col(AnnotatorRow.name), col(AccountRow.id), col(AccountRow.administrator))
         .select_from(ApiTokenRow)
         .join(AccountRow, col(AccountRow.id) == col(ApiTokenRow.account_id))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(AccountRow.annotator_id))
@@ -96,7 +96,7 @@ def identify(session: Session, token: str) -> Identity:
         )
     )
     row = session.execute(query).first()
-    return Identity(True, None if row is None else Actor(*row))
+    return Identity(True) if row is None else Identity(True, Actor(*row[1:]), token=row[0])
 
 
 def is_use_due(session: Session, token: str) -> bool:

@@ -24,3 +24,5 @@ class Identity:
     """None if nobody is signed in with an account."""
     login_id: int | None = None
     """The session; None for an API token."""
+    token: str = ""
+    """The name of the API token; empty for a session."""

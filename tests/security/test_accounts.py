@@ -14,6 +14,7 @@ from pages.account.routes import local_path
 from pages.parts import account_guard, resources
 from pages.parts.account_guard import SESSION_COOKIE
 from pages.parts.visitor import COOKIE
+from storage import audit
 from storage.accounts import api_tokens, invitations, logins, registry
 from storage.database import reading, write
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
@@ -195,6 +196,13 @@ def test_a_script_labels_with_an_api_token_without_a_cookie_and_csrf_token(engin
     assert script.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "bob"
     reply = script.post("/api/label/tasks", params=QUEUE, json={"have": [], "count": 3})
     assert len(reply.json()["tasks"]) == 1
+    script.post("/api/label/tasks", params=QUEUE, json={"have": [], "count": 3})
+    with reading(engine) as session:
+        used = [entry for entry in audit.entries(session, audit.Filter(actions=("token",))) if entry.study]
+    assert {(entry.actor, entry.study, entry.address) for entry in used} == {("bob", "s", "127.0.0.1")}
+    routes = [entry.details["route"] for entry in used]
+    assert routes == ["POST /api/label/tasks", "GET /api/label/session"], "once an hour"
+    assert token not in repr(used)
     write(engine, lambda session: api_tokens.revoke(session, account, "script"))
     assert script.get("/api/label/session", params=QUEUE).status_code == 401
     invented = {"authorization": "Bearer tiebreak_invented"}

@@ -5,15 +5,17 @@ The origin is checked for all requests by `pages.parts.request_guard`.
 
 import hmac
 import json
+import time
 from urllib.parse import unquote
 
 from starlette.requests import Request
 
 from core.errors import TiebreakError
-from pages.parts import account_guard
+from pages.parts import account_guard, resources
 from pages.parts.visitor import COOKIE
-from storage import annotators
+from storage import annotators, audit, database
 from storage.accounts.identity import Actor
+from storage.audit import Action
 from storage.json_columns import sanitize
 from storage.labelling.work import Json, Work
 
@@ -21,6 +23,10 @@ LARGEST_BODY = 1_000_000
 """Bytes. Fifty actions with reasons of ordinary length take a tenth of it."""
 DEEPEST = 32
 """Levels of lists and objects in a body. An edit of AIUs has six."""
+
+MOST_USES = 10_000
+_recorded_uses: dict[tuple[object, ...], int] = {}
+"""Account, token, study, route and address of a use -> the hour of its last entry in the audit log."""
 
 
 class Failed(Exception):
@@ -52,6 +58,24 @@ def signed_in(request: Request) -> Actor:
         return Actor(annotators.normalize_name(unquote(request.cookies.get(COOKIE, ""))))
     except TiebreakError:
         raise Failed(401, "signed_out", "You are signed out; sign in to continue.") from None
+
+
+def record_token_use(request: Request, study_id: int) -> None:
+    """Add an entry to the audit log, once an hour, if an API token is used for a route of a study."""
+    identity = account_guard.identity_of(request)
+    if identity.actor is None or not identity.token:
+        return
+    route = f"{request.method} {request.scope['route'].path}"
+    address = request.client.host if request.client else ""
+    use, hour = (identity.actor.account_id, identity.token, study_id, route, address), int(time.time() // 3600)
+    if _recorded_uses.get(use) == hour:
+        return
+    if len(_recorded_uses) >= MOST_USES:
+        _recorded_uses.clear()
+    with audit.acting(identity.actor.name), database.writing(resources.engine()) as session:
+        details = {"change": "used", "token": identity.token, "route": route}
+        audit.record(session, Action.token, study_id=study_id, address=address, **details)
+    _recorded_uses[use] = hour
 
 
 def check_token(request: Request, work: Work, body: Json) -> None:

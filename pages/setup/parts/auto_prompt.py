@@ -18,8 +18,9 @@ from core.trace import Ask, Spec
 from pages.parts import numbers, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts.settings_form import Draft
-from storage import access, database, studies
+from storage import access, audit, database, studies
 from storage.access import Permission
+from storage.audit import Action
 from storage.reports import peer_reviews
 
 
@@ -83,9 +84,11 @@ def _draft(model: str, criterion: Criterion, task: str, steps: str, examples: li
     """Return the draft that a model gives in one call; raises TiebreakError."""
     if problem := secrets.describe_problem(model, "", ""):
         raise TiebreakError(f"{model}: {problem}")
-    with database.reading(resources.engine()) as session:
+    actor = visitor.current_actor()
+    with audit.acting(actor.name), database.writing(resources.engine()) as session:
         study = studies.get(session, str(st.session_state["study"]))
-        access.require(session, study.id, visitor.current_actor(), Permission.run)
+        access.require(session, study.id, actor, Permission.run)
+        audit.record(session, Action.run, study_id=study.id, change="guidelines drafted", models=[model])
     spec = Spec(model=model, max_tokens=800)
     try:
         settings = Settings(

@@ -4,7 +4,7 @@ import streamlit as st
 
 from core import experiments as files
 from core.errors import TiebreakError
-from pages.parts import live, numbers, permissions, resources, shell
+from pages.parts import downloads, live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.setup.parts.experiment_form import start_runs
 from storage import database, experiments
@@ -90,15 +90,8 @@ def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> N
             icon=":material/play_circle:",
             query_params={"study": study.name},
         )
-        st.download_button(
-            "File",
-            files.to_yaml(experiment.definition),
-            file_name=f"{experiment.name}.yaml",
-            mime="application/yaml",
-            key=f"file_{experiment.id}",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        text, name = files.to_yaml(experiment.definition), f"{experiment.name}.yaml"
+        downloads.draw_text_link("File", text, name, f"experiment_{experiment.id}", kind="experiment")
 
 
 def _resume(study: Study, experiment: Experiment) -> None:

@@ -11,7 +11,7 @@ from core.errors import TiebreakError
 from core.experiments import AxisChoice, Definition
 from core.protocols.registry import PROTOCOLS
 from core.trace import model_specs
-from pages.parts import resources, visitor
+from pages.parts import downloads, resources, visitor
 from pages.parts.text import escape_markdown
 from storage import access, audit, database, items, runs, studies
 from storage.access import Permission
@@ -47,16 +47,9 @@ def draw_form(study: Study) -> bool:
     st.markdown(f"**{len(cells):,} cells{repeats}: {len(cells) * definition.repeats:,} runs**")
     with st.expander("The experiment's file", key="experiment_yaml"):
         st.code(text, language="yaml", height=320)
-    st.download_button(
-        "Download the file",
-        text,
-        file_name=f"{definition.name}.yaml",
-        mime="application/yaml",
-        key="download_experiment",
-        icon=":material/download:",
-        on_click="ignore",
-        help="Execute it with `python cli.py experiment FILE --study NAME`, or load it here again.",
-    )
+    name = f"{definition.name}.yaml"
+    downloads.draw_text_link("Download the file", text, name, "download_experiment", kind="experiment")
+    st.caption("Execute it with `python cli.py experiment FILE --study NAME`, or load it here again.")
     return _draw_start(study, definition, text)
 
 

@@ -46,8 +46,8 @@ def draw_results(study: Study, experiment: Experiment) -> None:
     with st.container(horizontal=True):
         for label, (format, suffix) in FORMATS.items():
             _, text = report.render(results, name, None, columns, format)
-            file = downloads.File(text.encode, f"{experiment.name}.{suffix}", "text/plain")
-            downloads.draw_file_link(label, file, f"experiment_{suffix}")
+            file, kind = f"{experiment.name}.{suffix}", "table of an experiment"
+            downloads.draw_text_link(label, text, file, f"experiment_{suffix}", kind=kind, mime="text/plain")
     if results.axes:
         _draw_chart(results, name)
     _draw_differences(results)

@@ -9,6 +9,7 @@ from core.formats.mapping.guess import Draft
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import Preview, preview_table
 from core.formats.mapping.suggest import suggest_table
+from pages.parts import downloads
 from pages.setup.parts import label_blocks, mapping_yaml, role_choices, upload
 from pages.setup.parts.chooser import Chooser, drop_empty, one_or_list
 from pages.setup.parts.upload import FileSource
@@ -89,16 +90,9 @@ def draw_upload(source: FileSource) -> None:
 
 def draw_download(mapping: Mapping, name: str) -> None:
     """Draw the download of the mapping, for later imports and for `cli.py import --map`."""
-    st.download_button(
-        "Save mapping",
-        mappings.dump_mapping(mapping),
-        file_name=f"{name}.yaml",
-        mime="application/yaml",
-        key="save_mapping",
-        icon=":material/download:",
-        on_click="ignore",
-        help="Load it here again, or use it with `python cli.py import PATH --map FILE.yaml`.",
-    )
+    text = mappings.dump_mapping(mapping)
+    downloads.draw_text_link("Save mapping", text, f"{name}.yaml", "save_mapping", kind="mapping")
+    st.caption("Load it here again, or use it with `python cli.py import PATH --map FILE.yaml`.")
 
 
 def _form_state(source: FileSource) -> dict[str, Any]:

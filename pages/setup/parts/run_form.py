@@ -15,7 +15,7 @@ from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.prompt_parts import format_note
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec, model_specs
-from pages.parts import numbers, permissions, resources, visitor
+from pages.parts import downloads, numbers, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
 from pages.setup.parts.settings_form import Draft, SettingsForm
@@ -193,16 +193,9 @@ def _draw_save(request: RunRequest) -> None:
         fields["pairs"] = str(request.pairs)
     if request.extractor is not None:
         fields["extractor"] = request.extractor.model_dump(mode="json", exclude_defaults=True)
-    st.download_button(
-        "Save settings",
-        yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100),
-        file_name=f"{request.name}.yaml",
-        mime="application/yaml",
-        key="save_settings",
-        icon=":material/download:",
-        on_click="ignore",
-        help="Load them here again, or use them with `python cli.py run --settings FILE.yaml`.",
-    )
+    text = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
+    downloads.draw_text_link("Save settings", text, f"{request.name}.yaml", "save_settings", kind="settings")
+    st.caption("Load them here again, or use them with `python cli.py run --settings FILE.yaml`.")
 
 
 def _draw_extent(scenarios: list[str]) -> RunExtent:

@@ -139,33 +139,25 @@ def _save_criterion(
 def _draw_exports(study: Study) -> None:
     """Draw the downloads; a file is written only when its button is clicked."""
     permissions.require(study.id, Permission.export)
-    require_export = permissions.export_check(study.id, Permission.export)
 
     def write_study(stream: TextIO) -> None:
-        require_export("study")
         tiebreak.write(exports.export_records(resources.engine(), study), stream)
 
     def write_instructions(stream: TextIO) -> None:
-        require_export("instructions")
         instruction_tuning.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
 
     if not _may_download(study):
         return
-    _draw_gold_export(study, require_export)
+    _draw_gold_export(study)
     st.markdown("**Complete study**")
     st.caption("Items, criteria, runs with all events, and labels with their history. Tiebreak can import it again.")
-    _draw_download("Study as JSON lines", write_study, f"{study.name}.jsonl", "application/jsonl", "whole")
+    _draw_download("Study as JSON lines", write_study, f"{study.name}.jsonl", "application/jsonl", "study")
     with database.reading(resources.engine()) as session:
         has_reviews = bool(peer_reviews.find_runs(session, study.id))
     st.markdown("**Files for a publication**")
     st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
-
-    def make_bundle() -> bytes:
-        require_export("bundle")
-        return bundle_bytes(study)
-
-    bundle = File(make_bundle, f"{study.name} bundle.zip", "application/zip")
-    downloads.draw_file_link("Bundle as zip", bundle, "export_bundle")
+    bundle = File(lambda: bundle_bytes(study), f"{study.name} bundle.zip", "application/zip", "bundle")
+    downloads.draw_file_link("Bundle as zip", bundle, "export_bundle", Permission.export)
     if has_reviews:
         st.markdown("**Analyses of the area chairs**")
         st.caption("Instruction-tuning examples for training a smaller judge (ReFeR, Appendix J).")
@@ -193,7 +185,7 @@ def _may_download(study: Study) -> bool:
     return False
 
 
-def _draw_gold_export(study: Study, require_export: Callable[[str], None]) -> None:
+def _draw_gold_export(study: Study) -> None:
     """Draw the choices of the gold export and its download."""
     with database.reading(resources.engine()) as session:
         run_names = verdict_runs(session, study)
@@ -221,7 +213,6 @@ def _draw_gold_export(study: Study, require_export: Callable[[str], None]) -> No
     options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
 
     def write_gold(stream: TextIO) -> None:
-        require_export("gold")
         with database.reading(resources.engine()) as session:
             columns = verdict_runs(session, study) if judge_columns else None
             gold.write_csv(gold_rows(session, study, options), stream, columns)
@@ -229,8 +220,9 @@ def _draw_gold_export(study: Study, require_export: Callable[[str], None]) -> No
     _draw_download("Gold labels as CSV", write_gold, f"{study.name} gold.csv", "text/csv", "gold")
 
 
-def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime: str, key: str) -> None:
-    downloads.draw_file_link(label, File(lambda: file_bytes(write), name, mime), f"export_{key}")
+def _draw_download(label: str, write: Callable[[TextIO], None], name: str, mime: str, kind: str) -> None:
+    file = File(lambda: file_bytes(write), name, mime, kind)
+    downloads.draw_file_link(label, file, f"export_{kind}", Permission.export)
 
 
 def bundle_bytes(study: Study) -> bytes:
