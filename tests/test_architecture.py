@@ -180,7 +180,7 @@ def test_streamlit_draws_no_bare_string_of_a_page():
 
 
 def test_pages_store_changes_only_with_a_permission():
-    """A page uses `permissions.writing`. The exceptions store what the visitor does to their own account, views or tokens."""
+    """A page uses `permissions.writing`. The exceptions store what visitors do to their own account or views."""
     own = {"pages/parts/shell.py", "pages/parts/permissions.py", "pages/parts/account_guard.py", "pages/label/api.py"}
     own |= {
         "pages/label/parts/request_checks.py",

@@ -15,7 +15,7 @@ from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.settings import Reviewer, Settings
 from core.protocols.score_scales import is_numeric
 from core.trace import Ask, Spec
-from pages.parts import numbers, resources, visitor
+from pages.parts import numbers, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts.settings_form import Draft
 from storage import audit, database, studies
