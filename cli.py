@@ -16,6 +16,7 @@ from commands import (
     errors,
     experiments,
     export,
+    improvement,
     judges,
     members,
     publication,
@@ -88,6 +89,12 @@ annotator_commands = typer.Typer(invoke_without_command=True, rich_markup_mode=N
 for name, command in annotators.COMMANDS.items():
     annotator_commands.command(name)(command)
 app.add_typer(annotator_commands, name="annotators")
+improve_commands = typer.Typer(
+    help="Improve a judge from people's decisions: variants, accepted on held-out items only.", rich_markup_mode=None
+)
+for name, command in improvement.COMMANDS.items():
+    improve_commands.command(name)(command)
+app.add_typer(improve_commands, name="improve")
 
 if __name__ == "__main__":
     app()

@@ -90,6 +90,11 @@ def acting(name: str) -> Iterator[None]:
         _actor.reset(token)
 
 
+def actor_name() -> str:
+    """Return the name of the actor of changes now."""
+    return _actor.get() or _process_actor[0]
+
+
 def record_change(session: Session, study_id: int, change: str) -> None:
     """Add an entry about a change of a study."""
     record(session, Action.settings, study_id=study_id, change=change)
@@ -109,7 +114,7 @@ def record(
     session.add(
         AuditRow(
             at=database.clock(session),
-            actor=actor or _actor.get() or _process_actor[0],
+            actor=actor or actor_name(),
             action=action.value,
             study_id=study_id,
             study=name or "",

@@ -1,4 +1,4 @@
-"""The tables; those of accounts are in `storage.account_tables`."""
+"""The tables; those of accounts and of improving a judge are in `account_tables` and `improvement_tables`."""
 
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from sqlmodel import Field
 from sqlmodel.sql.sqltypes import AutoString
 
 from storage import account_tables as account_tables
+from storage import improvement_tables as improvement_tables
 from storage.json_columns import Json
 from storage.table_base import Table as Table
 from storage.table_base import datetime_column, owner_column, value_column

@@ -1,7 +1,7 @@
 """From the definition of an experiment to its runs: created, estimated, executed in this process, and resumed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -211,11 +211,15 @@ def _progress(engine: Engine, experiment_id: int) -> Progress:
 
 def base_of_run(engine: Engine, run: Run) -> dict[str, Any]:
     """Return the settings of a run as the base of an experiment, without those that have their default value."""
+    with reading(engine) as session:
+        return settings_fields(run, studies.by_id(session, run.study_id).templates(run.protocol))
+
+
+def settings_fields(run: Run, templates: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings file of a run, without default values and without prompts that are in `templates`."""
     protocol = registry.get(run.protocol)
     settings = settings_file.validate_settings(run.settings, protocol)
     fields: dict[str, Any] = settings.model_dump(mode="json", exclude_defaults=True)
-    with reading(engine) as session:
-        templates = studies.by_id(session, run.study_id).templates(run.protocol)
     prompts = {name: text for name, text in run.prompts.items() if templates.get(name, text) != text}
     own = {"prompts": prompts, "extractor": run.extractor, "pairs": run.pairs}
     return fields | {name: value for name, value in own.items() if value}

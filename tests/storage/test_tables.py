@@ -4,7 +4,13 @@ import sys
 import storage
 from storage import tables, worker_tables  # noqa: F401 (its tables belong to the same metadata)
 
-MODULES = ("storage.table_base", "storage.account_tables", "storage.worker_tables", "storage.tables")
+MODULES = (
+    "storage.table_base",
+    "storage.account_tables",
+    "storage.improvement_tables",
+    "storage.worker_tables",
+    "storage.tables",
+)
 """The modules of the tables, each after those that it imports."""
 
 

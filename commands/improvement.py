@@ -1,0 +1,281 @@
+"""Improving a judge: a split of the items, variants, their evaluation on development and held-out items, acceptance."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commands.experiments import describe_plan, execute
+from commands.options import DatabaseUrl, Json, StudyName, open_study
+from commands.output import format_table, print_result
+from core.errors import TiebreakError
+from core.wording import format_count
+
+if TYPE_CHECKING:
+    from core.improvement.comparison import PairedResult
+    from storage.improvement.evaluations import Evaluation
+
+RunName = Annotated[str, typer.Option("--run", help="The run of the judge to improve.")]
+OfCriterion = Annotated[str | None, typer.Option("--criterion", help="Default: the first criterion of the run.")]
+VariantName = Annotated[str, typer.Argument(help="The name of the variant.")]
+
+
+def split(
+    study: StudyName,
+    share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of held-out items.")] = 0.5,
+    evaluations: Annotated[
+        int, typer.Option(min=1, max=100, help="Planned evaluations on held-out items, for each criterion.")
+    ] = 5,
+    margin: Annotated[
+        float, typer.Option(min=0, max=0.99, help="The lower bound of the difference has to be above it.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    extend: Annotated[bool, typer.Option("--extend", help="Add items with new gold to the split.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Split the items with gold into development and held-out items, and fix the rule of acceptance."""
+    from core.improvement.comparison import AcceptanceRule
+    from storage.database import write
+    from storage.improvement import splits
+
+    engine, source = open_study(database, study)
+    rule = AcceptanceRule(evaluations=evaluations, margin=margin)
+    if extend:
+        write(engine, lambda session: splits.extend(session, source.id))
+        made = write(engine, lambda session: splits.get(session, source.id))
+    else:
+        made = write(engine, lambda session: splits.create(session, source.id, share=share, seed=seed, rule=rule))
+    rows = [{"scenario": name or "–", **counts} for name, counts in made.items.items()]
+    print_result(rows, format_table(rows, "No items."), as_json)
+
+
+def status(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print the variants with their results, and how often the held-out items were used."""
+    from storage.database import reading
+    from storage.improvement import evaluations, splits, variants
+
+    engine, source = open_study(database, study)
+    with reading(engine) as session:
+        made = splits.get(session, source.id)
+        known = variants.of_study(session, source.id)
+    rows = [_status_row(evaluations.evaluate(engine, source, variant.name)) for variant in known]
+    used: dict[str, int] = {}
+    for row in rows:
+        used[row["criterion"]] = used.get(row["criterion"], 0) + (row["held-out"] != "")
+    value = {
+        "development": made.count("development"),
+        "held_out": made.count("held-out"),
+        "planned": made.rule.evaluations,
+        "margin": made.rule.margin,
+        "used": used,
+        "variants": rows,
+    }
+    sentences = [
+        f"{made.count('development'):,} development items, {made.count('held-out'):,} held-out items.",
+        *(
+            f"Held-out items used for {criterion}: {count} of {made.rule.evaluations} planned evaluations."
+            for criterion, count in used.items()
+        ),
+    ]
+    print_result(value, "\n".join([*sentences, format_table(rows, "No variants.")]), as_json)
+
+
+def disagreements(
+    study: StudyName,
+    run: RunName,
+    criterion: OfCriterion = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the development items on which people decided otherwise than a judge."""
+    from core.improvement.suggestion import value_text
+    from core.pairs import target_name
+    from storage.database import reading
+    from storage.improvement import disagreements, judges
+
+    engine, source = open_study(database, study)
+    with reading(engine) as session:
+        found = disagreements.cases(session, source.id, judges.of_run(session, source.id, run, criterion))
+    rows = [
+        {
+            "item": target_name(case.target),
+            "people": value_text(case.target, case.gold),
+            "judge": "no verdict" if case.verdict is None else value_text(case.target, case.verdict),
+            "source": case.source,
+            "reason": case.reason,
+        }
+        for case in found[:limit]
+    ]
+    text = format_table(rows, "No disagreement on development items.")
+    count = f"{len(rows)} of {format_count(len(found), 'disagreement')} on development items."
+    print_result(rows, f"{text}\n{count}" if rows else text, as_json)
+
+
+def suggest(
+    study: StudyName,
+    run: RunName,
+    criterion: OfCriterion = None,
+    model: Annotated[str | None, typer.Option(help="The model that proposes. Default: the first judge's.")] = None,
+    cases: Annotated[int, typer.Option(min=1, help="Disagreements in the prompt.")] = 10,
+    output: Annotated[Path | None, typer.Option(help="Write the changes to this file.")] = None,
+    show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Only print the prompt.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Let a model propose changes of a criterion from the disagreements on development items; prints them as YAML."""
+    from core.formats.output import open_output
+    from core.improvement.changes import changes_yaml
+    from storage.improvement import suggestions
+
+    engine, source = open_study(database, study)
+    request = suggestions.prepare(engine, source, run, criterion, model, cases)
+    if show_prompt:
+        return print_result({"prompt": request.ask.prompt}, request.ask.prompt, as_json)
+    changes = suggestions.request_changes(request)
+    text = changes_yaml(changes)
+    if output is not None:
+        with open_output(output) as stream:
+            stream.write(text)
+        text = (
+            f"Wrote {output}. Review it, then: cli.py improve propose NAME --file {output} --origin {request.model!r}"
+        )
+    print_result({"model": request.model, **changes.model_dump(mode="json", exclude_defaults=True)}, text, as_json)
+
+
+def propose(
+    name: VariantName,
+    study: StudyName,
+    run: RunName,
+    file: Annotated[Path, typer.Option("--file", help="The changes in YAML; docs/improving-judges.md describes them.")],
+    criterion: OfCriterion = None,
+    origin: Annotated[str | None, typer.Option(help="The model that proposed them. Default: a person.")] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Store a variant of the judge of a run."""
+    from core.improvement.changes import parse_changes
+    from storage.database import write
+    from storage.improvement import judges, variants
+
+    engine, source = open_study(database, study)
+    try:
+        changes = parse_changes(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise TiebreakError(f"{file} cannot be read as a text file.") from None
+
+    def add(session: Any) -> str:
+        current = judges.of_run(session, source.id, run, criterion)
+        by = variants.PERSON if origin is None else f"model: {origin}"
+        return variants.add(session, source.id, name, current, changes, origin=by).name
+
+    stored = write(engine, add)
+    print_result({"variant": stored}, f"Stored the variant {stored}: {', '.join(changes.names)}.", as_json)
+
+
+def evaluate(
+    name: VariantName,
+    study: StudyName,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="On held-out items, once, instead of development items.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Run a variant and the judge without its changes, and print the paired difference."""
+    from storage.database import reading
+    from storage.improvement import evaluations, variants
+
+    engine, source = open_study(database, study)
+    with reading(engine) as session:
+        variant = variants.get(session, source.id, name)
+    part = evaluations.part_name(held_out)
+    planned = evaluations.prepare(engine, source, variant, part)
+    typer.echo("\n".join(describe_plan(engine, planned)), err=True)
+    if not (yes or as_json) and planned.new and sys.stdin.isatty():
+        typer.confirm("Start?", abort=True)
+    progress = execute(engine, evaluations.begin(engine, source, variant, part, planned), quiet=as_json)
+    if progress.state != "finished" or progress.failed:
+        raise TiebreakError(progress.problem or "The evaluation is not complete; the same command continues it.")
+    row = _status_row(evaluations.evaluate(engine, source, name))
+    print_result(row, format_table([row], ""), as_json)
+
+
+def accept(name: VariantName, study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Make a variant that the rule accepts the study's criterion and prompts, as a new version."""
+    from storage.database import write
+    from storage.improvement import evaluations
+
+    engine, source = open_study(database, study)
+    evaluation = evaluations.evaluate(engine, source, name)
+    version = write(engine, lambda session: evaluations.accept(session, source, evaluation))
+    criterion = evaluation.variant.criterion
+    sentence = f"The variant {name} is version {version} of {criterion}."
+    print_result({"variant": name, "criterion": criterion, "version": version}, sentence, as_json)
+
+
+def history(
+    study: StudyName,
+    criterion: Annotated[str, typer.Option("--criterion", help="The name of the criterion.")],
+    restore: Annotated[int | None, typer.Option(min=1, help="Make this version the newest one again.")] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the versions of a criterion, or restore one."""
+    from storage.database import write
+    from storage.improvement import versions
+
+    engine, source = open_study(database, study)
+    if restore is not None:
+        write(engine, lambda session: versions.restore(session, source.id, criterion, restore))
+    found = write(engine, lambda session: versions.of_criterion(session, source.id, criterion))
+    rows = [
+        {
+            "version": one.version,
+            "definition": one.criterion.definition,
+            "prompts": ", ".join(one.prompts),
+            "note": one.note,
+            "author": one.author,
+            "at": f"{one.at:%Y-%m-%d %H:%M}",
+        }
+        for one in found
+    ]
+    print_result(rows, format_table(rows, "No variant of this criterion was accepted."), as_json)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "split": split,
+    "status": status,
+    "disagreements": disagreements,
+    "suggest": suggest,
+    "propose": propose,
+    "evaluate": evaluate,
+    "accept": accept,
+    "history": history,
+}
+
+
+def _status_row(evaluation: "Evaluation") -> dict[str, Any]:
+    variant, use, decision = evaluation.variant, evaluation.use, evaluation.decision
+    held_out = "" if use is None else "not complete" if use.result is None else _difference(use.result)
+    accepted = evaluation.accepted_version
+    return {
+        "variant": variant.name,
+        "criterion": variant.criterion,
+        "changes": ", ".join(variant.changes.names),
+        "origin": variant.origin,
+        "development": "" if evaluation.development is None else _difference(evaluation.development),
+        "held-out": held_out,
+        "p corrected": None if decision is None else decision.p_corrected,
+        "decision": f"accepted as version {accepted}" if accepted else decision.reason if decision else "",
+    }
+
+
+def _difference(result: "PairedResult") -> str:
+    """Return the difference with its interval, n and both scores."""
+    interval = "" if result.low is None else f" [{result.low:.3f}, {result.high:.3f}]"
+    return f"{result.difference:+.3f}{interval}, n {result.targets:,} ({result.current:.3f} to {result.variant:.3f})"

@@ -1,0 +1,254 @@
+"""Evaluations of variants: on development items as often as wanted, on held-out items once; and the acceptance.
+
+A use of held-out items is recorded before its runs start. Its result is stored when they have ended, and does not
+change with later labels. p-values are corrected for the planned uses of a criterion; see `core.improvement.comparison`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.experiments import Definition
+from core.improvement.comparison import Decision, PairedResult, compare, decide
+from core.improvement.split import PARTS, Part, set_names
+from core.labels import Target, Value
+from storage import audit, experiments, items, studies
+from storage.database import reading, write
+from storage.experiments import Experiment, Progress
+from storage.improvement import disagreements, splits, variants, versions
+from storage.improvement.variants import AXIS, CURRENT, Variant
+from storage.improvement_tables import CriterionVersionRow, HeldOutUseRow, VariantRow
+from storage.studies import Study
+from storage.tables import now
+from storage.worker import Plan, plan, start
+
+
+@dataclass(frozen=True)
+class Use:
+    """The evaluation of a variant on held-out items."""
+
+    variant: str
+    author: str
+    at: datetime
+    experiment: str
+    result: PairedResult | None
+    """None until its runs have ended."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A variant with its results."""
+
+    variant: Variant
+    development: PairedResult | None
+    development_progress: Progress | None
+    use: Use | None
+    held_out_progress: Progress | None
+    decision: Decision | None
+    """By the rule of the split, from the result on held-out items."""
+    accepted_version: int | None
+    """The version of the criterion that the variant became."""
+
+
+def uses(session: Session, study_id: int, kind: str, criterion: str) -> list[Use]:
+    """Return the uses of held-out items for a criterion, oldest first."""
+    query = (
+        select(HeldOutUseRow, col(VariantRow.name))
+        .join(VariantRow, col(VariantRow.id) == col(HeldOutUseRow.variant_id))
+        .where(
+            col(HeldOutUseRow.study_id) == study_id,
+            col(VariantRow.kind) == kind,
+            col(VariantRow.criterion) == criterion,
+        )
+        .order_by(col(HeldOutUseRow.id))
+    )
+    return [Use(name, row.author, row.at, row.experiment, _result(row.result)) for row, name in session.execute(query)]
+
+
+def definition(session: Session, study: Study, variant: Variant, part: Part) -> Definition:
+    """Return the experiment of a variant on the items of a part that have gold; raises TiebreakError if none has."""
+    gold = splits.gold_of_part(session, study.id, part, variant.kind, variant.criterion)
+    with_gold = {target.item for target in gold}
+    chosen = tuple(item for item in splits.parts(session, study.id) if item in with_gold)
+    if not chosen:
+        raise TiebreakError(f"No {part} item has a decision of people on {variant.criterion!r}.")
+    return variant.definition(study, part, chosen)
+
+
+def record_start(session: Session, study: Study, variant: Variant, planned: Definition, part: Part) -> None:
+    """Record that the experiment of a variant starts; a use of held-out items is recorded once, also if resumed.
+
+    Raises TiebreakError if all planned uses were made, or if the judge is no longer the current one.
+    """
+    if part == "development":
+        variants.set_development(session, variant.id, planned.name)
+        return
+    studies.lock(session, study.id)
+    made = uses(session, study.id, variant.kind, variant.criterion)
+    if variant.name in (use.variant for use in made):
+        return
+    limit = splits.get(session, study.id).rule.evaluations
+    if len(made) >= limit:
+        raise TiebreakError(
+            f"The held-out items were used {len(made)} times for {variant.criterion!r}, as often as planned: "
+            "another use would find improvements by chance."
+        )
+    versions.check_is_current(session, study.id, variant.current)
+    session.add(
+        HeldOutUseRow(
+            study_id=study.id,
+            variant_id=variant.id,
+            author=audit.actor_name(),
+            experiment=planned.name,
+            at=now(),
+        )
+    )
+    session.flush()
+    audit.record_change(
+        session, study.id, f"variant {variant.name} evaluated on held-out items, use {len(made) + 1} of {limit}"
+    )
+
+
+def part_name(held_out: bool) -> Part:
+    """Return the name of a part."""
+    return PARTS[held_out]
+
+
+def prepare(engine: Engine, study: Study, variant: Variant, part: Part) -> Plan:
+    """Return what an evaluation of a variant executes, without starting it."""
+    with reading(engine) as session:
+        chosen = started_definition(session, study, variant, part)
+    return plan(engine, study, chosen)
+
+
+def begin(engine: Engine, study: Study, variant: Variant, part: Part, planned: Plan) -> int:
+    """Record an evaluation, create its runs or request the rest of them, and return the id of its experiment."""
+    write(engine, lambda session: record_start(session, study, variant, planned.definition, part))
+    return start(engine, study, planned)
+
+
+def started_definition(session: Session, study: Study, variant: Variant, part: Part) -> Definition:
+    """Return the experiment of a part as it was started, otherwise a new one."""
+    made = uses(session, study.id, variant.kind, variant.criterion)
+    name = next((use.experiment for use in made if use.variant == variant.name), None)
+    stored = experiments.find(session, study.id, name) if part == "held-out" and name else None
+    return definition(session, study, variant, part) if stored is None else stored.definition
+
+
+def evaluate(engine: Engine, study: Study, name: str) -> Evaluation:
+    """Return the results of a variant; the result on held-out items is stored when its runs have ended."""
+    with reading(engine) as session:
+        variant = variants.get(session, study.id, name)
+        made = uses(session, study.id, variant.kind, variant.criterion)
+        use = next((use for use in made if use.variant == variant.name), None)
+        development = _find(session, study.id, variant.development)
+        held_out = _find(session, study.id, use.experiment if use else None)
+        result, progress = _compare(session, study.id, variant, development)
+        new_result, held_out_progress = (
+            _compare(session, study.id, variant, held_out) if use and use.result is None else (None, None)
+        )
+        rule = splits.get(session, study.id).rule
+        accepted = _accepted_version(session, variant.id)
+    if use is not None and new_result is not None:
+        found = new_result
+        use = write(engine, lambda session: _store_result(session, study, variant, found))
+    decision = None
+    if use is not None and use.result is not None:
+        others = [1.0 if one.result is None else one.result.p for one in made if one.variant != variant.name]
+        decision = decide(rule, use.result, others)
+    return Evaluation(variant, result, progress, use, held_out_progress, decision, accepted)
+
+
+def accept(session: Session, study: Study, evaluation: Evaluation) -> int:
+    """Make a variant the study's criterion and prompts, as a new version; return its number.
+
+    Raises TiebreakError unless the rule accepts it, or if another variant was accepted since it was proposed.
+    """
+    studies.lock(session, study.id)
+    variant, decision, use = evaluation.variant, evaluation.decision, evaluation.use
+    if _accepted_version(session, variant.id) is not None:
+        raise TiebreakError(f"The variant {variant.name!r} is accepted already.")
+    if decision is None or use is None or use.result is None:
+        raise TiebreakError(f"The variant {variant.name!r} has no result on held-out items.")
+    if not decision.accepted:
+        raise TiebreakError(f"The variant {variant.name!r} is not accepted: {decision.reason}")
+    current = variant.current
+    versions.check_is_current(session, study.id, current)
+    result = use.result
+    interval = "" if result.low is None else f" [{result.low:.3f}, {result.high:.3f}]"
+    note = (
+        f"variant {variant.name} accepted: difference {result.difference:.3f}{interval} on {result.targets:,} held-out "
+        f"targets, corrected p {decision.p_corrected:.4f}"
+    )
+    return versions.replace(
+        session,
+        study.id,
+        variant.changed_criterion,
+        variant.protocol,
+        variant.changed_templates,
+        before=current.criterion,
+        note=note,
+        variant_id=variant.id,
+    )
+
+
+def _result(body: object) -> PairedResult | None:
+    return None if body is None else PairedResult.model_validate(body)
+
+
+def _find(session: Session, study_id: int, name: str | None) -> Experiment | None:
+    return None if name is None else experiments.find(session, study_id, name)
+
+
+def _compare(
+    session: Session, study_id: int, variant: Variant, experiment: Experiment | None
+) -> tuple[PairedResult | None, Progress | None]:
+    """Return the result of an experiment, and its progress; no result before every trace has a verdict or none."""
+    if experiment is None:
+        return None, None
+    progress = experiments.progress(session, experiment.id)
+    if progress.state != "finished" or progress.failed or progress.done < progress.traces:
+        return None, progress
+    cells = {run.id: (run.cell or {}).get(AXIS) for run in experiments.runs_of(session, experiment.id)}
+    verdicts = disagreements.verdicts_of_runs(session, list(cells), variant.kind, variant.criterion)
+    by_level: dict[str | None, dict[Target, Value | None]] = {CURRENT: {}, variant.name: {}}
+    for (run, target), (_, value) in verdicts.items():
+        by_level[cells[run]][target] = value
+    chosen = experiment.definition.items
+    gold = {
+        t: g for t, g in _gold(session, study_id, variant, chosen).items() if any(t in v for v in by_level.values())
+    }
+    names = set_names(list(items.by_keys(session, study_id, chosen).values()))
+    scale = studies.scale(session, study_id, variant.kind, variant.criterion)
+    if scale is None and variant.kind == "score":
+        scale = variant.current.criterion.scale
+    current, changed = ([by_level[level].get(target) for target in gold] for level in (CURRENT, variant.name))
+    return compare(current, changed, list(gold.values()), [names[target.item] for target in gold], scale), progress
+
+
+def _gold(session: Session, study_id: int, variant: Variant, chosen: Sequence[str]) -> dict[Target, Value]:
+    """Return target -> gold on these items, which are of one part."""
+    own = splits.parts(session, study_id)
+    part = own[chosen[0]]
+    gold = splits.gold_of_part(session, study_id, part, variant.kind, variant.criterion)
+    wanted = set(chosen)
+    return {t: g.value for t, g in gold.items() if t.item in wanted and g.value is not None}
+
+
+def _store_result(session: Session, study: Study, variant: Variant, result: PairedResult) -> Use:
+    """Store the result of a use unless it has one, and return the use."""
+    studies.lock(session, study.id)
+    row = session.scalars(select(HeldOutUseRow).where(col(HeldOutUseRow.variant_id) == variant.id)).one()
+    if row.result is None:
+        row.result = result.model_dump(mode="json")
+    return Use(variant.name, row.author, row.at, row.experiment, _result(row.result))
+
+
+def _accepted_version(session: Session, variant_id: int) -> int | None:
+    query = select(col(CriterionVersionRow.version)).where(col(CriterionVersionRow.variant_id) == variant_id)
+    return session.scalars(query).first()

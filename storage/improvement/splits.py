@@ -1,0 +1,160 @@
+"""The split of a study's items with gold into a development and a held-out part; see `core.improvement.split`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.improvement.comparison import AcceptanceRule
+from core.improvement.split import PARTS, Part, assign_parts
+from core.labels import Gold, Target
+from storage import audit, items, labels, studies
+from storage.database import insert_all
+from storage.improvement_tables import ItemPartRow, SplitRow
+from storage.tables import AnnotatorRow, ItemRow, OpinionViewRow, TargetRow, now
+
+NO_SPLIT = "The study has no split into development and held-out items yet."
+
+
+@dataclass(frozen=True)
+class Split:
+    """The split of a study, with the rule of acceptance."""
+
+    study_id: int
+    share: float
+    """Of held-out items."""
+    seed: int
+    rule: AcceptanceRule
+    author: str
+    at: datetime
+    items: Mapping[str, Mapping[Part, int]]
+    """Scenario -> part -> number of items."""
+
+    def count(self, part: Part) -> int:
+        """Return the number of items of a part."""
+        return sum(counts[part] for counts in self.items.values())
+
+
+def create(session: Session, study_id: int, *, share: float, seed: int, rule: AcceptanceRule) -> Split:
+    """Split the items that have gold; raises TiebreakError if the study has a split, or too few items."""
+    studies.lock(session, study_id)
+    if find(session, study_id) is not None:
+        raise TiebreakError("The study has a split already; it never changes. Items with new gold can be added to it.")
+    if not 0 < share < 1:
+        raise TiebreakError("The share of held-out items is between 0 and 1.")
+    parts = _new_parts(session, study_id, share, seed)
+    if set(parts.values()) < set(PARTS):
+        raise TiebreakError(
+            "A split needs gold on items that do not all belong together, by their group, context or prompt: label "
+            "or adjudicate items first."
+        )
+    session.add(
+        SplitRow(
+            study_id=study_id, share=share, seed=seed, rule=rule.model_dump(mode="json"),
+            author=audit.actor_name(), at=now(),
+        )
+    )  # fmt: skip
+    _insert(session, study_id, parts)
+    audit.record_change(session, study_id, f"{len(parts):,} items split into development and held-out, seed {seed}")
+    return get(session, study_id)
+
+
+def extend(session: Session, study_id: int) -> int:
+    """Add the items that have gold now, and return their number; items that are in the split keep their part."""
+    studies.lock(session, study_id)
+    split = get(session, study_id)
+    parts = _new_parts(session, study_id, split.share, split.seed)
+    if parts:
+        _insert(session, study_id, parts)
+        audit.record_change(session, study_id, f"{len(parts):,} items added to the split")
+    return len(parts)
+
+
+def count_new(session: Session, study_id: int) -> int:
+    """Return the number of items that `extend` would add."""
+    split = get(session, study_id)
+    return len(_new_parts(session, study_id, split.share, split.seed))
+
+
+def get(session: Session, study_id: int) -> Split:
+    """Return the split of a study; raises TiebreakError if it has none."""
+    split = find(session, study_id)
+    if split is None:
+        raise TiebreakError(NO_SPLIT)
+    return split
+
+
+def find(session: Session, study_id: int) -> Split | None:
+    """Return the split of a study; None if it has none."""
+    row = session.scalars(select(SplitRow).where(col(SplitRow.study_id) == study_id)).first()
+    if row is None:
+        return None
+    counted = (
+        select(col(ItemRow.scenario), col(ItemPartRow.held_out), func.count())
+        .join(ItemPartRow, col(ItemPartRow.item_id) == col(ItemRow.id))
+        .where(col(ItemPartRow.study_id) == study_id)
+        .group_by(col(ItemRow.scenario), col(ItemPartRow.held_out))
+    )
+    by_scenario: dict[str, dict[Part, int]] = {}
+    for scenario, held_out, number in session.execute(counted):
+        by_scenario.setdefault(scenario or "", dict.fromkeys(PARTS, 0))[PARTS[held_out]] = number
+    rule = AcceptanceRule.model_validate(row.rule)
+    in_order = {name: by_scenario[name] for name in sorted(by_scenario)}
+    return Split(study_id, row.share, row.seed, rule, row.author, row.at, in_order)
+
+
+def parts(session: Session, study_id: int) -> dict[str, Part]:
+    """Return item -> part of the items in the split, in the order of the study."""
+    query = (
+        select(col(ItemRow.key), col(ItemPartRow.held_out))
+        .join(ItemPartRow, col(ItemPartRow.item_id) == col(ItemRow.id))
+        .where(col(ItemPartRow.study_id) == study_id)
+        .order_by(col(ItemRow.position))
+    )
+    return {key: PARTS[held_out] for key, held_out in session.execute(query)}
+
+
+def gold_of_part(session: Session, study_id: int, part: Part, kind: str, criterion: str) -> dict[Target, Gold]:
+    """Return target -> gold of the targets of a kind and criterion on the items of a part, if they have a value."""
+    chosen = {item for item, own in parts(session, study_id).items() if own == part}
+    return {
+        gold.target: gold
+        for gold in labels.gold_labels(session, study_id)
+        if (gold.target.kind, gold.target.criterion) == (kind, criterion)
+        and gold.target.item in chosen
+        and gold.value is not None
+    }
+
+
+def count_seen(session: Session, study_id: int, annotator: str) -> int:
+    """Return on how many held-out items an annotator has seen opinions of judges or labels of others."""
+    query = (
+        select(func.count(col(ItemPartRow.item_id).distinct()))
+        .join(TargetRow, col(TargetRow.item_id) == col(ItemPartRow.item_id))
+        .join(OpinionViewRow, col(OpinionViewRow.target_id) == col(TargetRow.id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(OpinionViewRow.annotator_id))
+        .where(col(ItemPartRow.study_id) == study_id, col(ItemPartRow.held_out), col(AnnotatorRow.name) == annotator)
+    )
+    return session.scalars(query).one()
+
+
+def _new_parts(session: Session, study_id: int, share: float, seed: int) -> dict[str, Part]:
+    """Return item -> part of the items that have gold and no part yet."""
+    existing = parts(session, study_id)
+    with_gold = {gold.target.item for gold in labels.gold_labels(session, study_id) if gold.value is not None}
+    if with_gold <= existing.keys():
+        return {}
+    known = items.by_keys(session, study_id, with_gold | existing.keys())
+    return assign_parts(list(known.values()), existing, share=share, seed=seed)
+
+
+def _insert(session: Session, study_id: int, parts: Mapping[str, Part]) -> None:
+    ids = items.find_ids(session, study_id, set(parts))
+    rows = [
+        {"study_id": study_id, "item_id": ids[item], "held_out": part == "held-out"} for item, part in parts.items()
+    ]
+    insert_all(session, ItemPartRow, rows)

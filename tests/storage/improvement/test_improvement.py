@@ -1,0 +1,197 @@
+"""From a split to an accepted variant, on both databases."""
+
+from functools import partial
+
+import pytest
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.improvement.changes import Changes
+from storage import audit, labels, studies
+from storage.database import reading, write
+from storage.improvement import disagreements, evaluations, judges, splits, versions
+from storage.studies import Study
+from storage.transfer import imports
+from tests.conftest import make_item, make_label, make_target
+from tests.storage.improvement.studies_to_improve import (
+    BETTER,
+    HARMFUL,
+    USELESS,
+    current_judge,
+    prepare,
+    propose,
+    results,
+    run_part,
+    split,
+)
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    made = prepare(engine)
+    split(engine, made)
+    return made
+
+
+def held_out_items(engine: Engine, study: Study) -> set[str]:
+    with reading(engine) as session:
+        return {item for item, part in splits.parts(session, study.id).items() if part == "held-out"}
+
+
+def accept(engine: Engine, study: Study, name: str) -> int:
+    evaluation = results(engine, study, name)
+    return write(engine, lambda session: evaluations.accept(session, study, evaluation))
+
+
+def test_a_split_has_both_parts_of_each_scenario_and_is_made_once(engine: Engine, study: Study) -> None:
+    with reading(engine) as session:
+        made = splits.get(session, study.id)
+    assert made.items == {name: {"development": 6, "held-out": 6} for name in ("math", "prose")}
+    assert (made.count("held-out"), made.rule.evaluations, made.rule.margin) == (12, 5, 0.0)
+    with pytest.raises(TiebreakError, match="has a split already"):
+        split(engine, study)
+
+
+def test_items_with_new_gold_are_added_and_the_others_keep_their_part(engine: Engine, study: Study) -> None:
+    before = held_out_items(engine, study)
+    new = [make_item(f"new {n}") for n in range(4)]
+    related = make_item("related", prompt=make_item(min(before)).prompt)
+    records = [ItemRecord(item=item) for item in (*new, related)]
+    imports.import_records(engine, "s", [*records, *(make_label(item=item.id) for item in (*new, related))])
+    with reading(engine) as session:
+        assert splits.count_new(session, study.id) == 5
+    assert write(engine, lambda session: splits.extend(session, study.id)) == 5
+    after = held_out_items(engine, study)
+    assert before | {"related"} <= after and len(after) == 15
+    assert write(engine, lambda session: splits.extend(session, study.id)) == 0
+
+
+def test_a_split_needs_gold(engine: Engine, a_study: Study) -> None:
+    with pytest.raises(TiebreakError, match="needs gold on items"):
+        split(engine, a_study)
+    with reading(engine) as session, pytest.raises(TiebreakError, match="no split"):
+        splits.get(session, a_study.id)
+
+
+def test_disagreements_and_examples_are_of_development_items_only(engine: Engine, study: Study) -> None:
+    current = current_judge(engine, study)
+    held_out = held_out_items(engine, study)
+    with reading(engine) as session:
+        cases = disagreements.cases(session, study.id, current)
+        assert judges.choices(session, study.id) == {"base": ["helpfulness"]}
+        texts = disagreements.examples(session, study.id, current, [cases[0].item.id])
+    assert cases and not held_out & {case.item.id for case in cases}
+    assert all(int(case.item.id.split()[1]) % 4 for case in cases)
+    case = cases[0]
+    assert (case.gold, case.verdict, case.source, case.distance) == (1, 2, "adjudicated", 1.0)
+    assert "expert decision: brevity" in case.reason and case.replies[0][1].startswith("It is longer.")
+    assert "Response 1 is better" in texts[0]
+    with pytest.raises(TiebreakError, match="is not a development item"):
+        propose(engine, study, "leak", Changes(examples=(min(held_out),)))
+
+
+def test_a_better_variant_is_found_accepted_and_becomes_a_new_version(engine: Engine, study: Study) -> None:
+    variant = propose(engine, study, "brief", BETTER)
+    development, asked = run_part(engine, study, variant, "development")
+    held_out = held_out_items(engine, study)
+    assert development.development is not None and development.development.targets == 12
+    assert development.use is None and not any(f"{item}?" in ask.prompt for item in held_out for ask in asked)
+    assert len(asked) == 12, "the judge without the changes is reused from its run"
+    with pytest.raises(TiebreakError, match="no result on held-out items"):
+        accept(engine, study, "brief")
+
+    evaluation, asked = run_part(engine, study, variant, "held-out")
+    wrong = len([item for item in held_out if int(item.split()[1]) % 4])
+    assert evaluation.use is not None and evaluation.use.result is not None and evaluation.decision is not None
+    assert evaluation.use.result.difference == wrong / 12 and evaluation.decision.accepted
+    assert len(asked) == 12 and not run_part(engine, study, variant, "held-out")[1], "it runs once"
+
+    assert accept(engine, study, "brief") == 2
+    with reading(engine) as session:
+        (criterion,) = studies.criteria(session, study.id)
+        after, before = versions.of_criterion(session, study.id, "helpfulness")
+        log = [entry.details.get("change", "") for entry in audit.entries(session, audit.Filter(study.id))]
+    assert criterion.definition == "Of use, and brief." == after.criterion.definition
+    assert (before.criterion.definition, before.variant, after.variant) == ("Of use.", None, "brief")
+    assert results(engine, study, "brief").accepted_version == 2
+    assert any("variant brief evaluated on held-out items, use 1 of 5" in line for line in log)
+    assert any("criterion helpfulness, version 2: variant brief accepted" in line for line in log)
+    with pytest.raises(TiebreakError, match="is accepted already"):
+        accept(engine, study, "brief")
+
+
+def test_a_useless_or_harmful_variant_is_not_accepted(engine: Engine, study: Study) -> None:
+    for name, changes in (("useless", USELESS), ("harmful", HARMFUL)):
+        evaluation, _ = run_part(engine, study, propose(engine, study, name, changes), "held-out")
+        assert evaluation.decision is not None and not evaluation.decision.accepted
+        with pytest.raises(TiebreakError, match="is not accepted: The lower bound"):
+            accept(engine, study, name)
+
+
+def test_a_result_on_held_out_items_does_not_change_with_later_labels(engine: Engine, study: Study) -> None:
+    before, _ = run_part(engine, study, propose(engine, study, "useless", USELESS), "held-out")
+    for item in held_out_items(engine, study):
+        decided = partial(labels.adjudicate, study_id=study.id, target=make_target(item), adjudicator="zoe", value=2)
+        write(engine, lambda session, decided=decided: decided(session, rule="expert decision", reason="new"))  # type: ignore[misc]
+    after = results(engine, study, "useless")
+    assert before.use is not None and after.use is not None and before.use.result == after.use.result
+
+
+def test_the_planned_uses_are_the_limit(engine: Engine) -> None:
+    study = prepare(engine, 8)
+    split(engine, study, evaluations=1)
+    first, second = (propose(engine, study, name, changes) for name, changes in (("a", BETTER), ("b", USELESS)))
+    run_part(engine, study, first, "held-out")
+    with pytest.raises(TiebreakError, match="used 1 times for 'helpfulness', as often as planned"):
+        run_part(engine, study, second, "held-out")
+    assert run_part(engine, study, second, "development")[0].development is not None
+    assert results(engine, study, "b").use is None
+
+
+def test_after_an_acceptance_variants_start_from_the_new_judge(engine: Engine, study: Study) -> None:
+    better, useless = propose(engine, study, "brief", BETTER), propose(engine, study, "useless", USELESS)
+    run_part(engine, study, better, "held-out")
+    accept(engine, study, "brief")
+    with pytest.raises(TiebreakError, match="version 2 of 'helpfulness' is from the variant 'brief'"):
+        run_part(engine, study, useless, "held-out")
+    with pytest.raises(TiebreakError, match="no longer the current one"):
+        propose(engine, study, "other", Changes(definition="Other."))
+    from_new = propose(engine, study, "other", Changes(guidelines="Be fair."), run="brief · held-out · brief")
+    assert from_new.current.criterion.definition == "Of use, and brief."
+
+
+def test_an_earlier_version_can_be_restored(engine: Engine, study: Study) -> None:
+    run_part(
+        engine, study, propose(engine, study, "brief", Changes(definition="Brief.", guidelines="brief")), "held-out"
+    )
+    accept(engine, study, "brief")
+    with reading(engine) as session:
+        assert studies.by_id(session, study.id).prompts.keys() == {"single-judge/direct", "single-judge/reasoned"}
+    assert write(engine, lambda session: versions.restore(session, study.id, "helpfulness", 1)) == 3
+    with reading(engine) as session:
+        assert studies.criteria(session, study.id)[0].definition == "Of use."
+        assert studies.by_id(session, study.id).prompts == {}
+        newest, *_ = versions.of_criterion(session, study.id, "helpfulness")
+    assert newest.note == "version 1 restored"
+    with pytest.raises(TiebreakError, match="no version 9"):
+        write(engine, lambda session: versions.restore(session, study.id, "helpfulness", 9))
+
+
+def test_an_unusable_or_repeated_variant_is_refused(engine: Engine, study: Study) -> None:
+    propose(engine, study, "brief", BETTER)
+    for name, changes, sentence in [
+        ("current", BETTER, "other than 'current'"),
+        ("x" * 61, BETTER, "at most 60 characters"),
+        ("brief", USELESS, "a variant 'brief' already"),
+        ("again", BETTER, "'brief' has the same changes"),
+    ]:
+        with pytest.raises(TiebreakError, match=sentence):
+            propose(engine, study, name, changes)
+
+
+def test_views_of_held_out_items_are_counted(engine: Engine, study: Study) -> None:
+    item = min(held_out_items(engine, study))
+    write(engine, lambda session: labels.record_view(session, study.id, make_target(item), "ann"))
+    with reading(engine) as session:
+        assert [splits.count_seen(session, study.id, name) for name in ("ann", "zoe")] == [1, 0]
