@@ -3,12 +3,15 @@
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from commands.options import DatabaseUrl, Json, open_database
 from commands.output import format_table, print_result
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 Name = Annotated[str, typer.Argument(help="The name of the annotator.")]
 Address = Annotated[str, typer.Option("--address", help="Where people open the server, for the link.")]
@@ -29,6 +32,9 @@ def add(
     administrator: Administrator = None,
     email: Email = None,
     address: Address = DEFAULT_ADDRESS,
+    another_person: Annotated[
+        bool, typer.Option("--another-person", help="Create it although the name looks like another annotator's.")
+    ] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -36,10 +42,30 @@ def add(
     from storage.accounts import invitations, registry
     from storage.database import writing
 
-    with writing(open_database(database)) as session:
+    engine = open_database(database)
+    if not another_person:
+        _check_similar(engine, name)
+    with writing(engine) as session:
         account = registry.add(session, name, administrator=bool(administrator), email=email)
         link = invitations.link(address, invitations.create(session, account))
     _print_link(account.name, link, invitations.LIFETIME, as_json)
+
+
+def _check_similar(engine: "Engine", name: str) -> None:
+    """Ask on a terminal, and raise TiebreakError elsewhere, if a new name looks like another annotator's."""
+    from core.errors import TiebreakError
+    from storage import annotator_merges, annotators
+    from storage.database import reading
+
+    name = annotators.normalize_name(name)
+    with reading(engine) as session:
+        similar = ", ".join(repr(other) for other in annotator_merges.similar_names(session, name))
+    if not similar:
+        return
+    sentence = f"{name!r} is new, and looks like {similar}"
+    if not sys.stdin.isatty():
+        raise TiebreakError(f"{sentence}: use that name, or add --another-person.")
+    typer.confirm(f"{sentence}. Is this another person?", abort=True)
 
 
 def invite(

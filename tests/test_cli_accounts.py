@@ -82,3 +82,12 @@ def test_the_audit_log_is_printed_and_written_as_csv(url, tmp_path):
     assert "Wrote 1 entries" in run(url, "audit", "--action", "role", "--csv", str(path)).stdout
     assert path.read_text().splitlines()[0] == "at,actor,action,study,address,details"
     assert "There is no action 'x'" in run(url, "audit", "--action", "x").stderr
+
+
+def test_a_name_that_looks_like_another_one_needs_a_confirmation(url):
+    assert run(url, "accounts", "add", "Ren\u00e9").exit_code == 0
+    for name in ("rene", "Ren\u0435"):  # without the accent, and with a Cyrillic letter
+        refused = run(url, "accounts", "add", name)
+        assert refused.exit_code == 2 and "looks like 'Ren\u00e9'" in refused.stderr
+    assert "already" in run(url, "accounts", "add", "Rene\u0301").stderr, "the same name in another form"
+    assert run(url, "accounts", "add", "rene", "--another-person").exit_code == 0

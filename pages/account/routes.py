@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from html import escape
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -20,8 +20,13 @@ from storage.database_errors import DatabaseUnavailable
 
 LARGEST_FORM = 10_000
 """Bytes."""
+LONGEST_PATH = 2000
 TEMPLATE = (assets.PAGES / "account" / "static" / "page.html").read_text(encoding="utf-8")
 HEADERS = {"Cache-Control": "no-store"}
+NEXT_COOKIE = "tiebreak_next"
+"""The page that was asked for before a sign-in at a provider, which leads back to the first page."""
+NEXT_SECONDS = 900
+"""How long a sign-in at a provider may take."""
 Form = dict[str, str]
 
 
@@ -52,7 +57,7 @@ async def draw_sign_in(request: Request) -> Response:
     following = local_path(request.query_params.get("next", ""))
     if not identity.accounts or identity.actor is not None:
         return RedirectResponse(following, 303, headers=HEADERS)
-    return _sign_in_page(following)
+    return _remember_page(_sign_in_page(following), request, following)
 
 
 async def post_sign_in(request: Request) -> Response:
@@ -127,6 +132,8 @@ async def post_sign_out(request: Request) -> Response:
 async def enter_by_oidc(request: Request) -> Response:
     """Turn the sign-in at an OIDC provider, which Streamlit has verified, into a session."""
     following = local_path(request.query_params.get("next", ""))
+    if following == "/":
+        following = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
     try:
         cookie = await run_in_threadpool(oidc.sign_in, request, client_address(request))
     except TiebreakError as error:
@@ -138,6 +145,25 @@ async def enter_by_oidc(request: Request) -> Response:
     for name in request.cookies:
         if name.startswith(account_guard.OIDC_COOKIE):
             response.delete_cookie(name, path="/")
+    response.delete_cookie(NEXT_COOKIE, path="/account/")
+    return response
+
+
+def _remember_page(response: Response, request: Request, following: str) -> Response:
+    """Store the page that was asked for in a cookie, if the sign-in may lead over a provider.
+
+    The browser returns from another site, to which it sends no strict cookies.
+    """
+    if oidc.providers() and following != "/":
+        response.set_cookie(
+            NEXT_COOKIE,
+            quote(following, safe=""),
+            max_age=NEXT_SECONDS,
+            path="/account/",
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
     return response
 
 
@@ -164,7 +190,10 @@ def client_address(request: Request) -> str:
 def local_path(path: str) -> str:
     """Return the path of a page on this server; "/" for anything else, such as another site."""
     is_path = path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
-    return path if is_path and not path.startswith("/account/") else "/"
+    if not is_path or len(path) > LONGEST_PATH or path.startswith("/account/"):
+        return "/"
+    parts = urlsplit(path)
+    return "/" if parts.scheme or parts.netloc else path
 
 
 async def _post(

@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from pages.parts import permissions, resources, shell, visitor
 from pages.parts.text import escape_markdown
-from storage import access, accounts, annotators, database
+from storage import access, accounts, annotator_merges, annotators, database
 from storage.access import Permission, Role
 from storage.accounts import invitations, registry
 from storage.studies import Study
@@ -71,6 +71,11 @@ def draw_invitation_form(study: Study) -> None:
         )
         clicked = st.form_submit_button("Create a link")
     if clicked:
+        st.session_state["invited_similar"] = similar_names(name)
+    if similar := st.session_state.get("invited_similar"):
+        clicked = draw_similar(name, similar)
+    if clicked:
+        st.session_state.pop("invited_similar", None)
         with permissions.writing(study.id, Permission.manage, "") as session:
             token = invite(session, study.id, name, role)
         parts = urlsplit(st.context.url or "http://127.0.0.1:8501")
@@ -79,6 +84,19 @@ def draw_invitation_form(study: Study) -> None:
     if link := st.session_state.pop("invitation_link", None):
         st.success("Send this link to the person. It works once, within 7 days, and is not shown again.")
         st.code(link, language=None, wrap_lines=True)
+
+
+def similar_names(name: str) -> list[str]:
+    """Return the names of annotators that a new name looks like."""
+    with database.reading(resources.engine()) as session:
+        return annotator_merges.similar_names(session, annotators.normalize_name(name))
+
+
+def draw_similar(name: str, similar: list[str]) -> bool:
+    """Ask about a new name that looks like another annotator's; return whether it is another person."""
+    others = ", ".join(f"“{escape_markdown(other)}”" for other in similar)
+    st.warning(f"“{escape_markdown(name)}” is new, and looks like {others}. For the same person, enter that name.")
+    return st.button(f"Create an account of another person: “{escape_markdown(name)}”", key="another_person")
 
 
 def invite(session: database.Session, study_id: int, name: str, role: Role) -> str:

@@ -37,6 +37,13 @@ class Passage:
     text: str
     number: int | None = None
     """The number of a response."""
+    image: str | None = None
+    """The path or the URL of its image."""
+
+    @property
+    def is_item_text(self) -> bool:
+        """Whether it is Markdown if the study declares its items' texts as Markdown."""
+        return self.number is not None or self.id in ("context", "question", "reference")
 
 
 @dataclass(frozen=True)
@@ -166,13 +173,19 @@ def _keys(values: Sequence[Value]) -> list[str | None]:
 def _passages(session: Session, study_id: int, target: Target, item: Item) -> list[Passage]:
     """Return the texts of the item that the decision needs."""
     passages = [Passage("context", "Context", item.context)] if item.context else []
-    passages.append(Passage("question", "Question", item.prompt))
+    passages.append(Passage("question", "Question", item.prompt, image=item.image))
     if item.reference:
         passages.append(Passage("reference", "Reference answer", item.reference))
     is_single = len(item.responses) == 1
     chosen = int(target.part) if target.kind == "score" and target.part.isdecimal() else None
     passages += [
-        Passage(f"response-{number}", "Response" if is_single else f"Response {number}", response.text, number)
+        Passage(
+            f"response-{number}",
+            "Response" if is_single else f"Response {number}",
+            response.text,
+            number,
+            response.image,
+        )
         for number, response in enumerate(item.responses, 1)
         if chosen in (None, number)
     ]

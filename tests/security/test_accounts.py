@@ -1,6 +1,7 @@
 """Accounts over HTTP: the cookie of a session, who gets past the guard, and what a stolen session is worth."""
 
 import logging
+from urllib.parse import quote
 
 import pytest
 import streamlit as st
@@ -121,10 +122,44 @@ def test_a_page_leads_to_the_sign_in_and_back(engine):
 
 
 @pytest.mark.parametrize(
-    "path", ["//evil.example", "https://evil.example", "/\\evil.example", "/x\n/y", "", "/account/x"]
+    "path",
+    [
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/x\n/y",
+        "/\t/evil.example",
+        " //evil.example",
+        "javascript:alert(1)",
+        "evil.example",
+        "/" + "x" * 3000,
+        "",
+        "/account/x",
+    ],
 )
-def test_the_sign_in_leads_to_no_other_site(path):
+def test_the_sign_in_leads_to_no_other_site(path, engine, monkeypatch):
     assert local_path(path) == "/"
+    monkeypatch.setattr(oidc, "sign_in", lambda request, address: "cookie")
+    client = browser()
+    client.cookies.set("tiebreak_next", quote(path, safe=""), path="/account/")
+    assert 'content="0; url=/"' in client.get("/account/oidc").text
+    assert browser(enter(engine, "ann")).get("/account/sign-in", params={"next": path}).headers["location"] == "/"
+
+
+def test_a_sign_in_at_a_provider_leads_to_the_page_that_was_asked_for(engine, monkeypatch):
+    monkeypatch.setattr(oidc, "providers", lambda: ["default"])
+    monkeypatch.setattr(oidc, "links", list)
+    client = browser()
+    asked = client.get("/traces?trace=1&study=s%20t", headers={"accept": "text/html", "sec-fetch-site": "none"})
+    page = client.get(asked.headers["location"])
+    flags = page.headers["set-cookie"].lower()
+    assert flags.startswith("tiebreak_next=") and "httponly" in flags and "samesite=lax" in flags
+    monkeypatch.setattr(oidc, "sign_in", lambda request, address: "cookie")
+    reply = client.get("/account/oidc?next=%2F")
+    assert 'content="0; url=/traces?trace=1&amp;study=s%20t"' in reply.text
+    assert "tiebreak_next" not in client.cookies
+    assert 'content="0; url=/"' in client.get("/account/oidc?next=%2F").text
 
 
 def test_a_name_is_not_enough_once_there_is_an_account(engine):

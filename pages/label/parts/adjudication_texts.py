@@ -1,17 +1,20 @@
 """Draws the texts of a case, the annotators' labels side by side, and the judges' opinions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import streamlit as st
 
+from core import remote_images
+from core.llm import images
 from pages.label.parts import evidence
-from pages.parts import shell
+from pages.parts import items, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.parts.values import format_value
 from storage.labelling.adjudication import Case
 from storage.labelling.adjudication_case import CaseContent, JudgeRow, Passage, Person
 from storage.studies import Study
+from storage.study_images import Route
 
 PEOPLE_PER_ROW = 4
 FOLDED = ("context", "reference")
@@ -27,12 +30,13 @@ def draw_case(study: Study, case: Case, content: CaseContent) -> None:
     _draw_judges(study, case, content)
     above = [passage for passage in content.passages if passage.id in ABOVE]
     texts = [passage for passage in content.passages if passage.id not in ABOVE]
+    image_route = resources.image_route(study)
     for passage in above:
-        _draw_passage(passage, content.people)
+        _draw_passage(study, passage, content.people, image_route)
     for start in range(0, len(texts), 2):
         for column, passage in zip(st.columns(min(2, len(texts))), texts[start : start + 2], strict=False):
             with column:
-                _draw_passage(passage, content.people)
+                _draw_passage(study, passage, content.people, image_route)
 
 
 def _draw_people(content: CaseContent) -> None:
@@ -92,19 +96,32 @@ def _judge_row(row: JudgeRow, names: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _draw_passage(passage: Passage, people: tuple[Person, ...]) -> None:
+def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], image_route: Route) -> None:
     marked = [
         (selected.start, selected.end, person.letter)
         for person in people
         for selected in person.evidence
         if selected.block == passage.id
     ]
-    html = evidence.draw_text(passage.text, marked)
     if passage.id in FOLDED:
         with st.expander(passage.title, expanded=bool(marked)):
-            st.html(html)
+            _draw_text(study, passage, marked, image_route)
         return
     number = f"response-{passage.number}-case" if passage.number in (1, 2) else f"text-{passage.id}"
     with st.container(border=True, key=number):
         st.caption(f"**{passage.title}**")
-        st.html(html)
+        _draw_text(study, passage, marked, image_route)
+
+
+def _draw_text(study: Study, passage: Passage, marked: Sequence[tuple[int, int, str]], image_route: Route) -> None:
+    """Draw a text and its images. With evidence, Markdown is shown as it was written: evidence has positions in it."""
+    folder, is_markdown = images.media_folder(study.name), study.rules.markdown and passage.is_item_text
+    if is_markdown and not marked and passage.text.strip():
+        st.markdown(sanitize_markdown(passage.text, image_route=image_route))
+    else:
+        st.html(evidence.draw_text(passage.text, marked))
+        shown = remote_images.markdown_images(passage.text, study.rules.image_hosts) if is_markdown else []
+        for address in shown:
+            items.draw_image(address, folder, image_route)
+    if passage.image:
+        items.draw_image(passage.image, folder, image_route)

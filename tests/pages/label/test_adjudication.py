@@ -2,12 +2,17 @@
 
 import pytest
 
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, StudyRecord, StudyRules
+from core.items import Response
+from core.labels import Evidence
 from pages.parts import resources
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label, make_target
+from tests.core.test_remote_images import picture
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.shared import RUN, a_trace
+
+EVIDENCE = Evidence(block="response-1", start=0, end=3)
 
 
 @pytest.fixture
@@ -117,3 +122,24 @@ def test_a_case_of_another_study_is_one_sentence(contested):
 def test_without_disagreement_the_page_says_what_to_do():
     prepare_study([ItemRecord(item=make_item("item 0")), make_label(1, "ann")])
     assert "No cases: annotators agree" in page_text(visit("label/adjudication", "eve"))
+
+
+def test_images_are_shown_as_on_the_other_pages(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIEBREAK_MEDIA", str(tmp_path))
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "one.png").write_bytes(picture())
+    text = "See ![shown](https://images.example.org/1.png) and ![hidden](https://beacon.example/1.png)"
+    item = make_item("item 0").model_copy(
+        update={"prompt": text, "responses": (Response(text=text, image="one.png"), Response(text="b"))}
+    )
+    marked = make_label(2, "bob", "item 0").model_copy(update={"evidence": (EVIDENCE,)})
+    rules = StudyRules(markdown=True, image_hosts=("images.example.org",))
+    prepare_study([StudyRecord(rules=rules), ItemRecord(item=item), make_label(1, "ann", "item 0"), marked])
+    page = visit("label/adjudication", "eve", case=case_id("item 0"))
+    assert not page.exception and not page.error
+    assert sum("/images/remote?" in element.value for element in page.markdown) == 2, "of the question and the response"
+    html = " ".join(element.proto.body for element in page.get("html"))
+    assert '<img src="/files/' in html and "evidence" in html
+    shown = " ".join(element.value for element in page.markdown) + html
+    assert "](https://beacon.example" not in " ".join(element.value for element in page.markdown)
+    assert 'src="https' not in shown

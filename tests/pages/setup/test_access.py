@@ -113,3 +113,17 @@ def test_only_an_administrator_imports_from_a_path_on_the_server(become):
         assert not app.exception
         offered = [option for group in app.segmented_control for option in group.options]
         assert ("Path on this machine" in offered) == (name == "ann")
+
+
+def test_a_name_that_looks_like_another_one_is_asked_about_before_an_account_is_created(become):
+    become("bob")
+    app = visit("setup/access", study="s")
+    app.text_input(key="invited").set_value("B\u043eb")  # the Cyrillic letter
+    app = submit(app, "Create a link")
+    assert "looks like “bob”" in page_text(app) and not app.code and list(members()) == ["bob"]
+    app.text_input(key="invited").set_value("cem")
+    app = submit(app, "Create a link")
+    assert not app.warning and len(app.code) == 1
+    app.text_input(key="invited").set_value("BOB")
+    app = submit(app, "Create a link").button(key="another_person").click().run()
+    assert not app.warning and len(app.code) == 1 and "BOB" in members()
