@@ -54,6 +54,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         ("results/judges.py", "Judges", "verified", None, Permission.view),
         ("results/biases.py", "Biases", "balance", None, Permission.view),
         ("results/causes.py", "Causes", "help_center", None, Permission.view),
+        ("results/discussions.py", "Discussions", "question_answer", None, Permission.view),
         ("results/systems.py", "Systems", "leaderboard", None, Permission.view),
         ("results/agreement.py", "Inter-annotator agreement", "monitoring", None, Permission.view),
         ("results/alignment.py", "Alignment", "compare_arrows", None, Permission.view),

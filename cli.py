@@ -53,6 +53,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "rationales": judges.rationales,
     "causes": judges.causes,
     "plan": judges.plan,
+    "discussions": judges.discussions,
     "systems": judges.systems,
     "weights": statistics.weights,
     "laboratory": statistics.laboratory,

@@ -214,6 +214,37 @@ class Study:
 
         return pd.DataFrame(judge_ranking.table(self._ranked(reference)))
 
+    def discussions(self, reference: str | None = None) -> "pd.DataFrame":
+        """One row per judge, source and ablation: opinion changes in debates, adopted opinions, and fewer rounds."""
+        import pandas as pd
+
+        from storage.reports import discussions
+
+        return pd.DataFrame(discussions.table(discussions.of_study(self._engine, self._stored, reference)))
+
+    def systems(self, judge: str | None = None, reference: str | None = None) -> "pd.DataFrame":
+        """One row per system: win rate or mean score by people's labels and a judge's verdicts together.
+
+        `judge`: the most accurate one by default; "" for people's labels alone.
+        """
+        from storage.reports import systems
+
+        report = systems.report(self._engine, self._stored, judge=judge, reference=reference)
+        return _frame(list(report.rows))
+
+    def comparisons(self, reference: str | None = None) -> "pd.DataFrame":
+        """One row per two judges: the difference in accuracy on the same targets, its interval and corrected p."""
+        return _frame(list(self._ranked(reference).comparisons))
+
+    def biases(self, reference: str | None = None) -> "pd.DataFrame":
+        """One row per judge and bias: its effect, interval and corrected p."""
+        import pandas as pd
+
+        from storage.reports import judge_biases
+
+        rows = judge_biases.of_study(self._engine, self._stored, reference=reference)
+        return pd.DataFrame(judge_biases.table(rows))
+
     def figure(self, name: Literal["judges", "agreement"], reference: str | None = None) -> "go.Figure":
         """A Plotly figure with 95 % intervals: the accuracy of each judge, or the agreement of the raters.
 

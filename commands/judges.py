@@ -201,3 +201,24 @@ def systems(
     rows = [asdict(row) for row in result.rows]
     heading = f"{result.kind}, {result.criterion}: {result.reference}; judge: {result.judge or 'none'}"
     print_result(rows, f"{heading}\n{format_table(rows, 'No two systems were compared.')}", as_json)
+
+
+def discussions(
+    study: StudyName,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print opinion changes in discussions of judges, who adopts whose opinion, and what rounds and judges add.
+
+    Rows `changes`: first and last opinions of a judge. Rows `adopts`: replies of a judge with the value of another
+    one (`source`) from which it differed. Rows `majority`: accuracy of the panel's majority with fewer rounds or
+    without a judge, from the stored opinions, and the difference from the whole discussion.
+    """
+    from storage.reports import discussions as found
+
+    engine, source = open_study(database, study)
+    reports = found.of_study(engine, source, reference)
+    rows = found.table(reports)
+    sentences = [f"{', '.join(panel.judges)}, {panel.criterion}: {panel.sentence}" for panel in reports]
+    print_result(rows, "\n".join([*sentences, format_table(rows, "No judge speaks twice about a pair.")]), as_json)

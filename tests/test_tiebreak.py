@@ -51,6 +51,16 @@ def test_figures_are_those_of_the_command_line(study):
     assert accuracy["value"].tolist() == [pytest.approx(23 / 24)]
 
 
+def test_comparisons_biases_systems_and_discussions_are_frames(study):
+    assert {"judge", "other_judge", "difference", "p_corrected"} <= set(study.comparisons().columns)
+    assert set(study.biases()["bias"]) >= {"position", "length"}
+    assert study.systems()["system"].nunique() >= 2
+    discussions = study.discussions()
+    assert set(discussions["row"]) == {"changes", "adopts", "majority"}
+    adopted = discussions.query("row == 'adopts' and judge == 'judge C' and source == 'judge A'").iloc[0]
+    assert (adopted["count"], adopted["n"]) == (7, 23)
+
+
 def test_importing_the_api_loads_neither_pandas_nor_litellm_nor_streamlit():
     code = (
         "import sys, tiebreak; print([n for n in ('pandas', 'litellm', 'streamlit', 'sqlalchemy') if n in sys.modules])"

@@ -113,7 +113,7 @@ def _choices(given: tuple[Turn, ...]) -> Iterator[tuple[str, tuple[int | None, .
     for speaker, orders in by_speaker.items():
         last = {order: _last_round(of_order) for order, of_order in orders.items()}
         for first, second in zip(last.get((1, 2), ()), last.get((2, 1), ()), strict=False):
-            yield speaker, (_choice(first), _choice(second))
+            yield speaker, (choice_of_turn(first), choice_of_turn(second))
 
 
 def _last_round(given: list[Turn]) -> list[Turn]:
@@ -121,7 +121,7 @@ def _last_round(given: list[Turn]) -> list[Turn]:
     return [turn for turn in given if turn.round == last]
 
 
-def _choice(turn: Turn) -> int | None:
+def choice_of_turn(turn: Turn) -> int | None:
     """Return the choice in the item's own order: as it was read, or by the scores that were read."""
     match turn.reading:
         case bool():

@@ -19,6 +19,7 @@ from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.comparison import compare_scores
 from core.statistics.measures.disagreement_causes import CAUSES, find_causes
+from core.statistics.reports.discussions import Debate, StatedOpinion, change_rows, influence_rows
 from core.statistics.reports.judge_biases import BiasRow, bias_rows
 from core.statistics.reports.recommendations import rank_judges
 
@@ -26,6 +27,10 @@ ITEMS, ANNOTATORS = 400, 3
 PLANTED = {("mid", "length"), ("weak", "position")}
 LENGTH_EFFECT = 0.2
 """Half of the share of pairs on which mid follows the length."""
+RIGHT = {"A": 0.95, "B": 0.5, "C": 0.6}
+"""Shares of right first opinions in planted debates."""
+ADOPTED = 0.6
+"""The share of A's differing opinions that B adopts in planted debates."""
 CLEAR = (1 / 3, 2 / 3)
 """A target is clear if the share of people for response 1 is outside of these limits."""
 
@@ -136,6 +141,31 @@ def boundary_rate(studies: int, items: int = 200) -> float:
     return significant / studies
 
 
+def plant_debates(seed: int, targets: int = 60) -> list[Debate]:
+    """Return debates of two rounds: B adopts the opinion of A, a better judge, on 60 % of those that differ."""
+    rng = np.random.default_rng(seed)
+    debates = []
+    for number in range(targets):
+        truth = int(rng.integers(1, 3))
+        first = {name: truth if rng.random() < right else 3 - truth for name, right in RIGHT.items()}
+        last = first | ({"B": first["A"]} if rng.random() < ADOPTED else {})
+        said = [StatedOpinion(name, place, given[name]) for place, given in enumerate((first, last)) for name in "ABC"]
+        debates.append(Debate(number, f"i{number}", (tuple(said),), truth))
+    return debates
+
+
+def adoption_is_covered(debates: list[Debate]) -> bool:
+    """Return whether the interval of the share of A's opinions that B adopts holds the planted one."""
+    row = next(row for row in influence_rows(debates) if (row.judge, row.source) == ("B", "A"))
+    return row.low <= ADOPTED <= row.high
+
+
+def finds_changes_to_people(debates: list[Debate]) -> bool:
+    """Return whether B, which adopts a better judge's opinions, is found to change to the truth, and no other judge."""
+    found = {row.judge for row in change_rows(debates, "ABC") if row.p_corrected < 0.05 and row.towards > row.away}
+    return found == {"B"}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
@@ -160,6 +190,12 @@ def main() -> None:
     effects = [find_row(plant(seed), "mid", "length").effect for seed in range(options.studies)]
     held_length = np.mean([(one.low or 0) <= LENGTH_EFFECT <= (one.high or 0) for one in effects])
     print(f"{options.studies} studies: the interval of the planted effect of length holds it in {held_length:.1%}")
+    debates = [plant_debates(seed) for seed in range(options.studies)]
+    held_adoption, found_changes = (
+        np.mean([*map(check, debates)]) for check in (adoption_is_covered, finds_changes_to_people)
+    )
+    print(f"{options.studies} studies of 60 debates: the interval of the adopted share holds it in {held_adoption:.1%}")
+    print(f"  changes of B to people's answer, and of no other judge, are found in {found_changes:.1%}")
     rate = boundary_rate(options.studies)
     print(f"{options.studies} studies of two judges of equal accuracy: {rate:.1%} with p < .05")
 

@@ -37,6 +37,7 @@ PAGES = {
     "results/judges": READERS,
     "results/biases": READERS,
     "results/causes": READERS,
+    "results/discussions": READERS,
     "results/systems": READERS,
     "results/agreement": READERS,
     "results/alignment": READERS,

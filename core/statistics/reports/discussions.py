@@ -1,0 +1,290 @@
+"""Opinion changes in discussions of judges: how many, towards people or away, after whom, and what rounds and judges
+contribute.
+
+Only stored opinions are used. A panel's choice is the value of more than half of its judges' latest readable opinions.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from core.labels import majority_value
+from core.statistics.measures.comparison import correct_comparisons, correct_p_values, paired_comparison
+from core.statistics.measures.side_bias import binomial_p, effective_counts, wilson_interval
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class StatedOpinion:
+    """A readable opinion of one judge in one round: 1, 2, or 0 for a tie."""
+
+    judge: str
+    round: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Debate:
+    """The discussions of one target: one, or one in each order of the responses."""
+
+    trace: int
+    group: str
+    """The document or dialogue, or the item: debates of one group are not independent."""
+    discussions: tuple[tuple[StatedOpinion, ...], ...]
+    """The opinions of each discussion in the order in which the judges spoke."""
+    reference: int | None
+    sequential: bool = False
+    """Whether a judge reads the earlier replies of its own round."""
+
+    @property
+    def opinions(self) -> tuple[StatedOpinion, ...]:
+        """The opinions of all discussions."""
+        return tuple(opinion for discussion in self.discussions for opinion in discussion)
+
+
+@dataclass(frozen=True)
+class ChangeRow:
+    """How often a judge's last opinion is not its first one."""
+
+    judge: str
+    opinions: int
+    """Discussions with two opinions or more of the judge."""
+    changed: int
+    share: float
+    low: float
+    high: float
+    towards: int
+    """Changes from another value to that of the reference."""
+    away: int
+    """Changes from the reference's value to another."""
+    p: float
+    """Exact sign test of as many changes towards as away."""
+    p_corrected: float = 1.0
+    """Holm's, over the judges."""
+    traces: tuple[int, ...] = ()
+    """The traces in which it changed."""
+
+
+@dataclass(frozen=True)
+class InfluenceRow:
+    """How often a judge adopts the opinion of another one from which it differed."""
+
+    judge: str
+    source: str
+    heard: int
+    """Replies of the judge after a differing opinion of the source."""
+    adopted: int
+    """Of these, replies with the source's value."""
+    share: float
+    low: float
+    high: float
+    traces: tuple[int, ...] = ()
+    """The traces in which it was adopted."""
+
+
+@dataclass(frozen=True)
+class AblationRow:
+    """The panel's majority without a judge or without later rounds, against that of all judges and rounds."""
+
+    left_out: str
+    """A judge, or empty."""
+    rounds: int
+    """The opinions up to this number of rounds; the first opinions are round 1."""
+    targets: int
+    """Targets with a reference."""
+    decided: float
+    """The share of targets with a majority."""
+    accuracy: float
+    """No majority is an error."""
+    difference: float | None = None
+    """The accuracy minus that of the whole debate."""
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_corrected: float | None = None
+    """Holm's, over the rows."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PanelReport:
+    """The discussions of one panel on one criterion."""
+
+    judges: tuple[str, ...]
+    criterion: str
+    debates: int
+    rounds: int
+    changes: tuple[ChangeRow, ...]
+    influences: tuple[InfluenceRow, ...]
+    ablations: tuple[AblationRow, ...]
+    """The whole debate first."""
+
+    @property
+    def sentence(self) -> str:
+        """What the discussion changes, with its n."""
+        changed, opinions = (sum(getattr(row, name) for row in self.changes) for name in ("changed", "opinions"))
+        towards, away = (sum(getattr(row, name) for row in self.changes) for name in ("towards", "away"))
+        text = f"{changed:,} of {opinions:,} opinions changed; {towards:,} to the reference's value, {away:,} from it."
+        found = [row for row in self.influences if row.heard >= MIN_HEARD]
+        if found:
+            most = max(found, key=lambda row: row.share)
+            text += (
+                f" {most.judge} adopts the opinion of {most.source} most often: {most.adopted:,} of {most.heard:,} "
+                f"times that they differed ({most.share:.2f} [{most.low:.2f}, {most.high:.2f}])."
+            )
+        whole = next((row for row in self.ablations if not row.left_out and row.rounds == self.rounds), None)
+        first = next((row for row in self.ablations if not row.left_out and row.rounds == 1), None)
+        if whole is not None and first is not None and first.difference is not None:
+            gain = 0.0 - first.difference
+            ends = "" if first.low is None or first.high is None else f" [{0 - first.high:+.2f}, {0 - first.low:+.2f}]"
+            text += (
+                f" The majority is right on {whole.accuracy:.2f} of {whole.targets:,} targets, before the discussion "
+                f"on {first.accuracy:.2f}: a difference of {gain:+.2f}{ends}."
+            )
+        return text
+
+
+MIN_TARGETS = 10
+"""Fewer targets with a reference have no ablation."""
+MIN_HEARD = 5
+"""Fewer replies after a differing opinion are in the table, and not in the sentence."""
+
+
+def report_panel(criterion: str, debates: Sequence[Debate], *, resamples: int = 1000) -> PanelReport:
+    """Return what happens in the discussions of a panel."""
+    judges = tuple(sorted({opinion.judge for debate in debates for opinion in debate.opinions}))
+    rounds = max((opinion.round for debate in debates for opinion in debate.opinions), default=0) + 1
+    return PanelReport(
+        judges,
+        criterion,
+        len(debates),
+        rounds,
+        tuple(change_rows(debates, judges)),
+        tuple(influence_rows(debates)),
+        tuple(ablation_rows(debates, judges, rounds, resamples=resamples)),
+    )
+
+
+def change_rows(debates: Sequence[Debate], judges: Sequence[str]) -> list[ChangeRow]:
+    """Return first against last opinions of each judge, in each discussion with two of its opinions or more."""
+    rows = []
+    for judge in judges:
+        pairs = [
+            (debate, own[0].value, own[-1].value)
+            for debate in debates
+            for discussion in debate.discussions
+            if len(own := [opinion for opinion in discussion if opinion.judge == judge]) > 1
+        ]
+        if not pairs:
+            continue
+        changed = [(debate, first, last) for debate, first, last in pairs if first != last]
+        judged = [(debate, first, last) for debate, first, last in changed if debate.reference is not None]
+        towards = [last == debate.reference for debate, _, last in judged if last == debate.reference]
+        away = [debate for debate, first, _ in judged if first == debate.reference]
+        share, low, high = _share([first != last for _, first, last in pairs], [d.group for d, _, _ in pairs])
+        p = binomial_p(len(towards), len(towards) + len(away))
+        traces = tuple(dict.fromkeys(debate.trace for debate, _, _ in changed))
+        rows.append(
+            ChangeRow(judge, len(pairs), len(changed), share, low, high, len(towards), len(away), p, traces=traces)
+        )
+    corrected = correct_p_values([row.p for row in rows])
+    return [replace(row, p_corrected=p) for row, p in zip(rows, corrected, strict=True)]
+
+
+def influence_rows(debates: Sequence[Debate]) -> list[InfluenceRow]:
+    """Return how often each judge adopts each other judge's opinion, the most frequent first.
+
+    Counted are a judge's replies whose own opinion before differed from the source's latest one that it had read.
+    Judges of the same opinion share an adoption: it is no proof of a cause.
+    """
+    outcomes: dict[tuple[str, str], list[tuple[Debate, bool]]] = defaultdict(list)
+    for debate in debates:
+        for discussion in debate.discussions:
+            for place, opinion in enumerate(discussion):
+                read = _read_before(discussion[:place], opinion, sequential=debate.sequential)
+                before = read.pop(opinion.judge, None)
+                for source, value in read.items() if before is not None else ():
+                    if value != before:
+                        outcomes[opinion.judge, source].append((debate, opinion.value == value))
+    rows = []
+    for (judge, source), found in outcomes.items():
+        adopted = [was_adopted for _, was_adopted in found]
+        share, low, high = _share(adopted, [debate.group for debate, _ in found])
+        traces = tuple(dict.fromkeys(debate.trace for debate, was_adopted in found if was_adopted))
+        rows.append(InfluenceRow(judge, source, len(found), sum(adopted), share, low, high, traces))
+    return sorted(rows, key=lambda row: (-row.share, row.judge, row.source))
+
+
+def _read_before(earlier: Sequence[StatedOpinion], opinion: StatedOpinion, *, sequential: bool) -> dict[str, int]:
+    """Return judge -> the latest opinion that the speaker had read, its own included."""
+    return {
+        other.judge: other.value
+        for other in earlier
+        if other.round < opinion.round or (sequential and other.judge != opinion.judge)
+    }
+
+
+def ablation_rows(
+    debates: Sequence[Debate], judges: Sequence[str], rounds: int, *, resamples: int = 1000
+) -> list[AblationRow]:
+    """Return the majority of all judges after each number of rounds, and without each judge before and after.
+
+    The last opinions without a judge are those of judges who read its replies: the difference is its own vote only.
+    """
+    compared = [debate for debate in debates if debate.reference is not None]
+    if len(compared) < MIN_TARGETS or rounds < 2:
+        return []
+    variants = [("", rounds), *(("", number) for number in range(1, rounds))]
+    if len(judges) > 2:
+        variants += [(judge, number) for judge in judges for number in (1, rounds)]
+    choices = {variant: [_majority(debate, *variant) for debate in compared] for variant in variants}
+    right = {
+        variant: np.array([value == debate.reference for value, debate in zip(values, compared, strict=True)], float)
+        for variant, values in choices.items()
+    }
+    whole, groups = variants[0], [debate.group for debate in compared]
+    comparisons = correct_comparisons(
+        [
+            paired_comparison(str(variant), str(whole), right[variant] - right[whole], groups, resamples, 0)
+            for variant in variants[1:]
+        ],
+        "holm",
+    )
+    rows = [
+        AblationRow(
+            judge, number, len(compared), sum(v is not None for v in choices[judge, number]) / len(compared),
+            float(right[judge, number].mean()),
+        )
+        for judge, number in variants
+    ]  # fmt: skip
+    return [rows[0]] + [
+        replace(
+            row, difference=one.difference, low=one.low, high=one.high, p=one.p_bootstrap,
+            p_corrected=one.p_corrected, reason=one.reason,
+        )
+        for row, one in zip(rows[1:], comparisons, strict=True)
+    ]  # fmt: skip
+
+
+def _majority(debate: Debate, left_out: str, rounds: int) -> int | None:
+    """Return the value of more than half of the latest opinions, in both orders together; None without one."""
+    votes = [
+        value
+        for discussion in debate.discussions
+        for value in {
+            opinion.judge: opinion.value
+            for opinion in discussion
+            if opinion.round < rounds and opinion.judge != left_out
+        }.values()
+    ]
+    value = majority_value(votes) if votes else None
+    return None if value is None else int(str(value))
+
+
+def _share(hits: Sequence[bool], groups: Sequence[str]) -> tuple[float, float, float]:
+    """Return a share with Wilson's interval, its counts divided by the design effect of the groups."""
+    found, n = effective_counts(np.array(hits, bool), groups)
+    return (found / n, *wilson_interval(found, n))

@@ -1,0 +1,44 @@
+"""The chart of the page Discussions: how often a judge adopts the opinion of another one."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from core.statistics.reports.discussions import InfluenceRow
+from pages.parts import charts, intervals, numbers
+from pages.parts.name_rows import place_rows, wrap_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
+    """Return a row for each judge and source: the share of adopted opinions with its interval and n."""
+    names = [f"{row.judge} ← {row.source}" for row in rows]
+    placed = place_rows(names)
+    places = [placed.positions[name] for name in names]
+    figure = intervals.row_figure(
+        [(row.share, row.low, row.high) for row in rows],
+        places,
+        [_hover(row) for row in rows],
+        [row.heard for row in rows],
+        charts.accent_colour(),
+        [[row.judge, row.source] for row in rows],
+    )
+    figure.update_yaxes(
+        tickvals=places, ticktext=[wrap_name(name) for name in names], range=[-0.1, placed.end + 0.1],
+        showgrid=False, zeroline=False,
+    )  # fmt: skip
+    figure.update_xaxes(title="Adopted share and 95 % interval", range=[-0.02, 1.1], showgrid=True)
+    figure.update_xaxes(tickvals=[0, 0.25, 0.5, 0.75, 1], zeroline=False)
+    return charts.apply_layout(figure, "Who adopts whose opinion", 110 + placed.height)
+
+
+def _hover(row: InfluenceRow) -> str:
+    lines = [
+        f"<b>{escape(row.judge, quote=False)}</b> adopts that of <b>{escape(row.source, quote=False)}</b>",
+        numbers.format_estimate(row.share, row.low, row.high),
+        f"{row.adopted:,} of {row.heard:,} replies after a different opinion",
+        "Click to list the targets",
+    ]
+    return "<br>".join(lines)

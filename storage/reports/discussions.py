@@ -1,0 +1,146 @@
+"""The discussions of a study's judges: opinion changes, who adopts whose opinion, and what rounds and judges add."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session
+
+from core.labels import PREFERENCE as PREFERENCE_SCALE
+from core.pairs import pair_numbers
+from core.statistics.reports.discussions import Debate, PanelReport, StatedOpinion, report_panel
+from core.trace import Turn
+from storage import database, runs, targets
+from storage.reports import disagreements, turns
+from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.disagreements import Drilldown, JudgeQuery
+from storage.reports.order_consistency import choice_of_turn
+from storage.studies import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PREFERENCE = "preference"
+SEQUENTIAL = ("sequential", "in turn", "one by one")
+"""Values of the settings under which a judge reads the earlier replies of its own round."""
+Panel = tuple[tuple[str, ...], str]
+"""The judges that speak, and the criterion."""
+
+
+def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[Panel, list[Debate]]:
+    """Return the discussions of pairs by panel and criterion; only of traces in which a judge speaks twice.
+
+    Runs that are the reference of `data` are left out.
+    """
+    opinions = _discussed(data.opinions)
+    if opinions.empty:
+        return {}
+    gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
+    reference = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
+    of_trace = dict(zip(opinions["trace"].tolist(), targets.of_frame(opinions), strict=True))
+    sequential = {run.id: _is_sequential(run.settings) for run in runs.of_study(session, study_id)}
+    by_run: dict[tuple[int, str], list[Debate]] = defaultdict(list)
+    speakers: dict[int, set[str]] = defaultdict(set)
+    for trace in turns.by_trace(session, study_id, sorted(set(opinions["run"].tolist()))):
+        target = of_trace.get(trace.trace)
+        discussions = _discussions(trace.turns)
+        speakers[trace.run].update(opinion.judge for discussion in discussions for opinion in discussion)
+        if target is None or not any(_has_replies(discussion) for discussion in discussions):
+            continue
+        value = reference.get(target)
+        debate = Debate(
+            trace.trace, trace.group, discussions, value if isinstance(value, int) else None, sequential[trace.run]
+        )
+        by_run[trace.run, target.criterion].append(debate)
+    debates: dict[Panel, list[Debate]] = defaultdict(list)
+    for (run, criterion), of_run in by_run.items():
+        debates[tuple(sorted(speakers[run])), criterion] += of_run
+    return debates
+
+
+def _discussed(opinions: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the preferences between responses of judges with a last opinion."""
+    if opinions.empty:
+        return opinions
+    found = opinions[(opinions["kind"] == PREFERENCE) & (opinions["stage"] == "last")]
+    return found[[not part or pair_numbers(part) is not None for part in found["part"]]]
+
+
+def _discussions(given: tuple[Turn, ...]) -> tuple[tuple[StatedOpinion, ...], ...]:
+    """Return the readable preferences for each order of the responses; the first round is 0."""
+    by_order: dict[tuple[int, ...], list[StatedOpinion]] = defaultdict(list)
+    first = min((turn.round for turn in given), default=0)
+    for turn in given:
+        value = choice_of_turn(turn)
+        if value in PREFERENCE_SCALE.categories:
+            by_order[turn.shown].append(StatedOpinion(turn.speaker, turn.round - first, int(value)))
+    return tuple(map(tuple, by_order.values()))
+
+
+def _has_replies(discussion: tuple[StatedOpinion, ...]) -> bool:
+    """Return whether a judge speaks in two rounds."""
+    return len({opinion.judge for opinion in discussion}) < len({(one.judge, one.round) for one in discussion})
+
+
+def _is_sequential(settings: Any) -> bool:
+    fields: Mapping[str, Any] = settings if isinstance(settings, dict) else {}
+    return any(fields.get(name) in SEQUENTIAL for name in ("reply_order", "speaking", "strategy"))
+
+
+def report(session: Session, study_id: int, data: AlignmentData, *, resamples: int = 1000) -> list[PanelReport]:
+    """Return the discussions of each panel on each criterion, the panel with the most discussions first."""
+    found = load_debates(session, study_id, data)
+    reports = [report_panel(criterion, debates, resamples=resamples) for (_, criterion), debates in found.items()]
+    return sorted(reports, key=lambda panel: (-panel.debates, panel.judges, panel.criterion))
+
+
+def of_study(engine: Engine, study: Study, reference: str | None = None) -> list[PanelReport]:
+    """Return the discussions of a study's panels, compared with a reference."""
+    data = load_data(engine, study, reference)
+    with database.reading(engine) as session:
+        return report(session, study.id, data)
+
+
+def drill_down(
+    data: AlignmentData, rater: str, criterion: str, traces: tuple[int, ...], viewer: str | None
+) -> Drilldown:
+    """Return the targets of some traces with the first and last opinion of a judge that spoke in them."""
+    own = data.opinions[data.opinions["trace"].isin(traces) & (data.opinions["rater"] == rater)]
+    changes = [
+        change
+        for judge in own["judge"].unique().tolist()
+        for change in disagreements.opinion_pairs(data, JudgeQuery(judge, PREFERENCE, criterion))
+        if change.pair.trace in traces and change.judge == rater
+    ]
+    unique = {change.pair.trace: change for change in changes}
+    return disagreements.drill_down_changes(list(unique.values()), viewer)
+
+
+def table(reports: list[PanelReport]) -> list[dict[str, object]]:
+    """Return one row for each change, influence and ablation, with what it is in `row`."""
+    rows: list[dict[str, object]] = []
+    for panel in reports:
+        place = {"panel": ", ".join(panel.judges), "criterion": panel.criterion}
+        for row in panel.changes:
+            rows.append(
+                place | {"row": "changes", "judge": row.judge, "source": "", "rounds": panel.rounds}
+                | {"n": row.opinions, "count": row.changed, "value": row.share, "low": row.low, "high": row.high}
+                | {"towards": row.towards, "away": row.away, "p": row.p, "p_corrected": row.p_corrected}
+            )  # fmt: skip
+        for one in panel.influences:
+            rows.append(
+                place | {"row": "adopts", "judge": one.judge, "source": one.source, "rounds": panel.rounds}
+                | {"n": one.heard, "count": one.adopted, "value": one.share, "low": one.low, "high": one.high}
+            )  # fmt: skip
+        for part in panel.ablations:
+            fields = asdict(part)
+            rows.append(
+                place | {"row": "majority", "judge": f"without {part.left_out}" if part.left_out else "all"}
+                | {"source": "", "n": part.targets, "value": part.accuracy}
+                | {name: fields[name] for name in ("rounds", "decided", "difference", "p", "p_corrected", "reason")}
+                | {"difference_low": part.low, "difference_high": part.high}
+            )  # fmt: skip
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in columns} for row in rows]
