@@ -52,6 +52,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
     ),
     "Results": (
         ("results/judges.py", "Judges", "verified", None, Permission.view),
+        ("results/compare_runs.py", "Compare runs", "difference", None, Permission.view),
         ("results/biases.py", "Biases", "balance", None, Permission.view),
         ("results/causes.py", "Causes", "help_center", None, Permission.view),
         ("results/discussions.py", "Discussions", "question_answer", None, Permission.view),

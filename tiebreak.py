@@ -7,6 +7,7 @@
     study.agreement(by="scenario")       # Fleiss' kappa, alpha, AC1, ... with intervals
     study.alignment()                    # every judge against people
     study.figure("judges")               # a Plotly figure: accuracy of each judge with its interval
+    study.compare_runs("a", "b").pairs   # changed verdicts, agreement and difference in accuracy of two runs
 
 Names in `__all__` are stable; everything else may move between versions.
 """
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from sqlalchemy import Engine
 
+    from core.statistics.data.dataset import Dataset
     from storage.reports.judge_ranking import JudgeReport
+    from storage.reports.run_comparison import ComparedRuns
     from storage.studies import Study as StoredStudy
 
 __all__ = [
@@ -72,6 +75,7 @@ __all__ = [
     "Rating",
     "Reading",
     "Response",
+    "RunComparison",
     "Scale",
     "Scores",
     "Spec",
@@ -263,10 +267,75 @@ class Study:
             raise TiebreakError("Agreement needs labels by at least two annotators.")
         return interval_figure(points, f"Agreement in {self.name}", f"{statistic} and 95 % interval")
 
+    def compare_runs(
+        self,
+        *runs: str,
+        kind: str | None = None,
+        criterion: str | None = None,
+        scenario: str | None = None,
+        reference: str | None = None,
+    ) -> "RunComparison":
+        """Compare two or more runs, given by name, on a kind and criterion; by default those with most targets.
+
+        Raises TiebreakError for a run that the study does not have, or without verdicts to compare.
+        """
+        from storage.reports import run_comparison
+
+        compared = run_comparison.load(self._engine, self._stored, runs, reference)
+        return RunComparison(compared, compared.dataset(kind, criterion, scenario))
+
     def _ranked(self, reference: str | None) -> "JudgeReport":
         from storage.reports import judge_ranking
 
         return judge_ranking.of_study(self._engine, self._stored, judge_ranking.Selection(), reference=reference)
+
+
+class RunComparison:
+    """Runs compared with each other on the same targets."""
+
+    def __init__(self, compared: "ComparedRuns", dataset: "Dataset") -> None:
+        self._compared, self._dataset = compared, dataset
+        self._figures = compared.compare(dataset)
+
+    @property
+    def settings(self) -> "pd.DataFrame":
+        """One row per setting or template that differs: setting, then a column for each run."""
+        import pandas as pd
+
+        names = [run.name for run in self._compared.runs]
+        rows: list[tuple[str | None, ...]] = [(one.path, *one.values) for one in self._compared.settings]
+        rows += [(one.path, *one.texts) for one in self._compared.texts]
+        return pd.DataFrame(rows, columns=["setting", *names])
+
+    @property
+    def runs(self) -> "pd.DataFrame":
+        """One row per run: statistics with 95 % intervals and n, calls, tokens, seconds and dollars."""
+        import pandas as pd
+
+        from storage.reports import run_comparison
+
+        return pd.DataFrame(run_comparison.run_rows(self._compared, self._figures))
+
+    @property
+    def pairs(self) -> "pd.DataFrame":
+        """One row per pair of runs: changed verdicts, agreement, and the second minus the first with its p-value."""
+        import pandas as pd
+
+        from storage.reports import run_comparison
+
+        return pd.DataFrame(run_comparison.pair_rows(self._figures))
+
+    def changed(self) -> "pd.DataFrame":
+        """One row per pair of runs and target with another verdict: first_run, second_run, item, ..., first, second."""
+        import pandas as pd
+
+        from storage.reports import changed_verdicts
+
+        return pd.DataFrame(
+            {"first_run": pair.first, "second_run": pair.second, **row}
+            for pair in self._figures.pairs
+            for row in changed_verdicts.changed_rows(self._dataset, pair)
+        )
 
 
 _ITEM_COLUMNS = ("item", "prompt", "context", "reference", "scenario", "group", "responses", "systems")

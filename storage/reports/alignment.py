@@ -60,7 +60,7 @@ class AlignmentData:
     @cached_property
     def averaging(self) -> frozenset[tuple[str, str, str]]:
         """The (judge, kind, criterion) whose scores are means: 2.5 is not a category of 1, 2, 3, and not missing."""
-        between = self.opinions.loc[_is_between_categories(self.opinions, self.scales), list(JUDGED)]
+        between = self.opinions.loc[is_between_categories(self.opinions, self.scales), list(JUDGED)]
         return frozenset(between.itertuples(index=False, name=None))
 
     @cached_property
@@ -164,11 +164,12 @@ def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
         return
     is_average = has_key(opinions, data.averaging, JUDGED)
     yield replace(data, opinions=opinions[~is_average])
-    scales = {key: _continuous(scale) for key, scale in data.scales.items()}
+    scales = {key: continuous_scale(scale) for key, scale in data.scales.items()}
     yield replace(data, opinions=opinions[is_average], scales=scales)
 
 
-def _is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDArray[np.bool_]":
+def is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDArray[np.bool_]":
+    """Return whether each opinion is a number between two categories of its scale, such as a mean of samples."""
     between = np.zeros(len(opinions), bool)
     keys, distinct = distinct_rows(opinions, ("kind", "criterion"))
     values = opinions["value"].to_numpy(object)
@@ -191,7 +192,7 @@ def _is_between(value: Any, scale: Scale, known: dict[tuple[type, Any], bool]) -
     return known[key]
 
 
-def _continuous(scale: Scale) -> Scale:
+def continuous_scale(scale: Scale) -> Scale:
     """Return an interval scale with the same ends; the scale itself if it is not one of numbers."""
     ends = [category for category in scale.categories if isinstance(category, int | float)]
     ends = [end for end in ends if not isinstance(end, bool)]

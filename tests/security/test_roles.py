@@ -36,6 +36,7 @@ PAGES = {
     "label/inbox": LABELLERS,
     "results/judges": READERS,
     "results/biases": READERS,
+    "results/compare_runs": READERS,
     "results/causes": READERS,
     "results/discussions": READERS,
     "results/systems": READERS,

@@ -1,0 +1,163 @@
+"""Runs on the same targets: how each agrees with a reference, and every two of them compared with each other.
+
+The columns of a comparison are the judges of a `Dataset`: a run, or one judge of a run that has several conclusions on
+a target.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from core.statistics.data.arrays import Bools
+from core.statistics.data.dataset import Dataset
+from core.statistics.data.estimate import Estimate
+from core.statistics.data.ratings import Ratings, Scores
+from core.statistics.measures.agreement import estimate_score_statistics, estimate_statistics
+from core.statistics.measures.alternative_annotator import EPSILON
+from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison
+from core.statistics.measures.means import wilson_proportion
+from core.statistics.reports.alignment import judge_statistics
+from core.statistics.reports.judge_comparison import correlation_difference
+
+WITH_REFERENCE = ("accuracy_gold", "cohen_kappa_gold", "pearson", "spearman")
+"""Statistics of a run against the reference, as `core.statistics.reports.alignment` names them."""
+NOMINAL_AGREEMENT = ("percent", "cohen_kappa", "gwet_ac1")
+SCORE_AGREEMENT = ("pearson", "spearman", "krippendorff_alpha_interval")
+TOLERANCE = 1e-9
+"""Scores that differ by less are equal: means are sums in different orders."""
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """One column against the reference."""
+
+    name: str
+    targets: int
+    """That it was asked about."""
+    no_verdict: int
+    """Of the targets: without a verdict."""
+    estimates: Mapping[str, Estimate]
+    """The statistics of `WITH_REFERENCE` that apply to the scale, on targets with a verdict and a reference."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns on the targets that both were asked about."""
+
+    first: str
+    second: str
+    targets: int
+    changed: int
+    """Targets with another verdict; a verdict instead of none is another one."""
+    changed_share: float | None
+    changed_low: float | None
+    changed_high: float | None
+    """Wilson's 95 % interval of the share."""
+    agreement: Mapping[str, Estimate]
+    """On targets with a verdict of both."""
+    statistic: str
+    """The statistic whose difference is tested: accuracy_gold on nominal scales, pearson on others."""
+    difference: Comparison
+    """The second minus the first, paired, on targets with a reference and both verdicts; p corrected by Holm's method
+    for all pairs."""
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """The comparison of columns on one kind and criterion."""
+
+    figures: tuple[RunFigures, ...]
+    pairs: tuple[Pair, ...]
+
+
+def compare_runs(
+    dataset: Dataset,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    *,
+    unmatched: frozenset[str] = frozenset(),
+    resamples: int = 1000,
+    seed: int = 0,
+) -> RunComparison:
+    """Compare the columns of a dataset; `pairs` are by default all.
+
+    `unmatched` columns are not compared with the reference, because it is their own.
+    """
+    names = list(dataset.judges)
+    alone = replace(dataset, ratings=dataset.ratings.select(raters=()))  # annotators are no part of any figure here
+    figures = [_figures(alone, name, name in unmatched, resamples, seed) for name in names]
+    chosen = list(combinations(names, 2)) if pairs is None else pairs
+    compared = [
+        _pair(alone, first, second, bool({first, second} & unmatched), resamples, seed) for first, second in chosen
+    ]
+    differences = correct_comparisons([pair.difference for pair in compared], "holm")
+    return RunComparison(
+        tuple(figures),
+        tuple(replace(pair, difference=one) for pair, one in zip(compared, differences, strict=True)),
+    )
+
+
+def changed_targets(dataset: Dataset, first: str, second: str) -> Bools:
+    """Return whether two columns have different verdicts on a target, (N,), of those that both were asked about."""
+    a, b = dataset.judges[first], dataset.judges[second]
+    missing = np.isnan(a.values), np.isnan(b.values)
+    equal = np.abs(np.where(missing[0], 0, a.values) - np.where(missing[1], 0, b.values)) <= TOLERANCE
+    changed: Bools = a.asked & b.asked & (~equal | (missing[0] != missing[1])) & ~(missing[0] & missing[1])
+    return changed
+
+
+def _figures(dataset: Dataset, name: str, is_reference: bool, resamples: int, seed: int) -> RunFigures:
+    opinions = dataset.judges[name]
+    estimates: Mapping[str, Estimate] = {}
+    if not is_reference:
+        found = judge_statistics(dataset, opinions, EPSILON, resamples, seed)
+        estimates = {statistic: found[statistic] for statistic in WITH_REFERENCE if statistic in found}
+    missing = int(np.isnan(opinions.values[opinions.asked]).sum())
+    return RunFigures(name, int(opinions.asked.sum()), missing, estimates)
+
+
+def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resamples: int, seed: int) -> Pair:
+    asked = dataset.judges[first].asked & dataset.judges[second].asked
+    changed = int(changed_targets(dataset, first, second).sum())
+    share, low, high = wilson_proportion(changed, int(asked.sum()))
+    is_nominal = dataset.scale.level == "nominal"
+    difference = Comparison(
+        second, first, None, None, None, 0, None, None, None, "the reference is the verdicts of one of the runs"
+    )
+    if not is_reference:
+        difference = _difference(dataset, first, second, resamples, seed)
+    return Pair(
+        first, second, int(asked.sum()), changed, share, low, high, _agreement(dataset, first, second, resamples, seed),
+        "accuracy_gold" if is_nominal else "pearson", difference,
+    )  # fmt: skip
+
+
+def _agreement(dataset: Dataset, first: str, second: str, resamples: int, seed: int) -> dict[str, Estimate]:
+    values = np.column_stack([dataset.judges[name].values for name in (first, second)])
+    both: Bools = np.asarray(~np.isnan(values).any(axis=1))
+    if not both.any():
+        return {}
+    ratings = dataset.ratings.select(items=both)
+    names = ("0", "1")
+    if isinstance(ratings, Scores):
+        found = estimate_score_statistics(
+            Scores(ratings.items, names, values[both], ratings.groups), resamples=resamples, seed=seed
+        )
+        return {name: found[name] for name in SCORE_AGREEMENT}
+    codes = values[both].astype(np.int16)
+    wanted = NOMINAL_AGREEMENT if dataset.scale.level == "nominal" else (*NOMINAL_AGREEMENT, *SCORE_AGREEMENT)
+    pair = Ratings(ratings.items, names, codes, ratings.categories, ratings.groups)
+    return estimate_statistics(pair, wanted, resamples=resamples, seed=seed)
+
+
+def _difference(dataset: Dataset, first: str, second: str, resamples: int, seed: int) -> Comparison:
+    groups = dataset.ratings.groups
+    before, after = (dataset.judges[name].values for name in (first, second))
+    if dataset.scale.level == "nominal":
+        used = ~np.isnan(before) & ~np.isnan(after) & ~np.isnan(dataset.gold)
+        change = (after == dataset.gold).astype(float) - (before == dataset.gold).astype(float)
+        differences = np.where(used, change, np.nan)
+        return paired_comparison(second, first, differences, groups, resamples, seed)
+    columns = np.column_stack([dataset.gold_scores, dataset.to_numbers(after), dataset.to_numbers(before)])
+    return correlation_difference(second, first, columns, groups, resamples, seed)

@@ -1,0 +1,177 @@
+"""Runs compared with each other: settings, verdicts that changed, agreement, accuracy, cost and time."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.statistics.data.dataset import Dataset
+from core.statistics.reports.run_comparison import Pair, RunComparison
+from pages.parts import resources, shell
+from pages.parts.text import escape_markdown
+from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
+from pages.results.parts.alignment_data import Version
+from pages.results.parts.alignment_rows import KINDS
+from storage import database, runs
+from storage.reports import changed_verdicts
+from storage.reports import run_comparison as report
+from storage.reports.changed_verdicts import Transition
+from storage.reports.run_comparison import MAX_RUNS, ComparedRuns
+from storage.studies import Study
+
+PARAMETER = "runs"
+ALL_CHANGES = "all changes"
+MAX_TRANSITIONS = 6
+"""Changes from one value to another whose counts are listed."""
+
+
+@st.cache_resource(max_entries=4, show_spinner="Comparing runs …")
+def load_runs(
+    url: str, study_id: int, version: Version, names: tuple[str, ...], reference: str, _study: Study
+) -> ComparedRuns:
+    """Return the runs with their verdicts at a version; shared by all visitors, so do not modify."""
+    return report.load(resources.engine(), _study, names, reference)
+
+
+@st.cache_data(max_entries=32, show_spinner="Comparing runs …")
+def load_comparison(
+    url: str,
+    study_id: int,
+    version: Version,
+    names: tuple[str, ...],
+    reference: str,
+    scope: tuple[str, str, str | None],
+    _compared: ComparedRuns,
+) -> RunComparison:
+    """Return the figures of a kind, criterion and scenario at a version; shared by all visitors."""
+    return _compared.compare(_compared.dataset(*scope))
+
+
+def draw_page(study: Study) -> None:
+    """Draw the comparison, and redraw it when a label or an opinion is added."""
+    drawn_version = alignment_data.label_version(study)
+
+    @st.fragment
+    def draw() -> None:
+        item_drilldown.apply_selection()
+        names = choose_runs(study)
+        if names is None:
+            return
+        version = alignment_data.label_version(study)
+        reference = reference_choice.draw_choice(study, version)
+        compared = load_runs(str(resources.engine().url), study.id, version, names, reference, study)
+        draw_comparison(study, compared, version, names, reference)
+
+    alignment_data.rerun_on_change(study, drawn_version)
+    draw()
+
+
+def choose_runs(study: Study) -> tuple[str, ...] | None:
+    """Draw the choice of runs, which is in the URL; None until there are two."""
+    with database.reading(resources.engine()) as session:
+        names = [run.name for run in runs.of_study(session, study.id)]
+    if len(names) < 2:
+        st.info("A comparison needs two runs of this study.")
+        shell.draw_links(study, ("setup/runs.py", "Start a run", ":material/play_circle:"))
+        return None
+    # Not bound to the URL: a bound widget omits its default there, so a link would change with the next run.
+    requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][:MAX_RUNS]
+    chosen = st.multiselect(
+        "Runs",
+        names,
+        default=requested or names[1::-1],
+        key=f"runs_of_{study.id}",
+        max_selections=MAX_RUNS,
+        on_change=clear_selection,
+        help="The first run is the one that the others are compared with.",
+    )
+    if len(chosen) < 2:
+        st.caption("Choose two or more runs.")
+        return None
+    st.query_params[PARAMETER] = chosen
+    return tuple(chosen)
+
+
+def draw_comparison(
+    study: Study, compared: ComparedRuns, version: Version, names: tuple[str, ...], reference: str
+) -> None:
+    """Draw the settings, the figures and the changed verdicts."""
+    if not compared.keys:
+        run_sections.draw_settings(compared)
+        st.info("These runs have no verdicts that can be compared yet.")
+        return
+    kind, criterion, scenario = scope = choose_scope(compared)
+    dataset = compared.dataset(kind, criterion, scenario)
+    comparison = load_comparison(str(resources.engine().url), study.id, version, names, reference, scope, compared)
+    run_sections.draw_pairs(comparison)
+    draw_changes(study, compared, dataset, comparison)
+    run_sections.draw_runs(compared, comparison)
+    run_sections.draw_settings(compared)
+
+
+def choose_scope(compared: ComparedRuns) -> tuple[str, str, str | None]:
+    """Draw the choices of kind, criterion and scenario, if there are several."""
+    kinds = list(dict.fromkeys(kind for kind, _ in compared.keys))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+        kind = choices.choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), clear_selection)
+        criteria = [criterion for key, criterion in compared.keys if key == kind]
+        criterion = choices.choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, clear_selection)
+        found = sorted(set(map(str, compared.dataset(kind, criterion).scenario.tolist())))
+        names = [choices.ALL_SCENARIOS, *found] if len(found) > 1 else [choices.ALL_SCENARIOS]
+        scenario = choices.choose("Scenario", names, "among", agreement_rows.scenario_name, clear_selection)
+    return kind, criterion, None if scenario == choices.ALL_SCENARIOS else scenario
+
+
+def clear_selection() -> None:
+    """Close the open item, after a change of what is compared."""
+    item_drilldown.clear_selection()
+
+
+def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, comparison: RunComparison) -> None:
+    """Draw the targets on which two runs have different verdicts; a click opens the item or its trace."""
+    st.subheader("Verdicts that changed", anchor=False)
+    changed = [pair for pair in comparison.pairs if pair.changed]
+    if not changed:
+        st.caption("No verdict changed on the targets that the runs have in common.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        pair = choose_pair(changed)
+        transition = choose_transition(dataset, pair)
+    drilldown = changed_verdicts.changed(
+        dataset,
+        pair.first,
+        pair.second,
+        columns=(pair.first, pair.second),
+        transition=transition,
+        viewer=shell.current_annotator(),
+    )
+    item = item_drilldown.draw_drilldown(drilldown, "more target")
+    if item is None:
+        st.caption("Click a row to open the item.")
+        return
+    item_drilldown.draw_detail(study, item)
+
+
+def choose_pair(pairs: Sequence[Pair]) -> Pair:
+    """Draw the choice of a pair, if there are several."""
+    titles = {f"{pair.first} → {pair.second}": pair for pair in pairs}
+    return titles[choices.choose("Pair", list(titles), "compared", on_change=clear_selection)]
+
+
+def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
+    """Draw the choice of a change from one value to another; None for all."""
+    counts = changed_verdicts.transitions(dataset, pair.first, pair.second)
+    titles = {f"{first} → {second}": (first, second) for first, second in counts}
+    if len(titles) < 2:
+        return None
+    chosen = choices.choose("Change", [ALL_CHANGES, *titles], "change", on_change=clear_selection)
+    listed = [f"{title}: {counts[transition]:,}" for title, transition in list(titles.items())[:MAX_TRANSITIONS]]
+    more = f" · {len(titles) - MAX_TRANSITIONS} more" if len(titles) > MAX_TRANSITIONS else ""
+    st.caption(escape_markdown(" · ".join(listed)) + more, width="content")
+    return titles.get(chosen)
+
+
+draw_page(
+    shell.draw_header(
+        "Compare runs", "Which settings differ, which verdicts changed, and is one run better than another?"
+    )
+)

@@ -1,0 +1,41 @@
+"""The chart of compared runs: their statistic against the reference, with its interval and n."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from core.statistics.data.estimate import Estimate
+from pages.parts import charts, intervals, numbers
+from pages.results.parts.judge_charts import LINE_HEIGHT, wrap_name
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ROW_HEIGHT = 40
+
+
+def figure(rows: Sequence[tuple[str, Estimate]], title: str, axis: str) -> "go.Figure":
+    """Return the figure of (run, estimate with a value), the first at the top."""
+    drawn = list(reversed(rows))
+    places = list(range(len(drawn)))
+    names = [wrap_name(name) for name, _ in drawn]
+    estimates = [estimate for _, estimate in drawn]
+    chart = intervals.row_figure(
+        [(estimate.value, estimate.low, estimate.high) for estimate in estimates],
+        places,
+        [_hover_text(name, estimate) for name, estimate in drawn],
+        [estimate.items for estimate in estimates],
+        charts.accent_colour(),
+    )
+    ends = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
+    margin = 0.06 * ((max(ends) - min(ends)) or 1)
+    chart.update_xaxes(title=axis, range=[min(ends) - margin, max(ends) + 3 * margin], zeroline=False, fixedrange=True)
+    chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(drawn) - 0.4], fixedrange=True)
+    lines = max(name.count("<br>") + 1 for name in names)
+    height = 110 + max(ROW_HEIGHT, LINE_HEIGHT * lines) * len(drawn)
+    return charts.apply_layout(chart, title, height, legend=False)
+
+
+def _hover_text(name: str, estimate: Estimate) -> str:
+    text = numbers.format_estimate(estimate.value, estimate.low, estimate.high, 3)
+    return f"<b>{escape(name, quote=False)}</b><br>{text}<br>{numbers.format_count(estimate.items, 'target')}"

@@ -1,0 +1,141 @@
+"""The sections of the page Compare runs: settings, figures of runs, and pairs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.formats.tables import csv_text
+from core.setting_differences import TextDifference
+from core.statistics.data.estimate import Estimate
+from core.statistics.measures.comparison import Comparison
+from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
+from pages.parts import charts, downloads, numbers
+from pages.parts.chart_files import ChartData
+from pages.parts.text import escape_markdown
+from pages.results.parts import run_chart
+from storage.reports import run_comparison as report
+from storage.reports.run_comparison import ComparedRuns
+from storage.reports.run_costs import RunCost
+
+NAMES = {
+    "accuracy_gold": "Accuracy",
+    "cohen_kappa_gold": "κ with the reference",
+    "pearson": "Pearson's r",
+    "spearman": "Spearman's ρ",
+    "percent": "Equal verdicts",
+    "cohen_kappa": "Cohen's κ",
+    "gwet_ac1": "Gwet's AC1",
+    "krippendorff_alpha_interval": "α (interval)",
+}
+AXES = {"accuracy_gold": "accuracy on targets with a verdict, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
+
+
+def draw_settings(compared: ComparedRuns) -> None:
+    """Draw the settings that differ, then the changed lines of templates and other texts."""
+    st.subheader("Settings that differ", anchor=False)
+    names = [run.name for run in compared.runs]
+    if compared.settings:
+        rows = [{"Setting": one.path, **dict(zip(names, one.values, strict=True))} for one in compared.settings]
+        st.dataframe(rows, key="run_settings", hide_index=True)
+    elif not compared.texts:
+        st.caption("The runs have the same settings and prompts.")
+    for difference in compared.texts:
+        _draw_text(difference, names)
+
+
+def _draw_text(difference: TextDifference, names: Sequence[str]) -> None:
+    """Draw the lines that other runs change in the text of the first one."""
+    with st.expander(f"Text: {escape_markdown(difference.path)}"):
+        for place, name in enumerate(names[1:], 1):
+            lines = difference.lines(place)
+            st.caption(f"{escape_markdown(names[0])} → {escape_markdown(name)}")
+            if lines:
+                st.code("\n".join(lines), language="diff", wrap_lines=True)
+            else:
+                st.caption("No difference.")
+
+
+def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
+    """Draw each run against the reference, as a chart and as a table with costs."""
+    st.subheader("Each run", anchor=False)
+    statistic = next((name for name in AXES if any(name in one.estimates for one in comparison.figures)), None)
+    found = [(one.name, one.estimates.get(statistic or "")) for one in comparison.figures]
+    drawn = [(name, estimate) for name, estimate in found if estimate is not None and estimate.value is not None]
+    if statistic is not None and drawn:
+        title = f"{NAMES[statistic]} of each run"
+        alt = "; ".join(f"{name} {_estimate(estimate)}" for name, estimate in drawn)
+        rows = [{"run": name, **vars(estimate)} for name, estimate in drawn]
+        charts.draw(
+            run_chart.figure(drawn, title, AXES[statistic]), "runs_chart", alt, data=ChartData(rows, unit="targets")
+        )
+    st.dataframe(
+        [_run_line(one, compared.costs[compared.columns[one.name]]) for one in comparison.figures],
+        key="compared_runs",
+        hide_index=True,
+    )
+    st.caption(
+        "Statistics are of targets with a verdict and a reference (n). Tokens, seconds and dollars count a reused "
+        "reply as the call that was made; *Paid* is without reused replies."
+    )
+    _draw_download(report.run_rows(compared, comparison), "runs.csv")
+
+
+def _run_line(figures: RunFigures, cost: RunCost) -> dict[str, str]:
+    line = {"Run": figures.name} | {NAMES[name]: _estimate(estimate) for name, estimate in figures.estimates.items()}
+    items = {estimate.items for estimate in figures.estimates.values()}
+    line |= {"n": f"{max(items):,}"} if items else {}
+    return line | {
+        "Targets": f"{figures.targets:,}",
+        "No verdict": f"{figures.no_verdict:,}",
+        "$ per 1,000": _number(cost.dollars_per_thousand, 2) if not cost.unpriced else "price unknown",
+        "Paid": numbers.format_dollars(cost.paid_dollars) if not cost.unpriced else "price unknown",
+        "Tokens a trace": _number(cost.tokens_per_trace, 0),
+        "Seconds a trace": _number(cost.seconds_per_trace, 2),
+        "Calls (reused)": f"{cost.calls:,} ({cost.reused:,})",
+    }
+
+
+def draw_pairs(comparison: RunComparison) -> None:
+    """Draw a sentence for each pair, then its agreement and its difference against the reference."""
+    st.subheader("Runs against each other", anchor=False)
+    for sentence in report.summarize(comparison):
+        st.markdown(escape_markdown(sentence))
+    st.dataframe([_pair_line(pair) for pair in comparison.pairs], key="run_pairs", hide_index=True)
+    tests = f", corrected by Holm's method for {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
+    st.caption(
+        "Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in Pearson's "
+        f"r on others. p: paired bootstrap{tests}. Groups of items are resampled together."
+    )
+    _draw_download(report.pair_rows(comparison), "run_pairs.csv")
+
+
+def _pair_line(pair: Pair) -> dict[str, str]:
+    share = numbers.format_estimate(pair.changed_share, pair.changed_low, pair.changed_high)
+    one: Comparison = pair.difference
+    line = {
+        "First": pair.first,
+        "Second": pair.second,
+        "Changed verdicts": f"{pair.changed:,} of {pair.targets:,}: {share}" if pair.targets else "no common target",
+        "Difference": numbers.format_estimate(one.difference, one.low, one.high, 3),
+        "p": "–" if one.p_corrected is None else numbers.format_p(one.p_corrected),
+        "n": f"{one.items:,}",
+    }
+    line |= {NAMES[name]: _estimate(estimate) for name, estimate in pair.agreement.items()}
+    both = {estimate.items for estimate in pair.agreement.values()}
+    return line | ({"n of both": f"{max(both):,}"} if both else {}) | ({"Note": one.reason} if one.reason else {})
+
+
+def _draw_download(rows: Sequence[dict[str, Any]], file_name: str) -> None:
+    if rows:
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        text = csv_text(names, [[row.get(name) for name in names] for row in rows])
+        downloads.draw_csv_download(text, file_name, key=f"download_{file_name}")
+
+
+def _estimate(estimate: Estimate) -> str:
+    return numbers.format_estimate(estimate.value, estimate.low, estimate.high)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:,.{digits}f}"

@@ -1,0 +1,269 @@
+"""Runs compared with each other: differing settings, changed verdicts, costs, agreement and accuracy.
+
+Verdicts are loaded for the compared runs only, as arrays. A run that has several conclusions on a target, one for each
+judge, has a column for each judge.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sqlalchemy import Engine, Text, select
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
+from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.reports.run_comparison import Pair, RunComparison, compare_runs
+from core.wording import format_count
+from storage import database, labels, runs, targets
+from storage.reports import references
+from storage.reports.alignment import continuous_scale, is_between_categories
+from storage.reports.opinions import RaterPanel, Scales, find_scales
+from storage.reports.references import Reference
+from storage.reports.run_costs import RunCost, cost_by_run
+from storage.runs import Run
+from storage.studies import Study
+from storage.tables import OpinionRow, RunRow, TraceRow
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_RUNS = 6
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """The runs of a comparison with their verdicts, the reference and the costs."""
+
+    runs: tuple[Run, ...]
+    columns: Mapping[str, int]
+    """Column of the datasets -> the id of its run."""
+    datasets: tuple[Dataset, ...]
+    """One for each kind and criterion with a scale, the largest first; pooled criteria are "all"."""
+    reference: Reference
+    costs: Mapping[int, RunCost]
+    settings: tuple[SettingDifference, ...]
+    texts: tuple[TextDifference, ...]
+    """Templates and other long settings that differ."""
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """The (kind, criterion) that can be compared."""
+        return [(dataset.kind, dataset.criterion) for dataset in self.datasets]
+
+    @property
+    def reference_columns(self) -> frozenset[str]:
+        """The columns of a run that is itself the reference."""
+        own = {run.id for run in self.runs if self.reference.type == "debate" and run.name == self.reference.name}
+        return frozenset(name for name, run in self.columns.items() if run in own)
+
+    def dataset(self, kind: str | None = None, criterion: str | None = None, scenario: str | None = None) -> Dataset:
+        """Return the largest dataset with this kind, criterion and scenario; raises TiebreakError without targets."""
+        for dataset in self.datasets:
+            if kind in (None, dataset.kind) and criterion in (None, dataset.criterion):
+                if scenario is None:
+                    return dataset
+                chosen = dataset.scenario == scenario
+                if chosen.any():
+                    return dataset.subset(scenario, chosen)
+        raise TiebreakError("These runs have no verdicts of this kind, criterion and scenario.")
+
+    def pairs(self, dataset: Dataset) -> list[tuple[str, str]]:
+        """Return every two columns of different runs, in the order of the runs."""
+        every = combinations(dataset.judges, 2)
+        return [(first, second) for first, second in every if self.columns[first] != self.columns[second]]
+
+    def compare(self, dataset: Dataset, *, resamples: int = 1000) -> RunComparison:
+        """Return the figures of a dataset, with every two columns of different runs."""
+        return compare_runs(dataset, self.pairs(dataset), unmatched=self.reference_columns, resamples=resamples)
+
+
+def load(engine: Engine, study: Study, names: Sequence[str], reference: str | None = None) -> ComparedRuns:
+    """Load the runs with these names, in this order; raises TiebreakError for fewer than two or too many."""
+    names = list(dict.fromkeys(names))
+    if not 2 <= len(names) <= MAX_RUNS:
+        raise TiebreakError(f"Choose 2 to {MAX_RUNS} runs to compare.")
+    with database.reading(engine) as session:
+        chosen = find_runs(session, study.id, names)
+        run_ids = [run.id for run in chosen]
+        opinions = _conclusions(session, study.id, chosen)
+        named = references.resolve(session, study.id, reference)
+        scales = _comparable_scales(session, study, opinions)
+        gold = references.frame(session, study.id, named, scales)
+        people = labels.frame(session, study.id)
+        costs = cost_by_run(session, run_ids)
+    datasets = list(build_datasets(people, opinions, gold, scales, "all")) if len(opinions) else []
+    datasets.sort(key=lambda dataset: -max(int(judge.asked.sum()) for judge in dataset.judges.values()))
+    columns = dict(opinions[["judge", "run"]].drop_duplicates().itertuples(index=False, name=None))
+    order = sorted(columns, key=lambda name: (run_ids.index(columns[name]), name))
+    datasets = [_ordered(dataset, order) for dataset in datasets]
+    short, long = setting_differences([_settings(run) for run in chosen])
+    texts = (*text_differences([run.prompts for run in chosen]), *long)
+    return ComparedRuns(tuple(chosen), columns, tuple(datasets), named, costs, tuple(short), texts)
+
+
+def _ordered(dataset: Dataset, names: Sequence[str]) -> Dataset:
+    """Return the dataset with its judges in the order of `names`."""
+    return replace(dataset, judges={name: dataset.judges[name] for name in names if name in dataset.judges})
+
+
+def find_runs(session: Session, study_id: int, names: Sequence[str]) -> list[Run]:
+    """Return the runs with these names, in this order; raises TiebreakError for a name without a run."""
+    by_name = {
+        run.name: run
+        for run in runs.select_runs(session, (col(RunRow.study_id) == study_id) & col(RunRow.name).in_(names))
+    }
+    for name in names:
+        if name not in by_name:
+            raise TiebreakError(f"The study has no run called {name!r}.")
+    return [by_name[name] for name in names]
+
+
+def _settings(run: Run) -> dict[str, object]:
+    """Return what determines the replies of a run, as one mapping."""
+    own = run.settings if isinstance(run.settings, dict) else {}
+    about = {"protocol": run.protocol, "criterion": run.criterion, "seed": run.seed, "repeat": run.repeat}
+    return about | {"pairs": run.pairs, "extractor": run.extractor} | {k: v for k, v in own.items() if k != "prompts"}
+
+
+def _conclusions(session: Session, study_id: int, chosen: Sequence[Run]) -> "pd.DataFrame":
+    """Return the verdicts of runs, one per row, with the columns of `opinion_frame` and the column `judge`.
+
+    A run without verdicts on its targets has the last opinions of its judges.
+    """
+    import pandas as pd
+
+    columns = (col(OpinionRow.run_id), col(OpinionRow.trace_id), col(OpinionRow.target_id), col(OpinionRow.judge))
+    query = (
+        select(*columns, sql_cast(col(OpinionRow.value), Text))
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .order_by(col(OpinionRow.id))
+    )
+
+    def read(stage: str, run_ids: Sequence[int]) -> list[tuple[int, int, int, str, str | None]]:
+        rows = session.execute(query.where(col(TraceRow.run_id).in_(run_ids), col(OpinionRow.stage) == stage))
+        return [(run, trace, target, judge, value) for run, trace, target, judge, value in rows]
+
+    rows = read("verdict", [run.id for run in chosen])
+    without = {run.id for run in chosen} - {row[0] for row in rows}
+    rows += read("last", sorted(without)) if without else []
+    if not rows:
+        return pd.DataFrame(columns=["judge", "run"])
+    run_ids, trace_ids, target_ids, raters, texts = zip(*rows, strict=True)
+    parsed = {text: json.loads(text) for text in set(texts) if text is not None}  # a run has few distinct values
+    frame = targets.frame(session, study_id).reindex(np.array(target_ids)).reset_index(drop=True)
+    frame["trace"], frame["run"] = np.array(trace_ids), np.array(run_ids)
+    frame["rater"], frame["value"] = list(raters), pd.Series([parsed.get(text) for text in texts], dtype=object)
+    several = _runs_with_several(frame.assign(target=np.array(target_ids)))
+    names = {run.id: run.name for run in chosen}
+    frame["judge"] = [
+        f"{names[run]} · {rater}" if run in several else names[run] for run, rater in zip(run_ids, raters, strict=True)
+    ]
+    return frame
+
+
+def _runs_with_several(frame: "pd.DataFrame") -> set[int]:
+    """Return the runs with several conclusions on one target."""
+    return set(frame.loc[frame.duplicated(["run", "target"]), "run"])
+
+
+def _comparable_scales(session: Session, study: Study, opinions: "pd.DataFrame") -> Scales:
+    """Return the scales; a criterion on which a run has means between categories is a scale of numbers for all runs."""
+    if opinions.empty:
+        return {}
+    scales = dict(find_scales(session, study, [RaterPanel(opinions[opinions["value"].notna()])]))
+    between = opinions[is_between_categories(opinions, scales)]
+    for key in set(zip(between["kind"], between["criterion"], strict=True)):
+        scales[key] = continuous_scale(scales[key])
+    return scales
+
+
+def run_rows(compared: ComparedRuns, comparison: RunComparison) -> list[dict[str, object]]:
+    """Return one row for each column: targets, statistics with intervals, and the costs of its run."""
+    rows: list[dict[str, object]] = []
+    for figures in comparison.figures:
+        cost = compared.costs[compared.columns[figures.name]]
+        row: dict[str, object] = {"run": figures.name, "targets": figures.targets, "no_verdict": figures.no_verdict}
+        for name in _statistics(comparison):
+            estimate = figures.estimates.get(name)
+            row |= {
+                name: estimate.value if estimate else None,
+                f"{name}_low": estimate.low if estimate else None,
+                f"{name}_high": estimate.high if estimate else None,
+                f"{name}_n": estimate.items if estimate else 0,
+            }
+        rows.append(row | _cost_fields(cost))
+    return rows
+
+
+def _statistics(comparison: RunComparison) -> list[str]:
+    return list(dict.fromkeys(name for figures in comparison.figures for name in figures.estimates))
+
+
+def _cost_fields(cost: RunCost) -> dict[str, object]:
+    return {
+        "calls": cost.calls,
+        "reused": cost.reused,
+        "tokens_per_trace": cost.tokens_per_trace,
+        "seconds_per_trace": cost.seconds_per_trace,
+        "dollars_per_1000": cost.dollars_per_thousand,
+        "paid_dollars": cost.paid_dollars,
+        "unpriced": cost.unpriced,
+    }
+
+
+def pair_rows(comparison: RunComparison) -> list[dict[str, object]]:
+    """Return one row for each pair: changed verdicts, agreement, and the difference against the reference."""
+    rows: list[dict[str, object]] = []
+    names = list(dict.fromkeys(name for pair in comparison.pairs for name in pair.agreement))
+    for pair in comparison.pairs:
+        row: dict[str, object] = {
+            "first": pair.first, "second": pair.second, "targets": pair.targets, "changed": pair.changed,
+            "changed_share": pair.changed_share, "changed_low": pair.changed_low, "changed_high": pair.changed_high,
+        }  # fmt: skip
+        for name in names:
+            estimate = pair.agreement.get(name)
+            row |= {
+                name: estimate.value if estimate else None,
+                f"{name}_low": estimate.low if estimate else None,
+                f"{name}_high": estimate.high if estimate else None,
+                f"{name}_n": estimate.items if estimate else 0,
+            }
+        one = pair.difference
+        rows.append(
+            row
+            | {"statistic": pair.statistic, "difference": one.difference, "low": one.low, "high": one.high}
+            | {"n": one.items, "p": one.p_bootstrap, "p_corrected": one.p_corrected, "reason": one.reason}
+        )
+    return rows
+
+
+def summarize(comparison: RunComparison) -> list[str]:
+    """Return a sentence for each pair, without a number that has no n."""
+    return [_sentence(pair) for pair in comparison.pairs]
+
+
+def _sentence(pair: Pair) -> str:
+    if not pair.targets:
+        return f"{pair.second} and {pair.first} have no target in common."
+    start = (
+        f"{pair.second} has another verdict than {pair.first} on {pair.changed:,} of "
+        f"{format_count(pair.targets, 'target')}"
+    )
+    one = pair.difference
+    if one.difference is None or one.low is None or one.high is None or one.p_corrected is None:
+        return f"{start}; against the reference: {one.reason or 'no difference can be computed'}."
+    name = "accuracy" if pair.statistic == "accuracy_gold" else "Pearson's r"
+    p = "p < 0.001" if one.p_corrected < 0.001 else f"p = {one.p_corrected:.3f}"
+    verdict = "higher" if one.difference > 0 else "lower"
+    found = "" if one.p_corrected < 0.05 else ", which can be chance"
+    return (
+        f"{start}. Its {name} is {verdict} by {abs(one.difference):.3f} [{one.low:.3f}, {one.high:.3f}], {p}{found} "
+        f"({format_count(one.items, 'target')} with a reference)."
+    )

@@ -1,0 +1,50 @@
+"""The page Compare runs, on the runs of `tests.storage.reports.test_run_comparison`."""
+
+from core.formats.records import ItemRecord
+from tests.conftest import make_item
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.reports.test_run_comparison import a_run, planted
+
+PAGE = "results/compare_runs"
+
+
+def test_a_study_with_one_run_says_what_is_needed() -> None:
+    prepare_study([ItemRecord(item=make_item()), a_run("only", "m")])
+    assert "A comparison needs two runs" in page_text(visit(PAGE))
+
+
+def test_runs_without_verdicts_show_their_settings() -> None:
+    prepare_study([ItemRecord(item=make_item()), a_run("one", "small"), a_run("two", "large")])
+    app = visit(PAGE)
+    assert not app.exception and "no verdicts that can be compared yet" in page_text(app)
+    assert app.dataframe[0].value.iloc[0].to_dict() == {"Setting": "judge.model", "one": "small", "two": "large"}
+
+
+def test_two_runs_are_compared() -> None:
+    prepare_study(list(planted()))
+    app = visit(PAGE)
+    assert not app.exception
+    text = page_text(app).replace("\\", "")
+    assert "second has another verdict than first on 17 of 40 targets. Its accuracy is higher by 0.410 [" in text
+    pairs, changes, figures, settings = (frame.value for frame in app.dataframe)
+    assert pairs.iloc[0]["Changed verdicts"].startswith("17 of 40: 0.4") and pairs.iloc[0]["p"] == "< 0.001"
+    assert len(changes) == 17 and {"first", "second", "ann", "ben", "Trace"} <= set(changes.columns)
+    assert list(figures["Run"]) == ["first", "second"] and figures.iloc[0]["Accuracy"].startswith("0.50 [")
+    assert figures.iloc[0]["Tokens a trace"] == "100" and figures.iloc[0]["$ per 1,000"] == "1.00"
+    assert list(settings["Setting"]) == ["judge.model"]
+    assert "+Judge twice." in app.code[-1].value
+
+
+def test_the_address_selects_runs_a_change_and_an_item() -> None:
+    prepare_study(list(planted()))
+    app = visit(PAGE, runs=["second", "first"], change="no verdict → 1", item="item 0")
+    assert not app.exception
+    assert [len(frame.value) for frame in app.dataframe][1] == 1
+    assert "**Item item 0**" in page_text(app)
+
+
+def test_opinions_on_items_that_an_annotator_has_not_labelled_are_hidden() -> None:
+    prepare_study(list(planted()))
+    app = visit(PAGE, annotator="zoe")
+    assert "17 more targets hidden until you have labelled them" in page_text(app)
+    assert len(app.dataframe) == 3
