@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.data.estimate import Estimate
 from pages.parts import charts, intervals, numbers
-from pages.results.parts.judge_charts import LINE_HEIGHT, wrap_name
+from pages.parts.name_rows import LINE_HEIGHT, wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
