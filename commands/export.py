@@ -131,7 +131,7 @@ def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sa
     """Write the area chairs' analyses as JSON lines."""
     from core.formats import instruction_tuning
     from core.formats.output import open_output
-    from storage.transfer import instruction_examples
+    from storage.transfer.instructions import instruction_examples
 
     examples = instruction_examples(engine, study, every=every_sample)
     first = next(examples, None)  # raises TiebreakError if there are none, before a file is created

@@ -17,7 +17,7 @@ def bundle(
     as_json: Json = False,
 ) -> None:
     """Write the data and figures of a study for publication. docs/publication.md describes the files."""
-    from storage.transfer import write_bundle
+    from storage.transfer.bundle import write_bundle
 
     engine, source = open_study(database, study)
     manifest = write_bundle(engine, source, path, parquet=parquet)

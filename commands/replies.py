@@ -8,7 +8,6 @@ import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, open_study
 from commands.output import format_table, print_result
-from core.pairs import item_name
 
 
 def unread(
@@ -64,6 +63,8 @@ def search(
 
 def format_reply(reply: Mapping[str, Any]) -> str:
     """Return an unreadable reply with its place, below the reply to the first request if there were two."""
+    from core.pairs import item_name
+
     name = item_name(reply["item"], reply["part"])
     place = f"{reply['run']} · {name} · {reply['judge']} · {reply['step']}, round {reply['round']}"
     place += f" (trace {reply['trace']})"

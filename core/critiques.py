@@ -128,15 +128,17 @@ class CritiqueScore:
 
 def score_critique(factual: Iterable[bool | None], covered: Iterable[bool | None]) -> CritiqueScore:
     """Return precision, recall and F1 (Eqs. 1, 3 and 5). Unreadable judgements (None) are left out."""
-    # Imported here: every module that handles critiques would otherwise load numpy.
-    import numpy as np
+    precision, recall = _share_true(factual), _share_true(covered)
+    if precision is None or recall is None:
+        return CritiqueScore(precision, recall, None)
+    total = precision + recall
+    return CritiqueScore(precision, recall, 2 * precision * recall / total if total else 0.0)
 
-    from core.statistics.measures.critiques import AiuCounts
 
-    judgements = [[judgement for judgement in judged if judgement is not None] for judged in (factual, covered)]
-    counts = AiuCounts(("",), *(np.array([(known.count(True), len(known))], float) for known in judgements))
-    scores = (counts.precision[0], counts.recall[0], counts.f1[0])
-    return CritiqueScore(*(None if np.isnan(score) else float(score) for score in scores))
+def _share_true(judgements: Iterable[bool | None]) -> float | None:
+    """Return the share of true ones among the judgements that could be read; None if there are none."""
+    known = [judgement for judgement in judgements if judgement is not None]
+    return known.count(True) / len(known) if known else None
 
 
 def score_bounds(factual: Sequence[bool | None], covered: Sequence[bool | None]) -> tuple[CritiqueScore, CritiqueScore]:

@@ -304,14 +304,6 @@ def test_without_a_command_the_help_is_printed():
     assert all(command in result.stdout for command in ("import", "run", "export", "backup"))
 
 
-def test_the_help_loads_no_large_library():
-    program = (
-        "import sys, cli; print(*sorted({'sqlalchemy', 'pandas', 'litellm', 'rich', 'streamlit'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
-
-
 def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt

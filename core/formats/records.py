@@ -7,6 +7,7 @@ file that turns out to be invalid halfway leaves nothing behind. Records refer t
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter, field_validator
@@ -16,7 +17,6 @@ from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Adjudication, Kind, Label, Scale, Target, Value, is_match
-from core.remote_images import normalize_host
 from core.trace import Event
 
 RunState = Literal["requested", "cancelling", "cancelled", "stopped", "finished"]
@@ -71,6 +71,8 @@ class StudyRules(Frozen):
     @field_validator("image_hosts")
     @classmethod
     def _host_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        from core.remote_images import normalize_host  # imports the clients of models, and few studies have hosts
+
         try:
             return tuple(dict.fromkeys(map(normalize_host, hosts)))
         except TiebreakError as error:
@@ -319,5 +321,10 @@ AnyRecord = (
 )
 Record = Annotated[AnyRecord, Field(discriminator="type")]
 RECORD_TYPES = get_args(AnyRecord)
-RECORD_ADAPTER: TypeAdapter[Any] = TypeAdapter(Record)
 Records = Iterator[Record]
+
+
+@cache
+def record_adapter() -> TypeAdapter[Any]:
+    """Return the validator of a line of a study file; to build it takes time that only readers need."""
+    return TypeAdapter(Record)

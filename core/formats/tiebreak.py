@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from pydantic import ValidationError
 
 from core.errors import FileFormatError
-from core.formats.records import RECORD_ADAPTER, RECORD_TYPES, Record, Records
+from core.formats.records import RECORD_TYPES, Record, Records, record_adapter
 from core.formats.text import read_head, read_lines
 from core.formats.validation_errors import to_file_format_error
 
@@ -57,7 +57,7 @@ def _to_line(fields: Any) -> str:
 def parse_record(text: str, number: int) -> Record:
     """Return the record of one line; raises FileFormatError with its number and the field."""
     try:
-        record: Record = RECORD_ADAPTER.validate_json(text)
+        record: Record = record_adapter().validate_json(text)
     except ValidationError as error:
         raise to_file_format_error(error, line=number, skip=1) from None
     if SUSPECT.search(text):

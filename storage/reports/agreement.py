@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.formats.published.scaleeval_judges import is_unknown
+from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Scale
 from core.statistics.data.frames import ALL, By, find_pools, pooled_scales, select_rows
 from core.statistics.measures.agreement import COUNT_STATISTICS

@@ -15,7 +15,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.formats.published.scaleeval_judges import is_unknown
+from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Kind, Scale, Value
 from storage import labels, studies, targets
 from storage.studies import Study

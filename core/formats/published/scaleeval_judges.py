@@ -5,13 +5,13 @@ also saved in a folder for each judge, so a speaker is identified by its text. T
 names (Section 6, Setup).
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.formats.mapping.rows import read_rows
 from core.formats.published.scaleeval_files import Debate, name_file_in_errors
+from core.formats.published.unknown_speakers import unknown_name
 from core.protocols import Judge
 from core.trace import Spec
 
@@ -21,8 +21,6 @@ JUDGES = {
     "gpt35_turbo_score": Judge(name="gpt-3.5-turbo", spec=Spec(model="gpt-3.5-turbo-1106")),
 }
 """Folder of first opinions -> judge, in the paper's order."""
-
-UNKNOWN_NAME = re.compile(r"speaker \d+")
 
 FirstOpinions = Mapping[str, Mapping[int, str]]
 """Folder -> number of the debate -> the judge's first opinion."""
@@ -66,12 +64,7 @@ def identify_judges(debate: Debate, opinions: FirstOpinions) -> Speakers:
 
 def unknown_judge(speaker: int) -> Judge:
     """Return the judge of a speaker that cannot be identified."""
-    return Judge(name=f"speaker {speaker}", spec=Spec(model="unknown"))
-
-
-def is_unknown(name: str) -> bool:
-    """Return whether a name does not identify a speaker: the same number is another judge elsewhere."""
-    return UNKNOWN_NAME.fullmatch(name) is not None
+    return Judge(name=unknown_name(speaker), spec=Spec(model="unknown"))
 
 
 def _speaker_numbers(debate: Debate) -> list[int]:

@@ -8,14 +8,18 @@ and K categories: 56 for three raters and five categories, for any N.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import sparse
 
 from core.statistics.data.arrays import Codes, Floats, Ints
+from core.statistics.data.indicators import indicator_matrix
 from core.statistics.data.ratings import Ratings
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 MAX_KEY = 2**62
 """Largest number of possible rows that can be numbered in an int64 key."""
@@ -44,7 +48,7 @@ class Units:
 
     frequencies: Floats
     """(P,): the number of items with each pattern."""
-    clusters: sparse.csr_array | None = None
+    clusters: "sparse.csr_array | None" = None
     """(G, P): the number of items of each cluster with each pattern; None if items are independent."""
 
     @property
@@ -101,7 +105,7 @@ class Patterns:
         mask = self.label_counts >= minimum
         clusters = self.units.clusters
         if clusters is not None:
-            clusters = nonempty_rows(sparse.csr_array(clusters[:, np.flatnonzero(mask)]))
+            clusters = nonempty_rows(clusters[:, np.flatnonzero(mask)])
         return Patterns(self.codes[mask], self.counts[mask], Units(self.units.frequencies[mask], clusters))
 
     def merged_by_counts(self) -> "Patterns":
@@ -110,8 +114,7 @@ class Patterns:
         frequencies = np.asarray(np.bincount(inverse, self.units.frequencies, minlength=first.size), float)
         clusters = self.units.clusters
         if clusters is not None:
-            membership = sparse.csr_array((np.ones(inverse.size), (np.arange(inverse.size), inverse)))
-            clusters = sparse.csr_array(clusters @ membership)
+            clusters = clusters @ indicator_matrix(np.arange(inverse.size), inverse)
         return Patterns(self.codes[first], self.counts[first], Units(frequencies, clusters))
 
 
@@ -269,49 +272,40 @@ def majority_category(counts: Floats) -> Codes:
     return np.where(has_majority, largest, -1).astype(np.int16)
 
 
-def cluster_table(groups: Sequence[str] | None, pattern_of_item: Ints, patterns: int) -> sparse.csr_array | None:
+def cluster_table(groups: Sequence[str] | None, pattern_of_item: Ints, patterns: int) -> "sparse.csr_array | None":
     """Return how often each group has each pattern, (G, P); None if every group is a single item."""
     indicator = group_indicator(None if groups is None else np.array(groups, object))
     if indicator is None:
         return None
-    pattern_indicator = sparse.csr_array(
-        (np.ones(pattern_of_item.size), (np.arange(pattern_of_item.size), pattern_of_item)),
-        shape=(pattern_of_item.size, patterns),
-    )
-    return sparse.csr_array(indicator @ pattern_indicator)
+    items = np.arange(pattern_of_item.size)
+    return indicator @ indicator_matrix(items, pattern_of_item, (items.size, patterns))
 
 
-def nonempty_rows(table: sparse.csr_array) -> sparse.csr_array:
+def nonempty_rows(table: "sparse.csr_array") -> "sparse.csr_array":
     """Return the rows with entries: a group without any item that the statistic uses is not resampled."""
-    return sparse.csr_array(table[np.flatnonzero(np.diff(table.indptr))])
+    return table[np.flatnonzero(np.diff(table.indptr))]
 
 
-def group_indicator(groups: npt.NDArray[np.object_] | None) -> sparse.csr_array | None:
+def group_indicator(groups: npt.NDArray[np.object_] | None) -> "sparse.csr_array | None":
     """Return (G, N) with 1 if an item belongs to a group; None if every group is a single item."""
     if groups is None:
         return None
     codes, names = pd.factorize(groups.astype(object), sort=True)
     if len(names) in (0, codes.size):
         return None
-    return sparse.csr_array((np.ones(codes.size), (codes, np.arange(codes.size))))
+    return indicator_matrix(codes, np.arange(codes.size))
 
 
-def random_blocks(frequencies: Floats, blocks: int) -> sparse.csr_array:
+def random_blocks(frequencies: Floats, blocks: int) -> "sparse.csr_array":
     """Assign the items to blocks of equal size at random, (blocks, P), so each block is a sample of all items."""
     pattern_of_item = np.random.default_rng(0).permutation(
         np.repeat(np.arange(frequencies.size), frequencies.astype(np.int64))
     )
     block_of_item = np.arange(pattern_of_item.size) % blocks
-    table = sparse.coo_array(
-        (np.ones(block_of_item.size), (block_of_item, pattern_of_item)), shape=(blocks, frequencies.size)
-    )
-    return table.tocsr()
+    return indicator_matrix(block_of_item, pattern_of_item, (blocks, frequencies.size))
 
 
-def merge_clusters(clusters: sparse.csr_array, blocks: int) -> sparse.csr_array:
+def merge_clusters(clusters: "sparse.csr_array", blocks: int) -> "sparse.csr_array":
     """Merge clusters into this number of blocks."""
     block_of_cluster = np.arange(clusters.shape[0]) % blocks
-    membership = sparse.coo_array(
-        (np.ones(block_of_cluster.size), (block_of_cluster, np.arange(block_of_cluster.size)))
-    )
-    return sparse.csr_array(membership.tocsr() @ clusters)
+    return indicator_matrix(block_of_cluster, np.arange(block_of_cluster.size)) @ clusters

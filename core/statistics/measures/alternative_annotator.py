@@ -11,9 +11,9 @@ winning rate omega is the share of annotators that the judge wins against; the j
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import stdtr
 
 from core.statistics.data.arrays import Bools, Floats, ratio
+from core.statistics.data.distributions import students_t_cdf
 from core.statistics.data.patterns import Units
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.statistic import Statistic, mean_statistic, weighted_mean
@@ -120,7 +120,7 @@ def annotator_test(
     variance = (frequencies * (deficit - mean) ** 2).sum() / (n - 1)
     p = None
     if variance > 0:
-        p = float(stdtr(n - 1, (mean - epsilon) / np.sqrt(variance / n)))
+        p = students_t_cdf(n - 1, (mean - epsilon) / np.sqrt(variance / n))
     advantage = float((frequencies * (judge_scores >= rater_scores)).sum() / n)
     return AnnotatorTest(name, int(n), advantage, p, won=p is None and bool(mean < epsilon))
 

@@ -6,9 +6,9 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr, stdtr
 
 from core.statistics.data.arrays import Floats, ratio
+from core.statistics.data.distributions import normal_cdf, students_t_cdf
 from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
 from core.statistics.measures.intervals import bca_interval
 
@@ -96,7 +96,7 @@ def paired_comparison(
         low=interval.low,
         high=interval.high,
         p_bootstrap=bootstrap_p_value(mean, resampled),
-        p_t=float(2 * stdtr(values.size - 1, -abs(t))),
+        p_t=2 * students_t_cdf(values.size - 1, -abs(t)),
         reason=interval.problem,
     )
 
@@ -114,7 +114,7 @@ def bootstrap_p_value(value: float, resampled: Floats) -> float:
     p = (as_extreme + 1) / (defined.size + 1)
     if as_extreme or defined.size < 2:
         return p
-    return min(p, float(2 * ndtr(-abs(value) / defined.std(ddof=1))))
+    return min(p, 2 * normal_cdf(-abs(value) / defined.std(ddof=1)))
 
 
 def resampled_means(features: Floats, units: Units, resamples: int, seed: int) -> Floats:
@@ -158,4 +158,4 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[float, fl
     if spread <= 1e-12:
         return None
     t = (r12 - r13) * np.sqrt((n - 1) * (1 + r23) / spread)
-    return float(t), float(2 * stdtr(n - 3, -abs(t)))
+    return float(t), 2 * students_t_cdf(n - 3, -abs(t))

@@ -9,9 +9,9 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
 
 from core.statistics.data.arrays import Floats, clipped_correlation, ratio, rescale
+from core.statistics.data.indicators import indicator_matrix
 from core.statistics.measures.coefficients import alpha_from_moments
 from core.statistics.measures.pairwise import mask_small_samples, sign_matrix
 from core.statistics.measures.statistic import Family, Statistic, stack_statistics
@@ -41,9 +41,7 @@ def alpha_ordinal(values: Floats) -> Statistic:
     paired = (~np.isnan(values)).sum(axis=1) > 1
     codes, distinct_values = pd.factorize(np.where(paired[:, None], values, np.nan).reshape(-1), sort=True)
     item = np.repeat(np.arange(values.shape[0]), values.shape[1])[codes >= 0]
-    counts = sparse.csr_array(
-        (np.ones(item.size), (item, codes[codes >= 0])), shape=(values.shape[0], len(distinct_values))
-    )
+    counts = indicator_matrix(item, codes[codes >= 0], (values.shape[0], len(distinct_values)))
     size = np.asarray(counts.sum(axis=1)).reshape(-1)
     scale = np.where(paired, 1 / np.maximum(size - 1, 1), 0)
 

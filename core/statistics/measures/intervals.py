@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from core.statistics.data.arrays import Floats
+from core.statistics.data.distributions import normal_cdf, normal_quantile
 from core.statistics.data.patterns import Units, merge_equal_rows
 from core.statistics.measures.statistic import Family, SumStatistic
 
@@ -93,10 +93,10 @@ def bca_levels(value: float, resampled: Floats, jackknife: Floats, block_frequen
     """Return the two quantiles of the resamples that bound the 95 % interval."""
     # Resamples equal to the value count half: statistics of few items repeat, and z0 would be biased either way.
     below = (resampled < value - SAME).mean() + (np.abs(resampled - value) <= SAME).mean() / 2
-    z0 = ndtri(np.clip(below, 1 / resampled.size, 1 - 1 / resampled.size))
+    z0 = normal_quantile(np.clip(below, 1 / resampled.size, 1 - 1 / resampled.size))
     a = acceleration(jackknife, block_frequencies)
-    z = z0 + ndtri(np.array(LEVELS))
-    return np.asarray(ndtr(z0 + z / (1 - a * z)))
+    z = z0 + np.array([normal_quantile(level) for level in LEVELS])
+    return np.array([normal_cdf(shifted) for shifted in z0 + z / (1 - a * z)])
 
 
 def acceleration(jackknife: Floats, block_frequencies: Floats) -> float:

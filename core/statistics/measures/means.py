@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtri
 
 from core.statistics import notes
 from core.statistics.data.arrays import Floats
+from core.statistics.data.distributions import normal_quantile
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import Units, group_indicator
 from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.statistic import stack_statistics, weighted_mean
 
-Z = float(ndtri(0.975))
+Z = normal_quantile(0.975)
 
 
 def mean_estimate(
@@ -63,4 +63,5 @@ def wilson_proportion(hits: int, n: int) -> tuple[float | None, float | None, fl
     p, z2 = hits / n, Z**2 / n
     centre = (p + z2 / 2) / (1 + z2)
     half = Z / (1 + z2) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return p, float(max(0.0, centre - half)), float(min(1.0, centre + half))
+    low, high = float(max(0.0, centre - half)), float(min(1.0, centre + half))
+    return p, low if hits else 0.0, high if hits < n else 1.0  # exact at the ends, where the sum is rounded

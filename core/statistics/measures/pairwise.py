@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
 
 from core.statistics.data.arrays import Codes, Floats, Ints, clipped_correlation, ratio, rescale
+from core.statistics.data.indicators import indicator_matrix
 from core.statistics.measures.statistic import Family, Statistic, SumStatistic
 
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 MAX_TABLE_CELLS = 500_000
 """Cells of resampled tables in memory at once: 4 MB, so most temporary arrays stay in the processor's cache."""
+MAX_DENSE_CELLS = 200_000
+"""Up to this many cells (1.6 MB) the tables are a product with a dense matrix, which needs no SciPy."""
 MIN_ITEMS_FOR_CORRELATION = 3
 """Two items are on a line for any values, so their correlation is always -1 or 1."""
 MIN_SPREAD = 1e-20
@@ -185,9 +187,11 @@ def pair_tables(codes: Codes, n_categories: int, pairs: Ints, weights_by_pattern
     pattern, pair = np.nonzero((first >= 0) & (second >= 0))
     cell = first[pattern, pair].astype(np.int32) * n_categories + second[pattern, pair]
     # One row for each cell of each pair's table, with 1 for the patterns that fall in it.
-    indicator = sparse.csr_array(
-        (np.ones(pattern.size), (cell * len(pairs) + pair.astype(np.int32), pattern.astype(np.int32))),
-        shape=(n_categories**2 * len(pairs), codes.shape[0]),
-    )
+    row, shape = cell * len(pairs) + pair.astype(np.int32), (n_categories**2 * len(pairs), codes.shape[0])
+    if shape[0] * shape[1] <= MAX_DENSE_CELLS:
+        indicator = np.zeros(shape)
+        indicator[row, pattern] = 1
+    else:
+        indicator = indicator_matrix(row, pattern.astype(np.int32), shape)
     cells = np.asarray(indicator @ weights_by_pattern)
     return PairTables(cells.reshape(n_categories, n_categories, len(pairs), weights_by_pattern.shape[1]))

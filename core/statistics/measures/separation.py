@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from core.statistics.data.arrays import Floats
+from core.statistics.data.distributions import normal_quantile
 
 POWER = 0.8
 CONFIDENCE = 0.95
@@ -52,13 +52,13 @@ def plan_separation(scores: Floats, groups: Sequence[str] | None = None, power: 
     padded = np.concatenate([scores, [1.0, -1.0]])
     advantage = float(padded.mean())
     error = standard_error(padded, None if groups is None else [*groups, "a win", "a loss"])
-    confidence = float(ndtri((1 + CONFIDENCE) / 2))
+    confidence = normal_quantile((1 + CONFIDENCE) / 2)
     if abs(advantage) > confidence * error:
         return Separation(n, wins, losses, advantage, True, 0)
     if wins == losses:
         reason = "the judges are right equally often, so no number of labels is expected to separate them"
         return Separation(n, wins, losses, advantage, False, None, reason)
-    needed = np.ceil(padded.size * ((confidence + float(ndtri(power))) * error / advantage) ** 2)
+    needed = np.ceil(padded.size * ((confidence + normal_quantile(power)) * error / advantage) ** 2)
     if needed > MAX_TARGETS:
         reason = f"more than {MAX_TARGETS:,} targets on which they differ are needed"
         return Separation(n, wins, losses, advantage, False, None, reason)

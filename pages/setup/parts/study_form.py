@@ -20,7 +20,8 @@ from storage import database, studies, views
 from storage.access import Permission
 from storage.reports import peer_reviews
 from storage.studies import Study
-from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs, write_bundle
+from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs
+from storage.transfer.bundle import write_bundle
 
 REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "required", "none")
 

@@ -7,7 +7,8 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
 from storage import studies
 from storage.database import reading
-from storage.transfer import import_records, instruction_examples, samples
+from storage.transfer import import_records, samples
+from storage.transfer.instructions import instruction_examples
 from tests.conftest import make_item
 
 EXAMPLES_WITH_EVERY_SAMPLE = 78

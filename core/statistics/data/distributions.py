@@ -1,0 +1,22 @@
+"""The normal distribution and Student's t, without the import of SciPy until a t is needed."""
+
+from statistics import NormalDist
+
+_NORMAL = NormalDist()
+
+
+def normal_cdf(z: float) -> float:
+    """Return the probability of a standard normal value below z."""
+    return _NORMAL.cdf(z)
+
+
+def normal_quantile(probability: float) -> float:
+    """Return the standard normal value below which values have this probability, 0 < probability < 1."""
+    return _NORMAL.inv_cdf(probability)
+
+
+def students_t_cdf(degrees: float, t: float) -> float:
+    """Return the probability of a value of Student's t below t, with these degrees of freedom."""
+    from scipy.special import stdtr  # takes a sixth of a second to import
+
+    return float(stdtr(degrees, t))
