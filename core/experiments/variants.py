@@ -1,7 +1,8 @@
 """Experiments that differ from another file in a few fields, and models by other names.
 
 `extends` names the other file, whose fields this one replaces. `models` has the name of a model -> another name, or
-fields of its settings: `{gpt-4-0613: {model: my-gpt-4, address: http://127.0.0.1:8000/v1}}`.
+fields of its settings: `{gpt-4-0613: {model: my-gpt-4, address: http://127.0.0.1:8000/v1}}`; or the name of a file with
+these. A level of an axis, or a judge, that has the name of its model gets the other name.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ MODEL = "model"
 def resolve(fields: Mapping[str, Any], read: ReadFields) -> dict[str, Any]:
     """Return the fields of an experiment with those of the files that it extends, and with its models replaced."""
     resolved = _extend(dict(fields), read, MAX_FILES)
-    models = _models(resolved.pop("models", None) or {})
+    models = _models(resolved.pop("models", None) or {}, read)
     return _replace_models(resolved, models) if models else resolved
 
 
@@ -32,10 +33,16 @@ def _extend(fields: dict[str, Any], read: ReadFields, files: int) -> dict[str, A
         return fields
     if not isinstance(name, str) or files == 0:
         raise FileFormatError("this should be the name of another experiment's file.", field="extends")
-    extended = _extend(dict(read(name)), read, files - 1)
-    earlier = _models(extended.pop("models", None) or {})
+    read_there = _within(name.rpartition("/")[0], read)
+    extended = _extend(dict(read(name)), read_there, files - 1)
+    earlier = _models(extended.pop("models", None) or {}, read_there)
     extended = _replace_models(extended, earlier) if earlier else extended
     return {key: value for key, value in (extended | fields).items() if value is not None}
+
+
+def _within(folder: str, read: ReadFields) -> ReadFields:
+    """Return a function that reads files by their names in a folder."""
+    return (lambda name: read(f"{folder}/{name}")) if folder else read
 
 
 def _read_bases(value: Any, read: ReadFields) -> Any:
@@ -50,8 +57,9 @@ def _read_bases(value: Any, read: ReadFields) -> Any:
     }
 
 
-def _models(models: Any) -> dict[str, dict[str, Any]]:
+def _models(models: Any, read: ReadFields) -> dict[str, dict[str, Any]]:
     """Return model -> the fields that replace it; raises FileFormatError for unknown fields."""
+    models = read(models) if isinstance(models, str) else models
     if not isinstance(models, Mapping):
         raise FileFormatError("this should be the names of models with other names or settings.", field="models")
     replacements = {
@@ -76,9 +84,16 @@ def _replace_models(value: Any, models: Mapping[str, Mapping[str, Any]]) -> Any:
             replaced[name] = _replace_values(str(name), inner, models)
         elif last == MODEL and str(inner) in models:
             replaced |= _assignments(prefix, {MODEL: inner, **models[str(inner)]})
+        elif last == "name" and isinstance(inner, str):
+            replaced.setdefault(name, _label(inner, models))
         else:
-            replaced.setdefault(name, _replace_models(inner, models))
+            replaced.setdefault(_label(name, models), _replace_models(inner, models))
     return replaced
+
+
+def _label(name: Any, models: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return the name of a level, or of a field; a model's name is replaced."""
+    return models[str(name)].get(MODEL, name) if str(name) in models else name
 
 
 def _replace_values(path: str, levels: Any, models: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -87,7 +102,7 @@ def _replace_values(path: str, levels: Any, models: Mapping[str, Mapping[str, An
     result: dict[str, Any] = {}
     for label, value in named:
         if isinstance(value, Mapping):
-            result[str(label)] = _replace_models(value, models)
+            result[_label(str(label), models)] = _replace_models(value, models)
             continue
         fields = {MODEL: value, **models.get(str(value), {})}
         simple = fields.keys() == {MODEL}

@@ -135,10 +135,15 @@ def ceiling_measures(patterns: JudgedPatterns) -> Iterator[Measure]:
 
 def win_rates(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measure]:
     """Yield how often response 1 wins, a tie one half: by the judge and by gold, on the same items."""
-    wins = np.array([{1: 1.0, 2: 0.0}.get(int(category), 0.5) for category in dataset.scale.categories])
+    wins = _wins(dataset)
     used = (patterns.judge >= 0) & (patterns.gold >= 0)
     for name, codes in (("win_rate_1", patterns.judge), ("win_rate_1_people", patterns.gold)):
         yield Measure(name, weighted_mean(wins[codes], used), used, patterns.count_items(used), "a tie is one half")
+
+
+def _wins(dataset: Dataset) -> Floats:
+    """Return how far response 1 wins by each category of a preference: 1, 0, or one half for a tie."""
+    return np.array([{1: 1.0, 2: 0.0}.get(int(category), 0.5) for category in dataset.scale.categories])
 
 
 def unread_ranges(dataset: Dataset, patterns: JudgedPatterns) -> dict[str, Estimate]:
@@ -147,9 +152,10 @@ def unread_ranges(dataset: Dataset, patterns: JudgedPatterns) -> dict[str, Estim
     Named as the statistic with "_lowest" and "_highest". On the items of the statistic and those whose reference is
     known and whose verdict is missing, all counted one way or the other; left out if no verdict is missing.
     """
-    wins = np.array([{1: 1.0, 2: 0.0}.get(int(category), 0.5) for category in dataset.scale.categories])
     references = {"accuracy_gold": patterns.gold, "accuracy_majority": patterns.majority}
+    wins = np.empty(0)
     if dataset.kind == "preference":
+        wins = _wins(dataset)
         references["win_rate_1"] = patterns.gold
     estimates = {}
     for name, reference in references.items():

@@ -42,6 +42,14 @@ def test_an_experiment_has_the_fields_of_the_file_that_it_extends(folder: Path) 
     assert parse(experiments.to_yaml(definition)) == definition
 
 
+def test_files_are_named_from_the_folder_of_the_file_that_names_them(folder: Path) -> None:
+    (folder / "own").mkdir()
+    (folder / "own" / "variant.yaml").write_text("extends: ../table.yaml\nmodels: ../today.yaml\n")
+    (folder / "today.yaml").write_text("old: new\n")
+    assert parse("extends: own/variant.yaml\n", folder).base["judges"][0]["model"] == "new"
+    assert experiments.load(folder / "own" / "variant.yaml").base["judges"][0]["model"] == "new"
+
+
 def test_models_are_replaced_in_judges_with_their_settings(folder: Path) -> None:
     definition = parse("extends: table.yaml\nmodels: {old: {model: new, answer_format: auto}, other: third}\n", folder)
     assert definition.base["judges"] == [
@@ -64,6 +72,21 @@ axes:
     assert cells[0].settings["judge"] == {"name": "judge", "model": "third", "max_tokens": 9}
     assert cells[3].settings["judge"] == {"name": "judge", "model": "new"}
     assert design(parse(text.replace("  named:", "  #")))[1].settings["judge"]["max_tokens"] == 9
+
+
+def test_labels_that_are_models_are_renamed_and_a_file_can_hold_the_names(folder: Path) -> None:
+    (folder / "today.yaml").write_text("old: {model: new, max_tokens: 9}\n")
+    text = """
+extends: table.yaml
+models: today.yaml
+axes:
+  judge: {old: {set: {judges.*.model: old}}, both: {set: {judges.0: {name: old, model: old}, judges.1.model: kept}}}
+"""
+    cells = design(parse(text, folder))
+    assert [cell.label for cell in cells] == ["new", "both"]
+    assert [judge.get("spec", judge)["model"] for judge in cells[0].settings["judges"]] == ["new", "new"]
+    assert cells[0].settings["judges"][1]["spec"] == {"model": "new", "max_tokens": 9}
+    assert cells[1].settings["judges"][0] == {"name": "new", "model": "new", "max_tokens": 9}
 
 
 def test_the_nearest_replacement_counts(folder: Path) -> None:

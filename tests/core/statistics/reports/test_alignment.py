@@ -45,6 +45,23 @@ def test_continuous_scores_have_correlations_and_no_kappa():
     assert not {name for name in names if "kappa" in name or "accuracy" in name}
 
 
+@pytest.mark.parametrize(
+    ("scale", "gold", "given"),
+    [
+        (Scale(level="nominal", categories=("A", "B", "C")), ("A", "B", "C", "A"), ("A", "B", "A", None)),
+        (Scale(level="interval"), (1, 2.5, 1000, 4), (1, 2.5, 1001, None)),
+    ],
+)
+def test_answers_to_problems_have_an_accuracy(scale: Scale, gold: tuple, given: tuple) -> None:
+    """Letters and numbers, as of ReFeR's reasoning tasks; an unreadable answer is left out."""
+    labels = make_frame(*((f"i{n}", "", "answer", "", None, "key", value) for n, value in enumerate(gold)))
+    opinions = make_frame(*((f"i{n}", "", "answer", "", None, "gpt", value) for n, value in enumerate(given)))
+    rows = alignment_rows(labels, opinions.rename(columns={"rater": "judge"}), scales={("answer", ""): scale})
+    found = {row.statistic: row for row in rows}
+    assert (found["accuracy_gold"].value, found["accuracy_gold"].items) == (pytest.approx(2 / 3), 3)
+    assert found["no_verdict_rate"].value == 0.25
+
+
 def test_criteria_on_one_scale_are_also_pooled():
     first = frame_from_words(ANNOTATORS)
     labels = pd.concat([first, first.assign(criterion="depth")])

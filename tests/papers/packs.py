@@ -1,0 +1,71 @@
+"""The files of docs/papers, and variants of them for the local server."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from core import experiments
+from core.experiments import Cell, Definition
+from core.frozen import Frozen
+from core.items import Criterion
+from core.labels import Scale
+from core.protocols import registry, settings_file
+from tests.paths import ROOT
+
+PAPERS = ROOT / "docs" / "papers"
+THREE, TWO = Scale(level="ordinal", categories=(1, 2, 3)), Scale(level="ordinal", categories=(0, 1))
+CRITERIA = [
+    *(Criterion(name=name, scale=THREE) for name in ("Natural", "Maintains Context", "Engaging")),
+    Criterion(name="Uses Knowledge", scale=TWO),
+    *(Criterion(name=name, scale=THREE) for name in ("coherence", "consistency", "fluency", "relevance")),
+]
+"""The criteria that the mappings of the data sets declare, as far as a file names them."""
+
+
+def files() -> list[Path]:
+    """Return every experiment's file; the others are settings, and models by other names."""
+    found = sorted(PAPERS.glob("*/*.yaml"))
+    return [
+        file for file in found if file.read_text(encoding="utf-8").split("\n", 1)[1].startswith(("name:", "extends:"))
+    ]
+
+
+def name_of(file: Path) -> str:
+    return f"{file.parent.name}/{file.stem}"
+
+
+def load(name: str) -> Definition:
+    return experiments.load(PAPERS / f"{name}.yaml")
+
+
+def settings_of(cell: Cell) -> Frozen:
+    """Return the settings of a cell; raises FileFormatError for invalid ones."""
+    return settings_file.parse_run_fields(cell.settings, registry.get(cell.protocol), CRITERIA).settings
+
+
+def models_in(value: Any) -> Iterator[str]:
+    """Yield every model that an experiment names, in settings and in what levels set."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if str(name).rpartition(".")[2] == "model" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from models_in(inner)
+    elif isinstance(value, list | tuple):
+        for element in value:
+            yield from models_in(element)
+
+
+def write_variant(folder: Path, name: str, address: str, **fields: Any) -> Path:
+    """Write a variant of a pack whose models are on a server, each under a name of its own; return the file."""
+    models = dict.fromkeys(models_in(load(name).model_dump()))
+    renamed = {
+        model: {"model": f"judge-{number}x", "address": address, "answer_format": "json", "key_variable": None}
+        for number, model in enumerate(models)
+    }
+    file = folder / f"{name.replace('/', '-')}.yaml"
+    extended = str(PAPERS / f"{name}.yaml")
+    file.write_text(yaml.safe_dump({"extends": extended, "name": file.stem, "models": renamed} | fields))
+    return file
