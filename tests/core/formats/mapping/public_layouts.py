@@ -155,6 +155,12 @@ FILES: dict[str, dict[str, str]] = {
     "llmbar": {
         "dataset.json": json.dumps([{"input": "Say hello.", "output_1": "No.", "output_2": "Hello!", "label": 2}])
     },
+    "reasoning": {
+        "data.jsonl": lines(
+            {"id": 7, "dataset": "AQuA", "question": "1 + 1 = ? (A) 1 (B) 2", "answer": "B"},
+            {"id": 7, "dataset": "BBH-DU", "question": "Which day follows Sunday? (A) Monday", "answer": "A"},
+        )
+    },
     "judgebench": {"data.jsonl": lines(JUDGEBENCH_PAIR, JUDGEBENCH_PAIR | {"pair_id": "p2", "label": "B>A"})},
     "judgebench_judges": {
         "data.jsonl": lines(

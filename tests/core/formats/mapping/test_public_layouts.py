@@ -27,6 +27,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {
     "helpsteer3": {"labels": [1, 0], "gold": [1]},
     "ultrafeedback": {"judges": [5] * 4 + [None] * 4 + [2] * 4},
     "llmbar": {"gold": [2]},
+    "reasoning": {"gold": ["B", "A"]},
     "judgebench": {"gold": [1, 2]},
     "judgebench_judges": {"gold": [1, 1], "judges": [1, None]},
     "feedback_bench": {"gold": [3, 5], "judges": [3, 5]},
