@@ -34,7 +34,7 @@ def suggest_table(path: Path, explode: str | None = None) -> Draft:
 
 
 def suggested_annotators(path: Path, mapping: TableMapping) -> set[str]:
-    """Return the annotators of a suggested mapping's labels in the first rows of a file."""
+    """Return the annotators of a mapping's labels in the first rows of a file."""
     rows = preview_table(path, ROWS, mapping.explode or None).rows
     long = [block.annotator for block in mapping.labels if isinstance(block, LongLabels)]
     wide = [name for block in mapping.labels if isinstance(block, WideLabels) for name in block.annotators.values()]

@@ -10,6 +10,8 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.omissions import recording_omissions
+from core.formats.mapping.roles import warn_of_models
+from core.formats.mapping.suggest import suggested_annotators
 from core.formats.mapping.unused import format_unused, unused_fields
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord
 from core.formats.registry import READERS, detect_format, read_records, report_files
@@ -145,7 +147,18 @@ def _draw_first_item(plan: ImportPlan) -> bool:
         st.caption(" · ".join(part for part in details if part))
         if mapping is not None and (unused := _unused_fields(plan, plan.source.key, mapping)):
             st.caption(escape_markdown(unused))
+    if mapping is not None and (warning := _warn_of_models(plan, plan.source.key, mapping)):
+        st.warning(f"{escape_markdown(warning)} `where` and `where_not` select rows.", icon=":material/smart_toy:")
     return True
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _warn_of_models(_plan: ImportPlan, key: str, mapping: str) -> str:
+    """Return a sentence on annotators with names of models in the first rows."""
+    if _plan.mapping is None:
+        return ""
+    with _plan.source.on_disk() as path:
+        return warn_of_models(suggested_annotators(path, _plan.mapping))
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

@@ -162,6 +162,18 @@ def test_a_mapping_is_loaded_shown_by_the_form_and_imported_with_what_it_leaves_
     assert "first: added 1 item; 1 of 2 rows left out by `where` or `where_not`." in page_text(app)
 
 
+def test_annotators_with_names_of_models_are_reported_before_the_import() -> None:
+    prepare_study()
+    app = upload_file(CSV)
+    assert not app.warning
+    labels = b"labels: [{layout: wide, kind: preference, annotators: {ann: gpt4_pair}, values: {model_a: 1, tie: 0}}]\n"
+    mapping = b"id: id\nprompt: question\nresponses: [{text: response_a}, {text: response_b}]\n" + labels
+    app.file_uploader[1].set_value(("pairs.yaml", mapping, "application/yaml"))
+    app.run()
+    assert not app.exception
+    assert "has the name of a model: 'gpt4_pair'" in app.warning[0].value.replace("\\", "")
+
+
 def test_a_wrong_mapping_is_one_sentence() -> None:
     prepare_study()
     app = upload_file(CSV)
