@@ -18,6 +18,7 @@ from commands.options import (
     open_study,
 )
 from commands.output import format_table, print_result
+from core.errors import TiebreakError
 
 
 def judges(
@@ -120,16 +121,44 @@ def slices(
     kind: Kind = None,
     criterion: CriterionName = None,
     scenario: ScenarioName = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Compare two slices: saved names, or conditions such as 'scenario: math'."),
+    ] = None,
+    save: Annotated[str | None, typer.Option(help="Save the targets that meet every --where under this name.")] = None,
+    where: Annotated[list[str] | None, typer.Option(help="A condition: 'people: not unanimous'.")] = None,
+    delete: Annotated[str | None, typer.Option(help="Delete a saved slice.")] = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
-    from storage.reports import discordance
+    from storage import study_slices
+    from storage.database import writing
+    from storage.reports import discordance, slice_comparison
     from storage.reports.judge_ranking import Selection
 
     engine, source = open_study(database, study)
-    rows = discordance.table(discordance.of_study(engine, source, Selection(kind, criterion, scenario)))
-    print_result(rows, format_table(rows, "No slice has five targets inside and outside of it."), as_json)
+    if where and save is None:
+        raise TiebreakError("--where needs --save.")
+    if save is not None or delete is not None:
+        with writing(engine) as session:
+            if delete is not None:
+                study_slices.delete(session, source.id, delete)
+            if save is not None:
+                conditions = [one for text in where or () for one in slice_comparison.parse(text, {})]
+                study_slices.save(session, source.id, save, conditions)
+        engine, source = open_study(database, study)
+    selection = Selection(kind, criterion, scenario)
+    if compare is not None:
+        rows = slice_comparison.table(slice_comparison.of_study(engine, source, selection, *compare))
+        text = format_table(rows, "Each slice needs five targets that the other one does not have.")
+    elif save is not None or delete is not None:
+        rows = [{"slice": name, "conditions": ": ".join(one)} for name, of in source.rules.slices.items() for one in of]
+        text = format_table(rows, "No saved slice.")
+    else:
+        rows = discordance.table(discordance.of_study(engine, source, selection))
+        text = format_table(rows, "No slice has five targets inside and outside of it.")
+    print_result(rows, text, as_json)
 
 
 def rationales(

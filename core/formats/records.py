@@ -57,6 +57,8 @@ class StudyRules(Frozen):
     """Hosts whose images the server fetches and shows; no image of another host is loaded."""
     families: dict[str, str] = Field(default_factory=dict, exclude_if=lambda families: not families)
     """Model, judge or system -> its family, for names from which `core.families` cannot read it."""
+    slices: dict[str, tuple[tuple[str, str], ...]] = Field(default_factory=dict, exclude_if=lambda slices: not slices)
+    """Name -> the conditions of a slice of the targets, such as ("scenario", "math"): it has those that meet all."""
     training_required: bool = Field(default=True, exclude_if=lambda required: required)
     """Whether an annotator who has not passed the training gets training items only."""
     training_pass_mark: float = Field(default=0.8, ge=0, le=1, exclude_if=lambda mark: mark == 0.8)

@@ -10,16 +10,18 @@ from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
 from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_section
+from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_comparison, slice_section
 from pages.results.parts.alignment_data import Version
 from storage import database
 from storage.access import Permission
 from storage.reports import disagreements, discordance, judge_errors, judge_ranking, rationales
+from storage.reports import slice_comparison as compared_slices
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Drilldown
 from storage.reports.judge_errors import Disagreement, JudgeErrors
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.rationales import RationaleReport
+from storage.reports.slice_comparison import Conditions
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def draw_page(study: Study) -> None:
     names = [errors.judge for errors in found if errors.uncertain]
     if names:
         judge = choices.choose("Disagreements of", names, "judge")
-        slice_section.draw_section(load_slices(url, study.id, drawn_version, query, data), judge)
+        draw_slices(study, query, data, load_slices(url, study.id, drawn_version, query, data), judge, drawn_version)
         rationale_report = load_rationales(url, study.id, drawn_version, query, judge, data)
         slice_section.draw_rationales(rationale_report, judge)
         chosen, viewer = slice_section.chosen_slice(), shell.current_annotator()
@@ -88,6 +90,21 @@ def draw_page(study: Study) -> None:
         else:
             errors = next(errors for errors in found if errors.judge == judge)
             draw_disagreements(study, judge, judge_errors.informative(data, query, errors))
+
+
+def draw_slices(
+    study: Study, query: RankingQuery, data: AlignmentData, rows: list[SliceRow], judge: str, version: Version
+) -> None:
+    """Draw the slices of a judge, the saved ones, and the comparison of two."""
+    slice_section.draw_section(rows, judge)
+    found = list(dict.fromkeys(row.slice for row in rows))
+    slice_comparison.draw_save(study, found, slice_section.chosen_slice())
+
+    def compare(names: tuple[str, str], slices: tuple[Conditions, Conditions]) -> list[SliceRow]:
+        by_trace = load_contentions(str(resources.engine().url), study.id, version)
+        return compared_slices.compare(data, query, by_trace, names, slices)
+
+    slice_comparison.draw_comparison(study, found, compare)
 
 
 def draw_causes(found: Sequence[JudgeErrors]) -> None:

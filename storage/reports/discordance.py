@@ -39,6 +39,14 @@ Slices = Mapping[Slice, tuple[Bools, Bools]]
 """Slice -> the targets in it, and those on which its feature is known; masks of the judge's compared targets."""
 
 
+NOT_UNANIMOUS = "not unanimous"
+SIDES = {"longer": "prefer the shorter response", "shown_first": "prefer the response shown last"}
+"""Numbers of a response -> the slice of the targets on which the majority prefers the other one."""
+ABOVE = "above "
+NUMBERS = {"length gap": "length_gap", "contention": "contention"}
+"""Feature -> the numbers of the compared targets that it divides."""
+
+
 def contentions(session: Session, study_id: int) -> "pd.Series[float]":
     """Return the contention of every trace of a study that has one, by the trace's id."""
     import pandas as pd
@@ -113,18 +121,44 @@ def slices_of(compared: Compared) -> Slices:
     found: dict[Slice, tuple[Bools, Bools]] = {}
     for scenario in _tested_scenarios(compared):
         found["scenario", scenario] = compared.scenario == scenario, known
-    found["people", "not unanimous"] = ~compared.unanimous, compared.several
+    found["people", NOT_UNANIMOUS] = ~compared.unanimous, compared.several
     decided = np.isin(compared.majority, (1, 2))
-    for name, value in (("longer", "prefer the shorter response"), ("shown_first", "prefer the response shown last")):
+    for name, value in SIDES.items():
         side = compared.numbers.get(name, np.full(known.size, np.nan))
         found["people", value] = compared.majority != side, decided & np.isin(side, (1, 2))
-    for feature, column in (("length gap", "length_gap"), ("contention", "contention")):
+    for feature, column in NUMBERS.items():
         values = compared.numbers.get(column, np.full(known.size, np.nan))
         present = ~np.isnan(values)
         if present.any():
-            middle = float(np.median(values[present]))
-            found[feature, f"above {middle:.2g}"] = values > middle, present
+            middle = float(f"{np.median(values[present]):.3g}")
+            found[feature, f"{ABOVE}{middle:g}"] = values > middle, present
     return found
+
+
+def targets_of(compared: Compared, conditions: Sequence[Slice]) -> tuple[Bools, Bools]:
+    """Return the targets that meet all conditions, and those on which all of their features are known.
+
+    A threshold of a number can be any: ("length gap", "above 2"). No target meets an unknown condition.
+    """
+    slices = slices_of(compared)
+    inside, known = np.ones((2, compared.differs.size), bool)
+    for feature, value in conditions:
+        if feature in NUMBERS and value.startswith(ABOVE) and (limit := _number(value.removeprefix(ABOVE))) is not None:
+            numbers = compared.numbers.get(NUMBERS[feature], np.full(compared.differs.size, np.nan))
+            one = numbers > limit, ~np.isnan(numbers)
+        elif feature == "scenario":
+            one = compared.scenario == value, known
+        else:
+            one = slices.get((feature, value), (np.zeros(compared.differs.size, bool),) * 2)
+        inside, known = inside & one[0], known & one[1]
+    return inside & known, known
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _tested_scenarios(compared: Compared) -> list[str]:

@@ -33,3 +33,19 @@ def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
     row = next(row for row in app.dataframe[1].value.to_dict("records") if row["Found"] == "yes")
     listed = app.dataframe[2].value.to_dict("records")
     assert len(listed) == int(row["Differs"].split()[0])
+
+
+def test_a_slice_is_saved_under_a_name_and_compared_with_another() -> None:
+    prepare_study(list(planted_records(60)))
+    app = visit(PAGE, judge="long")
+    chosen = next(text for text in app.multiselect(key="slice_conditions").options if "shorter" in text)
+    app.multiselect(key="slice_conditions").set_value([chosen])
+    app.text_input(key="slice_name").set_value("against length")
+    next(button for button in app.button if button.label == "Save slice").click().run()
+    assert not app.exception
+    other = next(name for name in app.selectbox(key="first").options if name.startswith("scenario"))
+    app.selectbox(key="first").set_value("against length")
+    app.selectbox(key="second").set_value(other).run()
+    assert not app.exception
+    compared = next(table.value for table in app.dataframe if "Differs in the first" in table.value)
+    assert {"fair", "long"} <= set(compared["Judge"])

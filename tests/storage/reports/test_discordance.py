@@ -41,7 +41,7 @@ def test_traces_without_contention_are_outside_of_its_slice(engine: Engine) -> N
     traces = dataset.judges["fair"].sides["trace"][:30]
     by_trace = pd.Series(np.arange(30) / 40, index=traces)
     compared = discordance.compare_with_people(dataset, "fair", by_trace)
-    inside, known = discordance.slices_of(compared)["contention", "above 0.36"]
+    inside, known = discordance.slices_of(compared)["contention", "above 0.362"]
     assert (int(inside.sum()), int(known.sum())) == (15, 30)
 
 

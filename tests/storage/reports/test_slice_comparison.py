@@ -1,0 +1,79 @@
+"""Slices saved under a name, and two slices compared."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine
+
+from core.errors import TiebreakError
+from storage import database, studies, study_slices
+from storage.reports import alignment, judge_ranking, slice_comparison
+from storage.reports.discordance import compare_with_people, targets_of
+from storage.reports.judge_ranking import Selection
+from storage.studies import Study
+from tests.storage.reports.planted_judges import planted_records
+from tests.storage.reports.test_alignment import import_study
+from tests.storage.reports.test_discordance import NONE, QUERY, SHORTER
+
+
+@pytest.fixture
+def study(engine: Engine) -> Study:
+    return import_study(engine, planted_records())
+
+
+def reload(engine: Engine, study: Study) -> Study:
+    with database.reading(engine) as session:
+        return studies.by_id(session, study.id)
+
+
+def test_a_slice_is_saved_replaced_and_deleted_and_other_rules_stay(engine: Engine, study: Study) -> None:
+    with database.writing(engine) as session:
+        assert study_slices.save(session, study.id, " against  length ", [SHORTER, SHORTER]) == "against length"
+    saved = reload(engine, study).rules
+    assert saved.slices == {"against length": (SHORTER,)}
+    assert saved.model_copy(update={"slices": {}}) == study.rules
+    with database.writing(engine) as session:
+        study_slices.save(session, study.id, "against length", [("length gap", "above 2")])
+        with pytest.raises(TiebreakError, match="no slice 'other'"):
+            study_slices.delete(session, study.id, "other")
+        with pytest.raises(TiebreakError, match="needs a condition"):
+            study_slices.save(session, study.id, "empty", [])
+    assert reload(engine, study).rules.slices == {"against length": (("length gap", "above 2"),)}
+    with database.writing(engine) as session:
+        study_slices.delete(session, study.id, "against length")
+    assert not reload(engine, study).rules.slices
+
+
+def test_a_judge_of_length_differs_between_a_saved_slice_and_another_one(engine: Engine, study: Study) -> None:
+    with database.writing(engine) as session:
+        study_slices.save(session, study.id, "short", [SHORTER])
+    rows = slice_comparison.of_study(engine, reload(engine, study), Selection(), "short", "scenario: math")
+    first = rows[0]
+    assert (first.judge, first.slice, first.found) == ("long", ("short", "scenario: math"), True)
+    assert first.excess > 0 and first.targets + first.targets_outside <= 80
+
+
+def test_targets_of_both_slices_are_in_neither(engine: Engine, study: Study) -> None:
+    data = alignment.load_data(engine, study)
+    all_targets = (("length gap", "above 0"),)
+    one_judge = replace(QUERY, judges=("long",))
+    assert not slice_comparison.compare(data, one_judge, NONE, ("a", "b"), (all_targets, (SHORTER,)))
+
+
+def test_conditions_are_met_together_and_unknown_ones_by_no_target(engine: Engine, study: Study) -> None:
+    dataset = judge_ranking.find_dataset(alignment.load_data(engine, study), QUERY)
+    assert dataset is not None
+    compared = compare_with_people(dataset, "long", NONE)
+    shorter, _ = targets_of(compared, [SHORTER])
+    both, _ = targets_of(compared, [SHORTER, ("scenario", "math"), ("length gap", "above 1.5")])
+    assert 0 < both.sum() < shorter.sum()
+    assert both.tolist() == (shorter & (compared.scenario == "math") & (compared.numbers["length_gap"] > 1.5)).tolist()
+    assert not targets_of(compared, [("length gap", "above 100")])[0].any()
+    for unknown in (("length gap", "above x"), ("weather", "rain")):
+        assert not targets_of(compared, [unknown])[0].any()
+
+
+@pytest.mark.parametrize("text", ["math", "weather: rain", "people: unhappy"])
+def test_an_unknown_condition_is_refused(text: str) -> None:
+    with pytest.raises(TiebreakError):
+        slice_comparison.parse(text, {})
