@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from core.answers import Format
+from core.answers import Format, Rating
 from core.answers.statements import spoken_text
 from core.errors import UnreadableReply
 from core.llm.client import Reply
+from core.rating_probabilities import level_probabilities
 from core.templates import with_system_lines
 from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn, with_reading
 
@@ -73,9 +74,23 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
     if reply.finish != "stop":
         return turn.model_copy(update={"problem": _INCOMPLETE[reply.finish].format(limit=sent.spec.max_tokens)})
     try:
-        return turn.model_copy(update=_reading(sent, reply.text))
+        turn = turn.model_copy(update=_reading(sent, reply.text))
     except UnreadableReply as error:
         return turn.model_copy(update={"problem": str(error)})
+    return turn if sent.top_logprobs is None else _with_probabilities(turn, sent, reply)
+
+
+def _with_probabilities(turn: Turn, sent: Ask, reply: Reply) -> Turn:
+    """Return the turn with the probabilities of the levels, or with a note that states why there are none."""
+    levels = sent.answer.levels if isinstance(sent.answer, Rating) else ()
+    value = turn.reading
+    try:
+        if value is None:
+            raise UnreadableReply("no rating was requested")
+        found = level_probabilities(levels, value, reply.text, turn.reading_span, reply.tokens)
+    except UnreadableReply as error:
+        return turn.model_copy(update={"notes": (*turn.notes, f"{turn.model}: {error}.")})
+    return turn.model_copy(update={"probabilities": found})
 
 
 def ended_early(turn: Turn) -> bool:

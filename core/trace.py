@@ -112,6 +112,8 @@ class Ask:
     are independent samples. The runner sets it."""
     attempt: int = 0
     """1 for a second attempt. The runner sets it."""
+    top_logprobs: int | None = None
+    """The number of alternatives of each token whose log probabilities are requested; None requests none."""
 
     def request(self, format: Format = "text") -> str:
         """Return the prompt with the instruction for the answer, below the template's system message if it has one."""
@@ -176,6 +178,9 @@ class Turn(Frozen):
     """The characters of the reply that the reading rests on: reply[start:end]."""
     read_by: str = Field(default="", exclude_if=lambda reader: not reader)
     """Who read the reply: empty for the parser, "extractor: MODEL" or "person: NAME"."""
+    probabilities: Mapping[str, float] = Field(default_factory=dict, exclude_if=lambda found: not found)
+    """Level of a rating -> its probability, if the ask requested log probabilities. They add up to at most 1. Empty if
+    there are none; the last of the notes then states the reason."""
     reused: str = Field(default="", exclude_if=lambda run: not run)
     """The run that made and paid the call, if the reply was stored before; `usage` is that of the call. Empty if this
     run made the call."""

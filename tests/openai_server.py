@@ -13,6 +13,8 @@ import argparse
 import asyncio
 import hashlib
 import json
+import math
+import re
 import signal
 import threading
 import time
@@ -64,6 +66,8 @@ class Server:
         """The open connections."""
         self.connections = 0
         """The number of connections so far."""
+        self.probabilities: dict[str, float] = {}
+        """Token -> its probability in place of a token that is a number; empty: no log probabilities are returned."""
         self.hung_up = 0
         """The number of requests whose client disconnected before the response."""
         self.address = ""
@@ -139,6 +143,19 @@ def completion(
     }
 
 
+def logprobs(text: str, probabilities: dict[str, float]) -> dict[str, Any]:
+    """Return the `logprobs` of a reply whose tokens are words, numbers and the text between them."""
+    alternatives = [
+        {"token": token, "logprob": math.log(p), "bytes": list(token.encode())} for token, p in probabilities.items()
+    ]
+    content = []
+    for token in re.findall(r"\d+|[^\W\d]+|[\W_]", text):
+        own = probabilities.get(token, 1.0) if token.isdigit() else 1.0
+        entry = {"token": token, "logprob": math.log(own), "bytes": list(token.encode())}
+        content.append(entry | {"top_logprobs": alternatives if token.isdigit() else [entry]})
+    return {"content": content, "refusal": None}
+
+
 class Connection(asyncio.Protocol):
     """A minimal HTTP/1.1 connection: requests with a content length, one after another."""
 
@@ -205,7 +222,11 @@ class Connection(asyncio.Protocol):
                 model = request["model"]
                 text = self.server.structured_text(schema, model, prompt) if schema else self.server.text(model, prompt)
                 n = request.get("n") or 1 if request["model"].startswith("sampler") else 1  # most servers ignore it
-                self.answer(200, completion(request["model"], prompt, text, n=n))
+                response = completion(request["model"], prompt, text, n=n)
+                if request.get("logprobs") and self.server.probabilities:
+                    for choice in response["choices"]:
+                        choice["logprobs"] = logprobs(choice["message"]["content"], self.server.probabilities)
+                self.answer(200, response)
             line["delivered"] = True
         finally:
             self.server.open -= 1

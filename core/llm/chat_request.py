@@ -10,7 +10,8 @@ from core.trace import Ask, Spec
 
 FORMAT = "response_format"
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
-OPTIONAL = (FORMAT, "temperature", "top_p", "seed", "reasoning_effort", LIMIT)
+LOGPROBS, ALTERNATIVES = "logprobs", "top_logprobs"
+OPTIONAL = (FORMAT, "temperature", "top_p", "seed", "reasoning_effort", LIMIT, ALTERNATIVES, LOGPROBS)
 """Parameters that can be omitted from a request."""
 FIXED = ("model", "messages", "n", "stream", FORMAT)
 """Parameters that `extra` cannot set."""
@@ -27,6 +28,8 @@ def chat_body(ask: Ask, omitted: Set[str] = frozenset()) -> dict[str, Any]:
 def parameters(ask: Ask, omitted: Set[str]) -> dict[str, Any]:
     """Return the parameters of an ask, without those in `omitted`."""
     chosen = {name: value for name, value in optional_parameters(ask).items() if name not in omitted}
+    if {LOGPROBS, ALTERNATIVES} & omitted:  # each is refused or useless without the other
+        chosen = {name: value for name, value in chosen.items() if name not in (LOGPROBS, ALTERNATIVES)}
     if LIMIT in omitted:
         chosen[NEWER_LIMIT] = ask.spec.max_tokens
     return chosen | ({"n": ask.samples} if ask.samples > 1 else {})
@@ -49,6 +52,8 @@ def optional_parameters(ask: Ask) -> dict[str, Any]:
         "seed": spec.seed,
         "reasoning_effort": spec.reasoning_effort,
         LIMIT: spec.max_tokens,
+        LOGPROBS: True if ask.top_logprobs else None,
+        ALTERNATIVES: ask.top_logprobs,
     }
     return {name: value for name, value in values.items() if value is not None}
 

@@ -20,6 +20,7 @@ from core.llm.replies import (
     token_count,
     with_entered_price,
 )
+from core.llm.token_probabilities import token_choices
 from core.trace import Ask, Usage
 
 _TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
@@ -112,8 +113,10 @@ def _is_message(choice: object) -> bool:
 def _reply(choice: Mapping[str, Any], usage: Usage, notes: tuple[str, ...]) -> Reply:
     message = choice["message"]
     refusal = content_text(message.get("refusal"))
+    text = clean_text(content_text(message.get("content")) or refusal)
     return Reply(
-        text=clean_text(content_text(message.get("content")) or refusal),
+        text=text,
+        tokens=token_choices(choice.get("logprobs"), text),
         finish=to_finish(choice.get("finish_reason"), refusal),
         usage=usage,
         reasoning=clean_text(reasoning_text(message)),

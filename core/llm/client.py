@@ -9,6 +9,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
+from pydantic import Field
+
 from core.answers import Format
 from core.errors import TemporaryFailure
 from core.frozen import Frozen
@@ -27,6 +29,7 @@ from core.llm.replies import (
     with_entered_price,
 )
 from core.llm.secrets import api_key
+from core.llm.token_probabilities import TokenChoice, token_choices
 from core.trace import Ask, Spec, Usage
 
 
@@ -38,6 +41,8 @@ class Reply(Frozen):
     usage: Usage = Usage()
     reasoning: str = ""
     """The model's reasoning, if the provider returns it separately."""
+    tokens: tuple[TokenChoice, ...] = Field(default=(), exclude_if=lambda tokens: not tokens)
+    """The tokens that log probabilities were requested for and returned, if they have a digit."""
     notes: tuple[str, ...] = ()
     """How the request differed from the ask, one sentence for each difference."""
     reused: str = ""
@@ -270,13 +275,20 @@ def _parse_response(response: Any, ask: Ask, seconds: float, notes: tuple[str, .
 def _reply(choice: Any, usage: Usage, notes: tuple[str, ...]) -> Reply:
     message = choice.message
     refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal") or ""
+    text = clean_text(message.content or refusal)
     return Reply(
-        text=clean_text(message.content or refusal),
+        text=text,
+        tokens=token_choices(_as_mapping(getattr(choice, "logprobs", None)), text),
         finish=to_finish(choice.finish_reason, refusal),
         usage=usage,
         reasoning=clean_text(getattr(message, "reasoning_content", None) or ""),
         notes=notes,
     )
+
+
+def _as_mapping(value: Any) -> Any:
+    """Return an object of litellm as a mapping; anything else unchanged."""
+    return value.model_dump() if hasattr(value, "model_dump") else value
 
 
 def _usage(response: Any, spec: Spec, seconds: float) -> Usage:

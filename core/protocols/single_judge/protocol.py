@@ -2,11 +2,12 @@
 
 On a pair: the evaluator that ScaleEval's debate meta-evaluates (Chern et al. 2024, arXiv:2401.16788, Section 4.2). On a
 response: G-Eval's form with the score alone (Liu et al. 2023, arXiv:2303.16634), or Analyze-Rate's with the analysis
-first (Chiang and Lee 2023, arXiv:2310.05657); in both the score is the mean of n samples.
+first (Chiang and Lee 2023, arXiv:2310.05657); in both the score is the mean of n samples, or weighted by probabilities.
 """
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from statistics import fmean
 from typing import Literal
@@ -25,9 +26,12 @@ from core.protocols.prompt_parts import (
 )
 from core.protocols.score_scales import describe_scale, rating_answer
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
+from core.rating_probabilities import weighted_mean
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 
+LIKELY, NEGLIGIBLE = 0.1, 0.001
+"""The smallest probability of a level that counts for the contention, and of one that the reason lists."""
 PAIR_NAME, SCORE_NAME = "single-judge", "single-score"
 
 
@@ -45,11 +49,18 @@ def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templa
 
 
 def score_flow(item: Item, settings: ScoreSettings, rng: Random, templates: Templates) -> Flow:
-    """Ask for n ratings with the same prompt, in parallel."""
+    """Ask for n ratings with the same prompt, in parallel; or for one with the probabilities of its alternatives."""
     if len(item.responses) != 1:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; a judge that scores takes one.")
-    turns = yield [ask_rating(item, settings, rng, templates)] * settings.samples
-    return conclude_score(turns, settings)
+    ask = ask_rating(item, settings, rng, templates)
+    if settings.weighting == "samples":
+        turns = yield [ask] * settings.samples
+        return conclude_score(turns, settings)
+    (first,) = yield [replace(ask, top_logprobs=settings.top_logprobs)]
+    if settings.weighting == "probabilities" or _is_weighted(first):
+        return conclude_weighted(first, settings)
+    others = yield [ask] * (settings.samples - 1)
+    return conclude_score([first, *others], settings)
 
 
 def ask_choice(item: Item, settings: PairSettings, shown: tuple[int, ...], criteria: str, templates: Templates) -> Ask:
@@ -132,6 +143,37 @@ def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
     distance = contention(readings, settings.scale)
     disputed = is_disputed(distance, settings.dispute_threshold)
     return _verdict(settings, "score", fmean(readings), reason, disputed=disputed, contention=distance)
+
+
+def conclude_weighted(turn: Turn, settings: ScoreSettings) -> Verdict:
+    """Return the mean of the levels weighted by their probabilities; no verdict without probabilities.
+
+    Levels with at least `LIKELY` count for the contention. If a person or an extractor read the reply, its value is
+    that reading: the probabilities are those of another place.
+    """
+    if turn.reading is None:
+        return _verdict(settings, "score", None, f"the rating could not be read: {turn.problem}")
+    if turn.read_by and isinstance(turn.reading, int | float):
+        return _verdict(settings, "score", turn.reading, f"one rating, read by {turn.read_by}")
+    if not turn.probabilities:
+        reason = turn.notes[-1] if turn.notes else f"{turn.model}: no log probabilities were returned."
+        return _verdict(settings, "score", None, f"no probabilities of the ratings: {reason}")
+    ranked = sorted(turn.probabilities.items(), key=lambda pair: -pair[1])
+    listed = ", ".join(f"{level} × {p:.3g}" for level, p in ranked if p >= NEGLIGIBLE)
+    likely = [float(level) for level, p in ranked if p >= LIKELY]
+    distance = contention(likely, settings.scale)
+    return _verdict(
+        settings,
+        "score",
+        weighted_mean(turn.probabilities),
+        f"the mean of the levels weighted by their probabilities, {listed}",
+        disputed=is_disputed(distance, settings.dispute_threshold),
+        contention=distance,
+    )
+
+
+def _is_weighted(turn: Turn) -> bool:
+    return bool(turn.probabilities) and not turn.read_by
 
 
 def reply_words(settings: PairSettings | ScoreSettings) -> int:

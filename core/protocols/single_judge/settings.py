@@ -50,7 +50,13 @@ class ScoreSettings(Frozen):
     """Form of the reply: "analyse, then rate" is Analyze-Rate's, "score only" is G-Eval's."""
     samples: int = Field(default=1, ge=1, le=200)
     """Ratings that are averaged: both papers draw 20 at temperature 1. The mean of samples estimates G-Eval's sum
-    weighted by the probabilities of the scores, which few providers report."""
+    weighted by the probabilities of the scores."""
+    weighting: Literal["samples", "probabilities", "probabilities, else samples"] = "samples"
+    """How the score is computed. "samples": the mean of the ratings. "probabilities": one call, and the mean of the
+    scale's levels weighted by their probabilities (G-Eval, eq. 1); no verdict if the provider returns no log
+    probabilities. "probabilities, else samples": the mean of the samples in that case."""
+    top_logprobs: int = Field(default=20, ge=2, le=20)
+    """Alternatives of a token that are requested with "probabilities"; some servers return 5 at most."""
     task: str = ""
     """The task in a few sentences. Empty: a general text."""
     steps: str = ""
@@ -65,6 +71,14 @@ class ScoreSettings(Frozen):
     def _is_consistent(self) -> Self:
         if not is_numeric(self.criterion.scale):
             raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
+        if self.weighting != "samples" and not self.scale.categories:
+            raise ValueError("probabilities need a scale with levels, such as 1, 2, 3")
+        if self.weighting == "probabilities" and self.samples > 1:
+            raise ValueError(
+                "one call returns all probabilities: use samples: 1, or the weighting with samples otherwise"
+            )
+        if self.weighting == "probabilities, else samples" and self.samples == 1:
+            raise ValueError("enter the number of samples to draw if there are no probabilities")
         if self.samples > 1 and self.judge.spec.temperature == 0:
             raise ValueError(
                 "a judge at temperature 0 gives the same reply every time; use temperature 1, or samples: 1"

@@ -10,6 +10,11 @@ WAY_NAMES = {
     "analyse, then rate": "analyses, then rates (Analyze-Rate)",
     "score only": "gives only the score (G-Eval)",
 }
+WEIGHTING_NAMES = {
+    "samples": "mean of the ratings",
+    "probabilities": "levels weighted by their probabilities (G-Eval)",
+    "probabilities, else samples": "probabilities, otherwise the mean of the ratings",
+}
 
 
 def render_pair(form: SettingsForm) -> Draft:
@@ -42,7 +47,11 @@ def render_score(form: SettingsForm) -> Draft:
     with left:
         draft: Draft = {"criterion": form.criterion()}
         draft["way"] = form.setting("way", "Method", WAY_NAMES)
-        draft["samples"] = form.setting("samples", "Number of ratings averaged")
+        draft["weighting"] = form.setting("weighting", "Score", WEIGHTING_NAMES)
+        if draft["weighting"] == "probabilities":
+            draft["samples"] = 1
+        else:
+            draft["samples"] = form.setting("samples", "Number of ratings averaged")
     with right:
         judge = panel_form.draw_models(form, "judge", "Judge", maximum=1)
     with st.expander("Prompt: task and steps", key=form.key("schema")):
@@ -52,6 +61,8 @@ def render_score(form: SettingsForm) -> Draft:
         left, right = st.columns(2, gap="large")
         with left:
             draft["words"] = form.setting("words", "Maximum words of analysis")
+            if draft["weighting"] != "samples":
+                draft["top_logprobs"] = form.setting("top_logprobs", "Alternatives requested for a token")
             draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")
         with right:
             shared = panel_form.draw_shared_settings(form)

@@ -73,4 +73,6 @@ def _reading(turn: Turn) -> str:
         return f"no verdict: {escape_markdown(turn.problem)}"
     if turn.step == "choice" and isinstance(turn.reading, int):
         return f"**{RESPONSE_NAMES.get(turn.reading, str(turn.reading))}**"
-    return f"**{escape_markdown(format_value(turn.reading))}**"
+    weights = ", ".join(f"{level} × {p:.3g}" for level, p in turn.probabilities.items())
+    text = f"**{escape_markdown(format_value(turn.reading))}**"
+    return f"{text} · probabilities {escape_markdown(weights)}" if weights else text

@@ -33,6 +33,7 @@ def server(shared_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     pairs = (f"{variable}={shared_server.address}" for variable in ("LAB_API_KEY", "MY_API_KEY"))
     monkeypatch.setenv(key_addresses.VARIABLE, " ".join(pairs))
     shared_server.faults.clear()
+    shared_server.probabilities.clear()
     for record in (shared_server.log, shared_server.bodies, shared_server.heads):
         record.clear()
     return shared_server

@@ -15,12 +15,15 @@ from typing import Any
 
 import pytest
 
+from core.answers import Rating
+from core.attempts import make_turn
 from core.errors import PermanentFailure, TemporaryFailure, UnsupportedSchema
 from core.llm.client import Model, Reply
 from core.llm.limits import Limits
 from core.protocols import Judge
+from core.rating_probabilities import weighted_mean
 from core.runner import run_flow
-from core.trace import CallFailed, Event, Spec, Usage
+from core.trace import Ask, CallFailed, Event, Spec, Usage
 from tests.core.llm.asking import complete_ask, make_ask, make_json_ask, sample_ask
 from tests.core.protocols.debates import make_flow, make_settings
 from tests.openai_server import Server, run_server
@@ -423,3 +426,39 @@ def test_a_reply_can_be_stored(server: Server, client: Client) -> None:
     reply = complete_ask(make_ask(server.address), client)
     assert isinstance(reply, Reply)
     assert Usage.model_validate(json.loads(reply.usage.model_dump_json())) == reply.usage
+
+
+def rating_ask(server: Server) -> Ask:
+    """Return an ask for a rating from 1 to 5 with log probabilities; the server's rating is 2."""
+    answer = Rating(levels=(1, 2, 3, 4, 5))
+    ask = make_ask(server.address, model="judge-2")
+    return replace(ask, answer=answer, format="json", top_logprobs=20, shown=())
+
+
+def test_ratings_have_the_probabilities_that_the_server_returns(server: Server, client: Client) -> None:
+    server.probabilities = {"2": 0.5, "3": 0.25, "1": 0.125, "good": 0.125}
+    ask = rating_ask(server)
+    reply = complete_ask(ask, client)
+    assert isinstance(reply, Reply)
+    turn = make_turn(ask, reply)
+    assert turn.reading == 2 and turn.probabilities == pytest.approx({"1": 0.125, "2": 0.5, "3": 0.25})
+    assert weighted_mean(turn.probabilities) == pytest.approx((0.125 + 2 * 0.5 + 3 * 0.25) / 0.875)
+    assert (server.bodies[-1]["logprobs"], server.bodies[-1]["top_logprobs"]) == (True, 20)
+
+
+def test_a_server_without_log_probabilities_gives_a_note(server: Server, client: Client) -> None:
+    ask = rating_ask(server)
+    reply = complete_ask(ask, client)
+    assert isinstance(reply, Reply) and reply.tokens == ()
+    turn = make_turn(ask, reply)
+    assert (turn.reading, turn.probabilities) == (2, {})
+    assert turn.notes == ("judge-2: no log probabilities were returned.",)
+
+
+def test_a_refused_parameter_of_log_probabilities_is_omitted(server: Server, client: Client) -> None:
+    body = {"error": {"message": "top_logprobs is not supported by this model", "param": "top_logprobs"}}
+    server.faults.append({"fault": "raw", "status": 400, "body": body})
+    reply = complete_ask(rating_ask(server), client)
+    assert isinstance(reply, Reply)
+    assert reply.notes == ("judge-2 does not accept top_logprobs: the parameter was omitted.",)
+    assert not {"logprobs", "top_logprobs"} & server.bodies[-1].keys() and len(server.bodies) == 2

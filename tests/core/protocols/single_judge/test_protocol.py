@@ -1,5 +1,6 @@
 """Single judges: one on a pair (ScaleEval, Section 4.2), one that scores (G-Eval's form, Analyze-Rate's form)."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -10,8 +11,10 @@ from pydantic import ValidationError
 
 from core.errors import TiebreakError
 from core.items import Criterion, Item, Response
+from core.labels import Scale
 from core.llm.client import Answer, Reply
 from core.llm.costs import estimate_run
+from core.llm.token_probabilities import TokenChoice
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.protocol import PAIR_NAME, SCORE_NAME
@@ -22,6 +25,9 @@ from tests.core.protocols.scripted_runs import Script, run_script, start_flow
 from tests.golden.files import assert_golden
 
 CLARITY = Criterion(name="clarity", rubric=("Low - It cannot be followed.", "High - It reads itself."))
+
+
+RANGE = Criterion(name="quality", scale=Scale(level="interval", low=0, high=100))
 
 
 def make_judge(**spec: Any) -> Judge:
@@ -204,3 +210,55 @@ def test_a_turn_stores_speaker_step_and_order() -> None:
     _, events, _ = run_scripted(lambda ask: "0", make_pair_settings(both_orders=True))
     first: Turn = completed_turns(events)[0]
     assert (first.speaker, first.step, first.round, first.shown) == ("ann", "choice", 0, (1, 2))
+
+
+def weighted(text: str, **probabilities: float) -> Reply:
+    """Return a reply whose last character is a token with these alternatives."""
+    alternatives = {name.strip("_"): math.log(p) for name, p in probabilities.items()}
+    token = TokenChoice(start=len(text) - 1, token=text[-1], alternatives=alternatives)
+    return Reply(text=text, tokens=(token,) if probabilities else ())
+
+
+def test_a_score_is_weighted_by_the_probabilities_of_one_call() -> None:
+    settings = make_score_settings(weighting="probabilities", samples=1)
+    script = replies_script(weighted("Analysis: good.\nRating: 2", _2=0.6, _3=0.3, _1=0.05))
+    verdict, events, asked = run_scripted(script, settings)
+    assert [ask.top_logprobs for ask in asked] == [20]
+    assert verdict.value == pytest.approx((2 * 0.6 + 3 * 0.3 + 0.05) / 0.95)
+    assert verdict.reason == "the mean of the levels weighted by their probabilities, 2 × 0.6, 3 × 0.3, 1 × 0.05"
+    assert verdict.contention == 0.5  # 2 and 3 of a scale from 1 to 3
+    (turn,) = completed_turns(events)
+    assert (turn.reading, turn.probabilities) == (2, pytest.approx({"1": 0.05, "2": 0.6, "3": 0.3}))
+    stored = [EVENT_ADAPTER.validate_json(EVENT_ADAPTER.dump_json(event)) for event in events[:-1]]
+    assert run_scripted(replies_script(), settings, stored)[0] == verdict
+
+
+def test_without_log_probabilities_there_is_no_verdict_and_the_reason_is_stated() -> None:
+    settings = make_score_settings(weighting="probabilities", samples=1)
+    verdict, events, asked = run_scripted(replies_script(weighted("Rating: 2")), settings)
+    assert (verdict.outcome, verdict.value, len(asked)) == ("no_verdict", None, 1)
+    assert verdict.reason == "no probabilities of the ratings: m: no log probabilities were returned."
+    assert completed_turns(events)[0].notes == ("m: no log probabilities were returned.",)
+
+
+def test_samples_are_drawn_without_log_probabilities_if_the_setting_says_so() -> None:
+    settings = make_score_settings(weighting="probabilities, else samples", samples=4)
+    replies = replies_script(*(weighted(f"Rating: {value}") for value in (2, 3, 3, 2)))
+    verdict, _, asked = run_scripted(replies, settings)
+    assert [ask.top_logprobs for ask in asked] == [20, None, None, None]
+    assert (verdict.value, verdict.reason) == (2.5, "the mean of 4 ratings, 2 × 3, 2 × 2")
+    verdict, _, asked = run_scripted(replies_script(weighted("Rating: 2", _2=0.5, _3=0.5)), settings)
+    assert (verdict.value, len(asked)) == (2.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"weighting": "probabilities"}, "use samples: 1"),
+        ({"weighting": "probabilities, else samples", "samples": 1}, "number of samples"),
+        ({"weighting": "probabilities", "samples": 1, "criterion": RANGE}, "need a scale with levels"),
+    ],
+)
+def test_settings_of_probabilities_that_cannot_be_computed_are_refused(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        make_score_settings(**fields)
