@@ -71,6 +71,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         ("setup/inputs.py", "Inputs", "edit_document", None, Permission.edit),
         ("setup/runs.py", "Runs", "play_circle", None, Permission.run),
         ("setup/experiments.py", "Experiments", "science", None, Permission.run),
+        ("setup/improve.py", "Improve a judge", "trending_up", "improve", Permission.edit),
         ("setup/access.py", "Access", "shield_person", None, Permission.manage),
         ("setup/audit.py", "Audit", "history", None, Permission.manage),
         ("setup/account.py", "Account", "person", None, Permission.open),

@@ -7,6 +7,7 @@ them. Every change is part of the settings of the variant's runs, as in a settin
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 from typing import Any
 
 import yaml
@@ -115,6 +116,23 @@ def assignments(judge: Judge, changes: Changes, examples: Sequence[str]) -> dict
             set_path(fields, path, value)
     settings_file.validate_settings(fields, judge.protocol)
     return set_values
+
+
+def describe_difference(judge: Judge, values: Mapping[str, Any]) -> str:
+    """Return what assignments change as a unified diff of the texts."""
+    parts = [("criterion", _criterion_lines(judge.criterion), _criterion_lines(judge.criterion))]
+    if judge.path in values:
+        parts = [("criterion", parts[0][1], _criterion_lines(Criterion.model_validate(values[judge.path])))]
+    for name, text in judge.templates.items():
+        parts.append((f"prompt {name}", text.splitlines(), values.get(f"prompts.{name}", text).splitlines()))
+    lines = [
+        line for name, before, after in parts for line in unified_diff(before, after, name, name, lineterm="", n=1)
+    ]
+    return "\n".join(line for line in lines if not line.startswith(("--- ", "@@ ")))
+
+
+def _criterion_lines(criterion: Criterion) -> list[str]:
+    return [*criterion.definition.splitlines(), *(f"{level}: {line}" for level, line in enumerate(criterion.rubric, 1))]
 
 
 def _settings_fields(base: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,9 @@ change with later labels. p-values are corrected for the planned uses of a crite
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -22,9 +23,10 @@ from storage.database import reading, write
 from storage.experiments import Experiment, Progress
 from storage.improvement import disagreements, splits, variants, versions
 from storage.improvement.variants import AXIS, CURRENT, Variant
-from storage.improvement_tables import CriterionVersionRow, HeldOutUseRow, VariantRow
+from storage.improvement_tables import CriterionVersionRow, HeldOutUseRow, ItemPartRow, VariantRow
+from storage.reports import disagreements as reports
 from storage.studies import Study
-from storage.tables import now
+from storage.tables import RunRow, now
 from storage.worker import Plan, plan, start
 
 
@@ -194,6 +196,21 @@ def accept(session: Session, study: Study, evaluation: Evaluation) -> int:
         before=current.criterion,
         note=note,
         variant_id=variant.id,
+    )
+
+
+def version(session: Session, study_id: int) -> tuple[object, ...]:
+    """Return values that change whenever the result or the state of a variant may have changed."""
+    states = select(col(RunRow.state), func.count()).where(col(RunRow.study_id) == study_id).group_by(col(RunRow.state))
+    rows: tuple[Any, ...] = (VariantRow, HeldOutUseRow, CriterionVersionRow, ItemPartRow)
+    counts = [select(func.count()).select_from(row).where(col(row.study_id) == study_id) for row in rows]
+    finished = select(func.count()).where(
+        col(HeldOutUseRow.study_id) == study_id, col(HeldOutUseRow.result).is_not(None)
+    )
+    return (
+        *reports.version(session, study_id),
+        *sorted(f"{state} {number}" for state, number in session.execute(states)),
+        *(session.scalars(count).one() for count in (*counts, finished)),
     )
 
 

@@ -52,6 +52,7 @@ PAGES = {
     "setup/inputs": {"owner", "researcher"},
     "setup/runs": {"owner", "researcher"},
     "setup/experiments": {"owner", "researcher"},
+    "setup/improve": {"owner", "researcher"},
     "setup/access": {"owner"},
     "setup/audit": {"owner"},
     "setup/account": MEMBERS,

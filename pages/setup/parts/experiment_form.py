@@ -15,6 +15,7 @@ from pages.parts import downloads, resources, visitor
 from pages.parts.text import escape_markdown
 from storage import access, audit, database, items, runs, studies
 from storage.access import Permission
+from storage.accounts.identity import Actor
 from storage.runs import Run
 from storage.studies import Study
 from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence, start
@@ -53,7 +54,7 @@ def draw_form(study: Study) -> bool:
     return _draw_start(study, definition, text)
 
 
-def _draw_notes(planned: Plan) -> None:
+def draw_notes(planned: Plan) -> None:
     """Draw who receives texts of the study, and what a reader of the results should know about the design."""
     for note in planned.notes:
         st.info(escape_markdown(note), icon=":material/info:")
@@ -77,7 +78,7 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     except TiebreakError as error:
         st.warning(escape_markdown(str(error)), icon=":material/error:")
         return False
-    _draw_notes(planned)
+    draw_notes(planned)
     if not st.button("Start", type="primary", icon=":material/play_arrow:", key="start_experiment"):
         return False
     start_runs(study, planned)
@@ -87,14 +88,19 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
 
 def start_runs(study: Study, planned: Plan) -> None:
     """Start an experiment for the visitor; raises Forbidden unless they may start runs of the study with its models."""
+    with audit.acting(require_start(study, planned).name):
+        start(resources.engine(), study, planned)
+
+
+def require_start(study: Study, planned: Plan) -> Actor:
+    """Return the visitor; raises Forbidden unless they may start these runs."""
     specs = [spec for run in planned.runs for _, spec in model_specs(run.request.settings)]
     specs += [run.request.extractor for run in planned.runs if run.request.extractor is not None]
     with database.reading(resources.engine()) as session:
         actor = visitor.current_actor()
         access.require(session, study.id, actor, Permission.run)
         access.require_models(session, study.id, actor, specs)
-    with audit.acting(actor.name):
-        start(resources.engine(), study, planned)
+    return actor
 
 
 def _draw_file() -> Definition | None:

@@ -12,6 +12,7 @@ from core.improvement.changes import (
     Judge,
     assignments,
     changes_yaml,
+    describe_difference,
     find_judge,
     parse_changes,
 )
@@ -117,6 +118,14 @@ def test_one_of_several_criteria_is_changed():
     assert changed_base.criterion.definition == "It answers."
     with pytest.raises(TiebreakError, match="no criterion 'kind'"):
         find_judge(several_criteria, base, several_criteria.prompts, "kind")
+
+
+def test_the_difference_is_shown_line_by_line():
+    judge = a_judge()
+    values = assignments(judge, Changes(definition="It answers.", guidelines="Be fair."), ())
+    lines = describe_difference(judge, values).splitlines()
+    assert lines[:4] == ["+++ criterion", "-It is of use.", "+It answers.", " 1: Bad"]
+    assert lines.count("+Be fair.") == 2 and "+++ prompt direct" in lines
 
 
 def test_changes_are_read_as_they_are_written():

@@ -1,0 +1,92 @@
+"""Improving a judge: split, disagreements on development items, variants, and their acceptance on held-out items."""
+
+import streamlit as st
+
+from core.improvement.suggestion import Case
+from core.wording import format_count
+from pages.parts import live, resources, shell
+from pages.setup.parts import improve_cases, improve_form, improve_split, improve_variants
+from storage import database
+from storage.improvement import disagreements, judges, splits
+from storage.improvement.judges import CurrentJudge
+from storage.studies import Study
+
+CASES, PROPOSE, VARIANTS = "Disagreements", "Propose", "Variants"
+STEPS = (CASES, PROPOSE, VARIANTS)
+
+
+def draw_page(study: Study) -> None:
+    """Draw the split, or its form; then the steps."""
+    with database.reading(resources.engine()) as session:
+        split = splits.find(session, study.id)
+        runs = judges.choices(session, study.id)
+    if split is None:
+        improve_split.draw_form(study)
+        return
+    improve_split.draw_summary(study, split)
+    if not runs:
+        st.info("A judge is improved from a run with verdicts by a criterion: start a run first.")
+        shell.draw_links(study, ("setup/runs.py", "Runs", ":material/play_circle:"))
+        return
+    current = draw_choice(study, runs)
+    step = st.segmented_control(
+        "Step",
+        STEPS,
+        default=CASES,
+        required=True,
+        key="improve_step",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    if step == VARIANTS:
+        improve_variants.draw_variants(study, split, current.kind, current.judge.criterion.name)
+        return
+    cases = load_cases(study, current)
+    if step == CASES:
+        draw_disagreements(study, cases)
+    elif improve_form.draw_form(study, current, cases):
+        st.session_state["improve_next"] = VARIANTS
+        st.rerun()
+
+
+def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
+    """Draw the choice of the run and of one of its criteria, and return its judge."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        run = st.selectbox("Run of the judge", list(runs), key="improve_run", width=420)
+        criterion = st.selectbox("Criterion", runs[run], key=f"improve_criterion_{run}", width=300)
+    with database.reading(resources.engine()) as session:
+        return judges.of_run(session, study.id, run, criterion)
+
+
+def load_cases(study: Study, current: CurrentJudge) -> list[Case]:
+    """Return the disagreements on development items, read again after a change."""
+
+    def read() -> list[Case]:
+        with database.reading(resources.engine()) as session:
+            return disagreements.cases(session, study.id, current)
+
+    key = f"cases_{current.run.id}_{current.judge.criterion.name}"
+    return live.load(key, (live.study_topic(study.id),), read)
+
+
+def draw_disagreements(study: Study, cases: list[Case]) -> None:
+    """Draw the disagreements."""
+    if not cases:
+        st.info("On no development item does this judge differ from people's decision.")
+        return
+    adjudicated = sum(case.source == "adjudicated" for case in cases)
+    st.caption(
+        f"{format_count(len(cases), 'disagreement')} on development items, {adjudicated:,} of them adjudicated. "
+        "Held-out items are not shown here."
+    )
+    improve_cases.draw_cases(study, cases)
+
+
+if next_step := st.session_state.pop("improve_next", None):
+    st.session_state["improve_step"] = next_step
+draw_page(
+    shell.draw_header(
+        "Improve a judge",
+        "Change a criterion or its prompts on development items, and accept a change that is better on held-out items.",
+    )
+)

@@ -1,0 +1,149 @@
+"""The page that improves a judge: split, disagreements, proposals by a person or a model, evaluation, acceptance."""
+
+import asyncio
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.llm.client import ScriptedModel
+from core.trace import Ask
+from pages.parts import resources
+from storage import audit, experiments, studies
+from storage.audit import Action
+from storage.database import reading
+from storage.improvement import splits, variants
+from storage.studies import Study
+from storage.worker import execute_experiment
+from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.improvement import studies_to_improve as planted
+from tests.storage.improvement.studies_to_improve import BETTER, USELESS, answer
+
+
+@pytest.fixture
+def study() -> Study:
+    prepare_study()
+    return planted.prepare(resources.engine())
+
+
+@pytest.fixture
+def split_study(study: Study) -> Study:
+    planted.split(resources.engine(), study)
+    return study
+
+
+def click(app: AppTest, key: str) -> AppTest:
+    next(button for button in app.button if button.key == key or button.label == key).click()
+    return app.run()
+
+
+def open_step(step: str) -> AppTest:
+    return visit("setup/improve", "ann", study="s", improve_step=step)
+
+
+def test_the_split_is_made_once_with_its_rule(study: Study) -> None:
+    app = visit("setup/improve", "ann", study="s")
+    app.number_input(key="split_evaluations").set_value(3)
+    app = click(app, "Split")
+    text = page_text(app)
+    assert not app.exception and "12 development items · 12 held-out items" in text
+    assert "corrected for **3** planned evaluations" in text
+
+
+def test_a_study_without_gold_is_not_split() -> None:
+    prepare_study()
+    from tests.storage.shared import debates
+
+    debates(resources.engine(), 2)
+    assert "label or adjudicate items first" in page_text(click(visit("setup/improve", "ann", study="s"), "Split"))
+
+
+def test_disagreements_show_development_items_only_and_record_the_view(split_study: Study) -> None:
+    app = open_step("Disagreements")
+    text = page_text(app)
+    with reading(resources.engine()) as session:
+        parts = splits.parts(session, split_study.id)
+    held_out = [item for item, part in parts.items() if part == "held-out"]
+    assert "disagreements on development items" in text and "Judge: **Response 2 is better**" in text
+    assert not any(f"**{item}**" in text or f"for {item}?" in text for item in held_out)
+    with reading(resources.engine()) as session:
+        assert splits.count_seen(session, split_study.id, "ann") == 0
+
+
+def test_a_person_proposes_a_variant(split_study: Study) -> None:
+    app = open_step("Propose")
+    next(w for w in app.text_area if w.label == "Definition").set_value("Of use, and brief.")
+    next(w for w in app.text_input if w.label == "Name of the variant").set_value("brief")
+    app = click(app, "store_variant")
+    assert not app.exception and "**brief**" in page_text(app) and "Not evaluated yet" in page_text(app)
+    with reading(resources.engine()) as session:
+        (stored,) = variants.of_study(session, split_study.id)
+    assert (stored.changes.names, stored.origin, stored.author) == (["definition"], "person", "ann")
+    assert "+Of use, and brief." in app.code[0].value
+
+
+def test_a_model_proposes_from_development_items(split_study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ScriptedModel(lambda ask: "DEFINITION:\nOf use, and brief.")
+    monkeypatch.setattr(resources, "model_client", lambda: model)
+    app = click(open_step("Propose"), "improve_propose")
+    assert not app.exception and "Proposed by m" in page_text(app)
+    assert next(w for w in app.text_area if w.label == "Definition").value == "Of use, and brief."
+    next(w for w in app.text_input if w.label == "Name of the variant").set_value("brief")
+    click(app, "store_variant")
+    with reading(resources.engine()) as session:
+        parts = splits.parts(session, split_study.id)
+        (stored,) = variants.of_study(session, split_study.id)
+        (request, *_) = audit.entries(session, audit.Filter(split_study.id, (Action.run.value,)))
+    assert not any(f"for {item}?" in model.asked[0].prompt for item, part in parts.items() if part == "held-out")
+    assert stored.origin == "model: m" and request.details["models"] == ["m"]
+
+
+def test_the_study_replaces_the_prompt_of_the_model(split_study: Study) -> None:
+    app = open_step("Propose")
+    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Only $criterion.").run()
+    assert "has to contain $cases" in page_text(click(app, "improve_save")).replace("\\", "")
+    app = next(w for w in app.text_area if w.label == "Prompt").set_value("Improve $criterion by $cases.").run()
+    app = click(app, "improve_save")
+    with reading(resources.engine()) as session:
+        assert studies.get(session, "s").prompts == {"improve/suggest": "Improve $criterion by $cases."}
+    click(app, "improve_restore")
+    with reading(resources.engine()) as session:
+        assert studies.get(session, "s").prompts == {}
+
+
+def execute_all(study: Study) -> None:
+    with reading(resources.engine()) as session:
+        ids = [experiment.id for experiment in experiments.of_study(session, study.id)]
+    for experiment_id in ids:
+        asyncio.run(execute_experiment(resources.engine(), experiment_id, lambda progress: None, a_model()))
+
+
+def a_model() -> ScriptedModel:
+    def reply(ask: Ask) -> str:
+        return answer(ask)
+
+    return ScriptedModel(reply)
+
+
+def test_a_variant_is_evaluated_and_accepted_and_the_page_counts_the_uses(split_study: Study) -> None:
+    engine = resources.engine()
+    planted.propose(engine, split_study, "useless", USELESS)
+    brief = planted.propose(engine, split_study, "brief", BETTER)
+    app = click(open_step("Variants"), f"develop_{brief.id}")
+    assert "and the judge without its changes, on 12 development items" in page_text(app)
+    app = click(app, "start_evaluation")
+    assert not app.exception and not app.error
+    execute_all(split_study)
+    app = open_step("Variants")
+    assert "Score 0." in page_text(app) and "0 of 5" in page_text(app)
+    app = click(app, f"hold_{brief.id}")
+    assert "This is use 1 of 5. It cannot be undone." in page_text(app)
+    click(app, "start_evaluation")
+    execute_all(split_study)
+    app = open_step("Variants")
+    text = page_text(app)
+    assert "**1 of 5** planned evaluations" in text and "4 evaluations left" in text
+    assert "The lower bound is above 0" in text
+    app = click(app, f"accept_{brief.id}")
+    assert "Version 2" in page_text(app) and not app.error
+    app = click(open_step("Variants"), "restore_1")
+    assert "version 1 restored" in page_text(app)
