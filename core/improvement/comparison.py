@@ -106,12 +106,9 @@ def decide(rule: AcceptanceRule, result: PairedResult, others: Sequence[float]) 
     p_values = [result.p, *others, *[1.0] * (planned - 1 - len(others))]
     corrected = correct_p_values(p_values, "holm")[0]
     low = result.difference if result.low is None else result.low
-    if low <= rule.margin:
-        reason = f"The lower bound of the difference, {low:.3f}, is not above {rule.margin:g}."
-    elif corrected > LEVEL:
-        reason = f"p corrected for {planned} planned evaluations is {corrected:.3f}, above {LEVEL:g}."
-    else:
-        reason = (
-            f"The lower bound is above {rule.margin:g}, and p corrected for {planned} planned evaluations is small."
-        )
-    return Decision(low > rule.margin and corrected <= LEVEL, corrected, reason)
+    is_above, is_significant = low > rule.margin, corrected <= LEVEL
+    reason = (
+        f"The lower bound of the difference, {low:.3f}, is {'' if is_above else 'not '}above {rule.margin:g}; p, "
+        f"corrected for {planned} planned evaluations, is {corrected:.4f}, {'not ' if is_significant else ''}above {LEVEL:g}."
+    )
+    return Decision(is_above and is_significant, corrected, reason)

@@ -51,8 +51,11 @@ def draw_page(study: Study) -> None:
 
 def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
     """Draw the choice of the run and of one of its criteria, and return its judge."""
+    names = list(runs)
+    with database.reading(resources.engine()) as session:
+        default = names.index(judges.newest_current(session, study.id, runs))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        run = st.selectbox("Run of the judge", list(runs), key="improve_run", width=420)
+        run = st.selectbox("Run of the judge", names, default, key=f"improve_run_{study.id}", width=520)
         criterion = st.selectbox("Criterion", runs[run], key=f"improve_criterion_{run}", width=300)
     with database.reading(resources.engine()) as session:
         return judges.of_run(session, study.id, run, criterion)

@@ -22,7 +22,8 @@ from storage import audit, experiments, items, studies
 from storage.database import reading, write
 from storage.experiments import Experiment, Progress
 from storage.improvement import disagreements, splits, variants, versions
-from storage.improvement.variants import AXIS, CURRENT, Variant
+from storage.improvement.judges import AXIS, CURRENT
+from storage.improvement.variants import Variant
 from storage.improvement_tables import CriterionVersionRow, HeldOutUseRow, ItemPartRow, VariantRow
 from storage.reports import disagreements as reports
 from storage.studies import Study

@@ -1,6 +1,6 @@
 """The judge of a run as the current one of a comparison: its settings, criterion, kind of verdict and scale."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,12 +15,16 @@ from core.improvement.changes import Judge
 from core.labels import Kind, Scale
 from core.protocols import registry
 from storage import runs, studies
+from storage.improvement import versions
+from storage.improvement_tables import HeldOutUseRow
 from storage.runs import Run
-from storage.tables import OpinionRow, TargetRow, TraceRow
+from storage.tables import ExperimentRow, OpinionRow, TargetRow, TraceRow
 from storage.worker.experiment_runs import settings_fields
 
 KINDS: tuple[Kind, ...] = ("preference", "score", "answer")
 """Kinds of verdicts that are compared with gold."""
+AXIS, CURRENT = "variant", "current"
+"""The axis of the experiments of a variant, and its level of the judge without the changes."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,38 @@ class CurrentJudge:
 
 
 def choices(session: Session, study_id: int) -> dict[str, list[str]]:
-    """Return run -> its criteria whose text can be changed, of the runs with verdicts, newest first."""
+    """Return run -> its criteria whose text can be changed, of the runs with verdicts, newest first.
+
+    Runs on held-out items are left out, and those of the judge without the changes: they repeat another run.
+    """
     ended = col(TraceRow.outcome).in_(("agreed", "disputed", "no_verdict"))
     query = select(col(TraceRow.run_id)).where(col(TraceRow.study_id) == study_id, ended).distinct()
     judged = set(session.scalars(query))
-    found = {run.name: _changeable(run) for run in runs.of_study(session, study_id) if run.id in judged}
+    held_out = select(col(ExperimentRow.id)).join(
+        HeldOutUseRow,
+        (col(HeldOutUseRow.study_id) == col(ExperimentRow.study_id))
+        & (col(HeldOutUseRow.experiment) == col(ExperimentRow.name)),
+    )
+    hidden = set(session.scalars(held_out.where(col(ExperimentRow.study_id) == study_id)))
+    found = {
+        run.name: _changeable(run)
+        for run in runs.of_study(session, study_id)
+        if run.id in judged and run.experiment_id not in hidden and run.cell != {AXIS: CURRENT}
+    }
     return {name: criteria for name, criteria in found.items() if criteria}
+
+
+def newest_current(session: Session, study_id: int, known: Mapping[str, Sequence[str]]) -> str:
+    """Return the first of these runs whose judge no accepted variant has replaced; the first if there is none."""
+    by_name = {run.name: run for run in runs.of_study(session, study_id)}
+    for name, criteria in known.items():
+        try:
+            judge = judge_of(by_name[name].protocol, _base(by_name[name]), criteria[0])
+            versions.check_is_current(session, study_id, judge)
+        except TiebreakError:
+            continue
+        return name
+    return next(iter(known))
 
 
 def of_run(session: Session, study_id: int, run: str, criterion: str | None = None) -> CurrentJudge:

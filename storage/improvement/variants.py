@@ -18,14 +18,11 @@ from core.items import Criterion
 from core.labels import Kind
 from storage import audit, studies
 from storage.improvement import disagreements, splits, versions
-from storage.improvement.judges import CurrentJudge, judge_of
+from storage.improvement.judges import AXIS, CURRENT, CurrentJudge, judge_of
 from storage.improvement_tables import VariantRow
 from storage.studies import Study
 from storage.tables import now
 
-CURRENT = "current"
-"""The level of the judge without the changes."""
-AXIS = "variant"
 PERSON = "person"
 
 

@@ -125,7 +125,7 @@ def _draw_decision(study: Study, evaluation: Evaluation) -> None:
     if decision is None:
         return
     icon = ":material/check_circle:" if decision.accepted else ":material/cancel:"
-    st.markdown(f"{icon} {escape_markdown(decision.reason)} Corrected p {numbers.format_p(decision.p_corrected)}.")
+    st.markdown(f"{icon} {escape_markdown(decision.reason)}")
     can_accept = decision.accepted and evaluation.accepted_version is None
     key = f"accept_{evaluation.variant.id}"
     if can_accept and st.button("Accept", type="primary", key=key, icon=":material/check:"):
@@ -137,13 +137,14 @@ def _draw_result(result: PairedResult | None) -> None:
         return
     difference = numbers.format_estimate(result.difference, result.low, result.high)
     st.markdown(f"Difference **{'+' * (result.difference > 0)}{difference}**")
-    missing = ""
+    missing, sets = "", ""
+    if result.sets < result.targets:
+        sets = f" in {format_count(result.sets, 'set')} of items"
     if result.current_missing or result.variant_missing:
         missing = f" · no verdict: {result.current_missing:,} current, {result.variant_missing:,} variant"
     st.caption(
         f"Score {result.current:.2f} current, {result.variant:.2f} variant · "
-        f"{format_count(result.targets, 'target')} in {format_count(result.sets, 'set')} · "
-        f"p {numbers.format_p(result.p)}{missing}"
+        f"{format_count(result.targets, 'target')}{sets} · p {numbers.format_p(result.p)}{missing}"
     )
 
 

@@ -74,7 +74,11 @@ def test_p_is_corrected_for_the_planned_evaluations(p, low, others, accepted):
 
 def test_the_margin_is_that_of_the_lower_bound():
     decision = decide(AcceptanceRule(margin=0.1), result(0.0001, 0.1), [])
-    assert not decision.accepted and decision.reason == "The lower bound of the difference, 0.100, is not above 0.1."
+    assert not decision.accepted
+    assert decision.reason == (
+        "The lower bound of the difference, 0.100, is not above 0.1; p, corrected for 5 planned evaluations, is 0.0005, "
+        "not above 0.05."
+    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.integers(0, 5))

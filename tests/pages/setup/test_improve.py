@@ -142,7 +142,7 @@ def test_a_variant_is_evaluated_and_accepted_and_the_page_counts_the_uses(split_
     app = open_step("Variants")
     text = page_text(app)
     assert "**1 of 5** planned evaluations" in text and "4 evaluations left" in text
-    assert "The lower bound is above 0" in text
+    assert "is above 0; p, corrected for 5 planned evaluations" in text
     app = click(app, f"accept_{brief.id}")
     assert "Version 2" in page_text(app) and not app.error
     app = click(open_step("Variants"), "restore_1")

@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.improvement.changes import Changes
+from core.improvement.split import PARTS
 from storage import audit, labels, studies
 from storage.database import reading, write
 from storage.improvement import disagreements, evaluations, judges, splits, versions
@@ -151,13 +152,18 @@ def test_the_planned_uses_are_the_limit(engine: Engine) -> None:
 
 def test_after_an_acceptance_variants_start_from_the_new_judge(engine: Engine, study: Study) -> None:
     better, useless = propose(engine, study, "brief", BETTER), propose(engine, study, "useless", USELESS)
-    run_part(engine, study, better, "held-out")
+    for part in PARTS:
+        run_part(engine, study, better, part)
     accept(engine, study, "brief")
+    with reading(engine) as session:
+        new = "brief · development of 12 items · brief"
+        assert list(choices := judges.choices(session, study.id)) == [new, "base"]
+        assert judges.newest_current(session, study.id, choices) == new
     with pytest.raises(TiebreakError, match="version 2 of 'helpfulness' is from the variant 'brief'"):
         run_part(engine, study, useless, "held-out")
     with pytest.raises(TiebreakError, match="no longer the current one"):
         propose(engine, study, "other", Changes(definition="Other."))
-    from_new = propose(engine, study, "other", Changes(guidelines="Be fair."), run="brief · held-out · brief")
+    from_new = propose(engine, study, "other", Changes(guidelines="Be fair."), run=new)
     assert from_new.current.criterion.definition == "Of use, and brief."
 
 
