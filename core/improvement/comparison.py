@@ -109,7 +109,7 @@ def decide(rule: AcceptanceRule, result: PairedResult, others: Sequence[float]) 
     is_above, is_significant = low > rule.margin, corrected <= LEVEL
     relation, relation_of_p = "above" if is_above else "not above", "not above" if is_significant else "above"
     reason = (
-        f"The lower bound of the difference, {low:.3f}, is {relation} {rule.margin:g}; p, corrected for {planned} planned "
-        f"evaluations, is {corrected:.4f}, {relation_of_p} {LEVEL:g}."
+        f"The lower bound of the difference, {low:.3f}, is {relation} {rule.margin:g}; p, corrected for {planned} "
+        f"planned evaluations, is {corrected:.4f}, {relation_of_p} {LEVEL:g}."
     )
     return Decision(is_above and is_significant, corrected, reason)
