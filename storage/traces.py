@@ -245,11 +245,7 @@ def append(session: Session, events: Sequence[NewEvent]) -> None:
     judged = target_summaries.concluded_targets(
         session, [new.trace_id for new in events if isinstance(new.event, VerdictReached)]
     )
-    for new in sorted(events, key=lambda new: (new.trace_id, new.seq)):  # all transactions take locks in the same order
-        if isinstance(new.event, TraceFailed):
-            _update(session, new.trace_id, outcome="failed", problem=new.event.problem)
-        elif isinstance(new.event, VerdictReached):
-            _update_outcome(session, new.trace_id, new.event.verdict)
+    _update_outcomes(session, events)
     in_order = sorted(events, key=lambda new: new.seq)
     last = {new.trace_id: new.event.verdict for new in in_order if isinstance(new.event, VerdictReached)}
     judged |= _save_opinions(session, [(owners[trace_id], verdict) for trace_id, verdict in last.items()])
@@ -269,17 +265,31 @@ def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
     append(session, [NewEvent(id, numbers[id], TraceRestarted(reason=reason)) for id in ids])
 
 
-def _update_outcome(session: Session, trace_id: int, verdict: Verdict) -> None:
-    """Set the outcome of a trace, and remove the opinions of an earlier verdict."""
-    _update(
-        session,
-        trace_id,
-        outcome=verdict.outcome,
-        problem="",
-        uncertainty=uncertainty(verdict.opinions),
-        contention=verdict_contention(verdict),
-    )
-    session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id) == trace_id))
+def _update_outcomes(session: Session, events: Sequence[NewEvent]) -> None:
+    """Set the outcomes of traces that failed or have a verdict, and remove the opinions of earlier verdicts."""
+    values: dict[int, dict[str, Any]] = {}
+    for new in sorted(events, key=lambda new: (new.trace_id, new.seq)):  # all transactions take locks in the same order
+        if isinstance(new.event, TraceFailed):
+            values.setdefault(new.trace_id, {}).update(outcome="failed", problem=new.event.problem)
+        elif isinstance(new.event, VerdictReached):
+            values.setdefault(new.trace_id, {}).update(_outcome_columns(new.event.verdict))
+    by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for trace_id, columns in values.items():
+        by_columns.setdefault(tuple(sorted(columns)), []).append({"id": trace_id, **columns})
+    for rows in by_columns.values():
+        session.execute(update(TraceRow), rows)
+    judged = [new.trace_id for new in events if isinstance(new.event, VerdictReached)]
+    if judged:
+        session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id).in_(judged)))
+
+
+def _outcome_columns(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "outcome": verdict.outcome,
+        "problem": "",
+        "uncertainty": uncertainty(verdict.opinions),
+        "contention": verdict_contention(verdict),
+    }
 
 
 def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> set[int]:
@@ -305,10 +315,6 @@ def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) 
     ]
     insert_all(session, OpinionRow, rows)
     return {row["target_id"] for row in rows if row["stage"] == "verdict"}
-
-
-def _update(session: Session, trace_id: int, **values: Any) -> None:
-    session.execute(update(TraceRow).where(col(TraceRow.id) == trace_id).values(**values))
 
 
 def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from core.answers.answer import listed
@@ -98,23 +99,24 @@ class Choice(Single[int]):
     def _written(self, value: int) -> str:
         return f"{self.label}: {self._marks()[value - 1]}"
 
+    @cached_property
     def _options(self) -> tuple[str, ...]:
         return (*self.names(), *(("neither",) if self.neither else ()))
 
     def _field(self) -> dict[str, Any]:
-        return {"type": "string", "enum": list(self._options()), "description": "The better one."}
+        return {"type": "string", "enum": list(self._options), "description": "The better one."}
 
     def _encoded(self, value: int) -> str:
-        return self._options()[value - 1]
+        return self._options[value - 1]
 
     def _shape(self) -> str:
         return '"..."'
 
     def _described(self) -> str:
-        return listed(tuple(f'"{option}"' for option in self._options()))
+        return listed(tuple(f'"{option}"' for option in self._options))
 
     def _missing(self) -> str:
-        return f"it does not say which one is better: {listed(self._options())}"
+        return f"it does not say which one is better: {listed(self._options)}"
 
     def _concepts(self) -> tuple[str, ...]:
         return ("answer", "winner", "final")

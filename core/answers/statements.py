@@ -1,6 +1,7 @@
 """A reply as other judges receive it: without reasoning between tags, and with structured output as text."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from core.answers.answer import REASONING
@@ -8,6 +9,7 @@ from core.answers.structured import documents
 from core.answers.text import without_reasoning
 
 
+@lru_cache(maxsize=512)  # in a discussion each statement is quoted to every other judge in every later round
 def spoken_text(reply: str) -> str:
     """Return the reply without reasoning between tags; of a structured answer, its reasoning and then its fields.
 

@@ -1,8 +1,9 @@
-"""A whole run with its database: python -m tests.bench.bench_run
+"""A whole run with its database: python -m tests.bench.bench_run [--reused N]
 
 The run of bench_runner, with every event committed to SQLite before its flow continues: 200 debates of 3 judges who
 never agree over 3 rounds (1,800 calls), 63 calls at once (21 to each of 3 models), on a local server in a process of
-its own. Ideal time is calls x latency / 63.
+its own. Ideal time is calls x latency / 63. Then the same run again with 10,008 calls that are all stored; with
+`--reused N` only this is measured, N times.
 """
 
 import argparse
@@ -58,10 +59,24 @@ async def _timed(engine, run_id: int, worker: str) -> float:
     return elapsed
 
 
+def measure_reused(repeats: int) -> None:
+    """Print the wall-clock seconds of a run whose calls are all stored, for each repetition."""
+    count = -(-REUSED_CALLS // 9)
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder, server(0.0) as address:
+            elapsed = seconds(count, address, Path(folder), reused=True)
+        measurement = f"{count * 9:,} stored calls, all reused: seconds"
+        print(f"{measurement:<78} {elapsed:>6.3f}   {count * 9 / elapsed:>5.0f} calls/s", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="A run with its database.")
     parser.add_argument("--items", type=int, default=200)
-    count = parser.parse_args().items
+    parser.add_argument("--reused", type=int, default=0, metavar="N")
+    options = parser.parse_args()
+    if options.reused:
+        return measure_reused(options.reused)
+    count = options.items
     with tempfile.TemporaryDirectory() as folder:
         for latency in (1.0, 0.1):
             with server(latency) as address:
@@ -73,11 +88,7 @@ def main() -> None:
                 f"{count} debates stored in SQLite, {3 * CALLS_PER_MODEL} at once, {latency:g} s a call: ideal / real"
             )
             print(f"{measurement:<78} {ideal / elapsed:>6.3f}   {calls / elapsed:>5.0f} calls/s")
-        count = -(-REUSED_CALLS // 9)
-        with server(0.0) as address:
-            elapsed = seconds(count, address, Path(folder), reused=True)
-        measurement = f"{count * 9:,} stored calls, all reused: seconds"
-        print(f"{measurement:<78} {elapsed:>6.3f}   {count * 9 / elapsed:>5.0f} calls/s")
+    measure_reused(1)
 
 
 if __name__ == "__main__":
