@@ -58,14 +58,31 @@ def models_in(value: Any) -> Iterator[str]:
             yield from models_in(element)
 
 
-def write_variant(folder: Path, name: str, address: str, **fields: Any) -> Path:
-    """Write a variant of a pack whose models are on a server, each under a name of its own; return the file."""
+def write_variant(
+    folder: Path, name: str, address: str, *, choices: str = "1", keep: Mapping[str, Any] | None = None, **fields: Any
+) -> Path:
+    """Write a variant of a pack whose models are on the test server, and return the file.
+
+    Each model has a name of its own that ends in one of `choices`: the server's models choose that. `keep`: axis ->
+    the number of its first levels, or the labels of its levels, that the variant has runs for.
+    """
     models = dict.fromkeys(models_in(load(name).model_dump()))
     renamed = {
-        model: {"model": f"judge-{number}x", "address": address, "answer_format": "json", "key_variable": None}
+        model: {
+            "model": f"judge-{number}-{choices[number % len(choices)]}",
+            "address": address,
+            "answer_format": "json",
+        }
         for number, model in enumerate(models)
     }
     file = folder / f"{name.replace('/', '-')}.yaml"
-    extended = str(PAPERS / f"{name}.yaml")
-    file.write_text(yaml.safe_dump({"extends": extended, "name": file.stem, "models": renamed} | fields))
+    content = {"extends": str(PAPERS / f"{name}.yaml"), "name": file.stem, "models": renamed} | fields
+    file.write_text(yaml.safe_dump(content))
+    excluded = []
+    for axis in experiments.load(file).axes:
+        kept = (keep or {}).get(axis.name, len(axis.levels))
+        labels = axis.labels[:kept] if isinstance(kept, int) else kept
+        if others := [label for label in axis.labels if label not in labels]:
+            excluded.append({axis.name: others})
+    file.write_text(yaml.safe_dump(content | {"exclude": excluded}))
     return file

@@ -11,6 +11,7 @@ from core.experiments import design
 from core.items import Item, Response
 from core.protocols import registry
 from core.trace import Spec, model_specs
+from storage.reports.published import TABLES
 from tests.papers.packs import PAPERS, files, load, models_in, name_of, settings_of
 
 RUNS = {
@@ -34,7 +35,7 @@ RUNS = {
     "dna_eval/table-4-llmbar": 24,
     "dna_eval/table-4-mtbench": 24,
     "metacritique/critiques": 1,
-    "metacritique/figure-4": 1,
+    "metacritique/refinement": 1,
     "metacritique/table-4": 13,
     "metacritique/table-5": 4,
     "metacritique/table-6": 1,
@@ -86,7 +87,7 @@ def test_a_file_has_valid_settings_and_its_number_of_runs(file: Path) -> None:
     definition = load(name_of(file))
     cells = design(definition)
     assert len(cells) * definition.repeats == RUNS[name_of(file).removesuffix("-today")]
-    assert definition.name.endswith(file.stem)
+    assert definition.name.endswith(file.stem) and definition.name not in {table.name for table in TABLES}
     for cell in cells:
         settings_of(cell)
     labels = [cell.run_name(definition.name, 1, 1) for cell in cells]

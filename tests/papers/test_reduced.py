@@ -1,0 +1,160 @@
+"""A reduced experiment of each paper on the local server, from its file to its printed table."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import cli
+from core.critiques import Critique, aius_with_numbers, critique_targets, reference_critique
+from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
+from core.items import Response
+from core.labels import Label, Scale, Target
+from storage.database import connect
+from storage.transfer import imports
+from tests.conftest import make_item
+from tests.core.protocols.critiques import make_item as make_critiqued_item
+from tests.databases import create_database
+from tests.openai_server import Server, run_server
+from tests.papers.packs import write_variant
+
+pytestmark = pytest.mark.slow
+Command = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with run_server() as running:
+        yield running
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return create_database(tmp_path / "p.db")
+
+
+@pytest.fixture
+def command(url: str) -> Command:
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(cli.app, [*words, "--study", "s", "--database", url])
+        assert done.exit_code == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def add(url: str, *records: object) -> None:
+    imports.import_records(connect(url), "s", list(records))
+
+
+def label(target: Target, value: object, annotator: str = "ann") -> LabelRecord:
+    return LabelRecord(label=Label(target=target, annotator=annotator, value=value))
+
+
+def preference_items(count: int, scenario: str = "math", criterion: str = "") -> list[object]:
+    """Return items with two responses, and a label of each that prefers the first one."""
+    items = [make_item(f"{scenario} {number}", scenario=scenario) for number in range(count)]
+    labels = [label(Target(item=item.id, kind="preference", criterion=criterion), 1) for item in items]
+    return [*(ItemRecord(item=item) for item in items), *labels]
+
+
+def lines_of(table: str) -> list[list[str]]:
+    """Return the columns of each line below the rule of a printed table."""
+    _, _, body = table.partition("\n---")
+    return [[part.strip() for part in line.split("  ") if part.strip()] for line in body.splitlines()[1:]]
+
+
+def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
+    tmp_path: Path, url: str, command: Command, server: Server
+) -> None:
+    cells = ["helpfulness · brainstorming", "interpretability · coding"]
+    add(url, *(record for scenario in ("brainstorming", "coding") for record in preference_items(3, scenario)))
+    keep = {"criterion and scenario": cells}
+    command("experiment", str(write_variant(tmp_path, "scaleeval/debates", server.address, keep=keep)), "--yes")
+    fewer = keep | {"format": 2, "judge.model": 2}
+    file = write_variant(tmp_path, "scaleeval/table-5", server.address, choices="12", keep=fewer)
+    assert "8 of 8 runs finished, 24 of 24 traces" in command("experiment", str(file), "--yes")
+    table = command("table", "scaleeval-table-5", "--statistic", "example_level_agreement")
+    assert "reference: debate:scaleeval-debates" in table
+    assert [line[:3] for line in lines_of(table)] == [
+        [format, cell, "1.000 [0.439, 1.000]"] for format in ("general", "shortened") for cell in cells
+    ]
+    assert all(line[3].startswith("0.000") for line in lines_of(table))
+    wins = command("table", "scaleeval-figure-3", "--rows", "group,statistic", "--columns", "scorer")
+    assert "ScaleEval, Chern et al. 2024, Figure 3" in wins
+
+
+def test_chateval_compares_roles(tmp_path: Path, url: str, command: Command, server: Server) -> None:
+    add(url, *preference_items(3))
+    file = write_variant(tmp_path, "chateval/table-3", server.address)
+    assert "3 of 3 runs finished" in command("experiment", str(file), "--yes")
+    table = command("table", "chateval-table-3", "--rows", "method", "--columns", "", "--statistic", "accuracy")
+    assert [line[0] for line in lines_of(table)] == ["single agent", "without diverse roles", "with diverse roles"]
+
+
+def test_refer_with_another_chair_asks_no_peer_again(
+    tmp_path: Path, url: str, command: Command, server: Server
+) -> None:
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    items = [make_item(f"turn {number}", responses=(Response(text=f"reply {number}"),)) for number in range(4)]
+    targets = [Target(item=item.id, kind="score", criterion="Engaging") for item in items]
+    add(
+        url, *(ItemRecord(item=item) for item in items), ScaleRecord(kind="score", criterion="Engaging", scale=scale),
+        *(label(target, 1 + number % 3) for number, target in enumerate(targets)),
+    )  # fmt: skip
+    file = write_variant(
+        tmp_path, "refer/table-5", server.address, choices="x", keep={"criterion": ["Engaging"]}, repeats=1
+    )
+    before = len(server.log)
+    assert "32 calls (12 reused)" in command("experiment", str(file), "--yes")
+    received = Counter((line["model"], line["prompt"]) for line in server.log[before:])
+    assert set(received.values()) == {1}
+    assert Counter(model for model, _ in received) == {f"judge-{number}-x": 4 for number in range(5)}
+    table = command(
+        "table", "refer-table-5", "--rows", "chair.model", "--columns", "criterion", "--statistic", "spearman"
+    )
+    assert len(lines_of(table)) == 2
+    peers = command("table", "refer-2", "--rows", "scorer", "--columns", "group,statistic")
+    assert {line[0].partition(" · ")[0] for line in lines_of(peers)} == {
+        "area chair",
+        "judge-0-x",
+        "judge-1-x",
+        "judge-2-x",
+    }
+
+
+def test_metacritique_has_every_scorer_of_table_5_and_figure_3(
+    tmp_path: Path, url: str, command: Command, server: Server
+) -> None:
+    for number in range(3):
+        critiques = [
+            Critique(id=name, author=name, text=f"Critique {name} {number}.", aius=aius_with_numbers(name, aius))
+            for name, aius in (("m1", ["One.", "Two."]), ("m2", ["Three."]))
+        ]
+        reference = Critique(
+            id="ref", author="r", role="reference", text="R.", aius=aius_with_numbers("ref", ["Four."])
+        )
+        item = make_critiqued_item(id=f"q{number}", reference="Right.", critiques=(*critiques, reference))
+        targets = [t for c in critiques for t in critique_targets(item.id, c, reference_critique(item.critiques))]
+        add(url, ItemRecord(item=item), *(label(target, place != number) for place, target in enumerate(targets)))
+    for name in ("table-5", "refinement"):
+        command("experiment", str(write_variant(tmp_path, f"metacritique/{name}", server.address)), "--yes")
+    words = ("--rows", "scorer", "--columns", "statistic,group", "--statistic", "pearson")
+    scorers = [line[0] for line in lines_of(command("table", "metacritique-5", *words))]
+    assert {"MetaCritique: Meta-F1", "Meta-Open: Meta-F1", "Single: ratings 1-7"} <= set(scorers)
+    pairs = command("table", "metacritique-figure-3", "--rows", "scorer", "--columns", "group")
+    assert "Pairwise" in [line[0] for line in lines_of(pairs)]
+    wins = command("table", "metacritique-figure-4", "--rows", "scorer,group", "--columns", "statistic")
+    assert "win rate" in wins
+
+
+def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: Command, server: Server) -> None:
+    add(url, *preference_items(3))
+    file = write_variant(tmp_path, "dna_eval/table-2-faireval", server.address, keep={"model": 1})
+    assert "4 of 4 runs finished" in command("experiment", str(file), "--yes")
+    table = command("table", "dna_eval-table-2-faireval", "--statistic", "no_verdict_rate")
+    assert [line[0] for line in lines_of(table)] == [
+        "direct scoring", "scoring with CoT", "DnA-Eval", "chain of aspects",
+    ]  # fmt: skip
