@@ -2,15 +2,18 @@
 
 On PostgreSQL, triggers notify the channel CHANNEL when a transaction is committed (see migration 0013): a notification
 names a topic, such as "study 3", "run 12" or "trace 345". Each process listens on one connection of its own. On SQLite
-there are no notifications: every version is a new one, so a caller that compares versions reads the database each time.
+there are no notifications: a version is the number of commits that SQLite counts for the whole file, so a caller that
+compares versions reads the database again after any commit.
 """
 
 import itertools
 import logging
+import sqlite3
 import threading
 import time
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 from sqlalchemy import Engine
 
@@ -31,8 +34,29 @@ _unique = itertools.count()
 def version(engine: Engine, *topics: str) -> Version:
     """Return a value that differs from an earlier one if any of the topics may have changed since then."""
     if engine.dialect.name != "postgresql":
-        return (next(_unique),)
+        return _commits(engine)
     return _listener(engine).version(topics)
+
+
+def _commits(engine: Engine) -> Version:
+    """Return a value that differs after a commit of another connection; always a new one for a database in memory.
+
+    SQLite counts commits for each connection that did not make them, so one connection is only read from.
+    """
+    path = engine.url.database
+    if path in (None, "", ":memory:"):
+        return (next(_unique),)
+    with _starting:
+        try:
+            if engine not in _watchers:  # a deleted file is not created again
+                address = f"{Path(str(path)).absolute().as_uri()}?mode=rw"
+                _watchers[engine] = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
+            (commits,) = _watchers[engine].execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            if engine in _watchers:
+                _watchers.pop(engine).close()
+            return (next(_unique),)
+    return commits, time.monotonic() // MAX_AGE  # the file may have been replaced
 
 
 def wait(engine: Engine, known: Version, *topics: str, timeout: float) -> None:
@@ -51,9 +75,12 @@ def stop(engine: Engine) -> None:
     with _starting:
         if engine in _listeners:
             _listeners.pop(engine).stop()
+        if engine in _watchers:
+            _watchers.pop(engine).close()
 
 
 _listeners: dict[Engine, "_Listener"] = {}
+_watchers: dict[Engine, sqlite3.Connection] = {}
 _starting = threading.Lock()
 
 

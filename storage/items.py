@@ -34,6 +34,11 @@ def of_study(session: Session, study_id: int, limit: int | None = None) -> list[
     return [Item.model_validate(body) for body in session.scalars(query)]
 
 
+def by_key(session: Session, study_id: int) -> dict[str, Item]:
+    """Return the study's items by their ids in its file, in the order of the file."""
+    return {item.id: item for item in of_study(session, study_id)}
+
+
 def first_with_several_pairs(session: Session, study_id: int) -> Item | None:
     """Return the study's first item with more than two responses; None if it has none."""
     responses = func.json_array_length(col(ItemRow.body)["responses"])

@@ -1,16 +1,17 @@
 """Inter-annotator agreement, and agreement between judges; the page updates as labels are saved."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Hashable, Mapping, Sequence
 
 import streamlit as st
 
 from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, downloads, live, numbers, resources, shell
+from pages.parts import background, charts, downloads, live, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, item_drilldown, tag_section
+from pages.results.parts import agreement_rows, alignment_data, item_drilldown, tag_section
 from pages.results.parts.agreement_rows import StatisticChoice
 from storage import database, labels, studies
 from storage.reports import agreement, reason_tags
@@ -34,6 +35,16 @@ def label_version(study: Study) -> tuple[int, ...]:
     return live.load("labels", (live.study_topic(study.id),), read)
 
 
+def figures_key(study: Study) -> Hashable:
+    """Return the key of the page's figures in `pages.parts.background`."""
+    return str(resources.engine().url), study.id, "agreement", st.query_params.get("between", "")
+
+
+def shown_version(study: Study) -> tuple[int, ...]:
+    """Return the version that is drawn: the newest, or of a large study the last one whose figures are complete."""
+    return background.shown_version(figures_key(study), label_version(study))
+
+
 @st.cache_data(max_entries=64, show_spinner=False)
 def load_report(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> AgreementReport:
     """Return the figures of a version of the labels; the cache is shared by all visitors."""
@@ -51,19 +62,29 @@ def load_tags(url: str, study_id: int, version: tuple[int, ...]) -> list[TagRow]
 
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
-    drawn_version = label_version(study)
+    drawn_version = shown_version(study)
 
     @st.fragment(run_every=0.5)
     def watch_labels() -> None:
-        if label_version(study) != drawn_version:
+        newest = label_version(study)
+        if newest == drawn_version:
+            return
+        if not background.is_pending(figures_key(study), newest, drawn_version):
             st.rerun()
+        st.caption(f":material/sync: {alignment_data.PENDING}")
 
     @st.fragment
     def draw_figures() -> None:
         item_drilldown.apply_selection()
         with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
             group = choose_group()
-            report = load_report(str(resources.engine().url), study.id, group, label_version(study))
+            start, version = time.thread_time(), shown_version(study)
+
+            def compute(newer: tuple[int, ...]) -> AgreementReport:
+                return load_report(str(resources.engine().url), study.id, group, newer)
+
+            report = compute(version)
+            background.computed(figures_key(study), version, time.thread_time() - start, compute)
             view = choose_view(report)
         if report.unmeasured:
             kind_names = ", ".join(kind.replace("_", " ") for kind in report.unmeasured)
@@ -164,9 +185,9 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
             opinions = f"{STAGES[figures.stage]}: " if figures.stage else ""
             st.markdown(f":material/balance: {opinions}{escape_markdown(note)}")
     draw_table(stage_figures, query, choice, by_scenario)
-    item_drilldown.draw_selected_items(study, query, label_version(study))
+    item_drilldown.draw_selected_items(study, query, shown_version(study))
     if query.group == "people":
-        tag_section.draw_section(study, load_tags(str(resources.engine().url), study.id, label_version(study)))
+        tag_section.draw_section(study, load_tags(str(resources.engine().url), study.id, shown_version(study)))
 
 
 def draw_headline(
@@ -255,7 +276,7 @@ def _human_agreement(study: Study, query: ItemQuery, choice: StatisticChoice) ->
     """Return people's agreement on the same targets, to compare the judges with."""
     if query.group == "people":
         return None
-    report = load_report(str(resources.engine().url), study.id, "people", label_version(study))
+    report = load_report(str(resources.engine().url), study.id, "people", shown_version(study))
     rows = [row for panel in report.panels for row in panel.overall]
     values = [row.value for row in agreement_rows.select_rows(rows, query.kind, choice.many_raters, query.criterion)]
     return None if not values or values[0] is None else ReferenceLine("people", values[0])

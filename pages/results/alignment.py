@@ -1,5 +1,6 @@
 """Alignment of each judge with people, compared with the human ceiling; disagreements; judge biases."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
@@ -31,6 +32,7 @@ from storage.reports.references import ADJUDICATED
 from storage.studies import Study
 
 Version = tuple[int, ...]
+PAGE = "alignment"
 BIAS_TITLES = {
     "shown_first": "The response shown first is preferred",
     "longer": "The longer response is preferred",
@@ -53,21 +55,28 @@ def load_rows(url: str, study_id: int, by: By, version: Version, reference: str)
     """Return the figures at a version; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return alignment.rows(resources.engine(), study, by, reference=reference)
+    data = alignment_data.load_data(url, study_id, version, reference)
+    return alignment.rows_of(resources.engine(), study, data, by)
 
 
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label or an opinion is added."""
-    drawn_version = alignment_data.label_version(study)
+    drawn_version = alignment_data.shown_version(study, PAGE)
 
     @st.fragment
     def draw_figures() -> None:
         item_drilldown.apply_selection()
         cache_key = (str(resources.engine().url), study.id)
-        version = alignment_data.label_version(study)
+        start = time.thread_time()
+        version = alignment_data.shown_version(study, PAGE)
         reference = reference_choice.draw_choice(study, version)
-        data = alignment_data.load_data(*cache_key, version, reference)
-        rows = load_rows(*cache_key, "all", version, reference)
+
+        def compute(newer: Version) -> tuple[AlignmentData, list[AlignmentRow]]:
+            data = alignment_data.load_data(*cache_key, newer, reference)
+            return data, load_rows(*cache_key, "all", newer, reference)
+
+        data, rows = compute(version)
+        alignment_data.computed(study, PAGE, version, start, compute)
         if not rows:
             return empty_state(study, data)
         view = choose_view(rows, data)
@@ -93,7 +102,7 @@ def draw_page(study: Study) -> None:
         )
         draw_biases(by_place)
 
-    alignment_data.rerun_on_change(study, drawn_version)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     draw_figures()
 
 

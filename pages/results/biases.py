@@ -3,6 +3,8 @@
 Each question has one test for each judge, with Holm's correction.
 """
 
+import time
+
 import streamlit as st
 
 from core.formats.tables import csv_text
@@ -19,12 +21,14 @@ from storage.reports.judge_ranking import RankingQuery
 from storage.reports.order_consistency import OrderPair
 from storage.studies import Study
 
+PAGE = "biases"
+
 
 @st.cache_data(max_entries=4, show_spinner=False)
 def load_both_orders(
-    url: str, study_id: int, version: Version, reference: str, _data: AlignmentData
+    url: str, study_id: int, opinion_version: Version, judges: tuple[str, ...], _data: AlignmentData
 ) -> list[OrderPair]:
-    """Return the choices of judges that were asked in both orders, at a version."""
+    """Return the choices of judges that were asked in both orders, at a version of the opinions."""
     with database.reading(resources.engine()) as session:
         return list(order_consistency.pairs(session, study_id, _data.opinions))
 
@@ -34,7 +38,8 @@ def load_rows(
     url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
 ) -> list[BiasRow]:
     """Return the biases at a version; the cache is shared by all visitors."""
-    both_orders = load_both_orders(url, study_id, version, reference, _data)
+    opinions = alignment_data.opinion_version(version)
+    both_orders = load_both_orders(url, study_id, opinions, tuple(sorted(_data.judges)), _data)
     return judge_biases.report(_data, query, both_orders)
 
 
@@ -50,8 +55,9 @@ def load_formats(
 
 def draw_page(study: Study) -> None:
     """Draw the biases, and redraw them when a label or an opinion is added."""
-    drawn_version = alignment_data.label_version(study)
-    alignment_data.rerun_on_change(study, drawn_version)
+    start = time.thread_time()
+    drawn_version = alignment_data.shown_version(study, PAGE)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     reference = reference_choice.draw_choice(study, drawn_version)
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, reference)
@@ -61,8 +67,18 @@ def draw_page(study: Study) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = choices.choose_query(data, [("preference", criterion) for criterion in criteria])
-    draw_rows(load_rows(url, study.id, drawn_version, reference, query, data))
-    format_section.draw_section(load_formats(url, study.id, drawn_version, reference, query, data))
+
+    def compute(version: Version) -> tuple[list[BiasRow], list[FormatRow]]:
+        data = alignment_data.load_data(url, study.id, version, reference)
+        return (
+            load_rows(url, study.id, version, reference, query, data),
+            load_formats(url, study.id, version, reference, query, data),
+        )
+
+    rows, formats = compute(drawn_version)
+    alignment_data.computed(study, PAGE, drawn_version, start, compute)
+    draw_rows(rows)
+    format_section.draw_section(formats)
 
 
 def draw_rows(rows: list[BiasRow]) -> None:

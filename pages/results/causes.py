@@ -1,5 +1,6 @@
 """Is the judge wrong, or the people: the causes of each judge's disagreements, and the targets to label again."""
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+PAGE = "causes"
+
+
 @st.cache_data(max_entries=32, show_spinner="Explaining disagreements …")
 def load_errors(
     url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
@@ -37,8 +41,8 @@ def load_errors(
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def load_contentions(url: str, study_id: int, version: Version) -> "pd.Series[float]":
-    """Return the contention of each trace at a version; shared by all visitors, so do not modify."""
+def load_contentions(url: str, study_id: int, opinion_version: Version) -> "pd.Series[float]":
+    """Return the contention of each trace at a version of the opinions; shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
         return discordance.contentions(session, study_id)
 
@@ -46,7 +50,7 @@ def load_contentions(url: str, study_id: int, version: Version) -> "pd.Series[fl
 @st.cache_data(max_entries=32, show_spinner="Comparing slices …")
 def load_slices(url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData) -> list[SliceRow]:
     """Return the slices of all judges at a version."""
-    return discordance.report(_data, query, load_contentions(url, study_id, version))
+    return discordance.report(_data, query, load_contentions(url, study_id, alignment_data.opinion_version(version)))
 
 
 @st.cache_data(max_entries=32, show_spinner="Clustering replies …")
@@ -60,8 +64,9 @@ def load_rationales(
 
 def draw_page(study: Study) -> None:
     """Draw the causes, and redraw them when a label or an opinion is added."""
-    drawn_version = alignment_data.label_version(study)
-    alignment_data.rerun_on_change(study, drawn_version)
+    start = time.thread_time()
+    drawn_version = alignment_data.shown_version(study, PAGE)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     item_drilldown.apply_selection()
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, "majority")
@@ -71,7 +76,14 @@ def draw_page(study: Study) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = choices.choose_query(data, keys)
-    found = load_errors(url, study.id, drawn_version, query, data)
+
+    def compute(version: Version) -> list[JudgeErrors]:
+        data = alignment_data.load_data(url, study.id, version, "majority")
+        load_slices(url, study.id, version, query, data)
+        return load_errors(url, study.id, version, query, data)
+
+    found = compute(drawn_version)
+    alignment_data.computed(study, PAGE, drawn_version, start, compute)
     draw_causes(found)
     names = [errors.judge for errors in found if errors.uncertain]
     if names:
@@ -84,7 +96,7 @@ def draw_page(study: Study) -> None:
             found_targets = rationales.differing_targets(data, query, rationale_report, judge, chosen, viewer)
             draw_slice(study, judge, chosen, found_targets)
         elif chosen is not None:
-            contentions = load_contentions(url, study.id, drawn_version)
+            contentions = load_contentions(url, study.id, alignment_data.opinion_version(drawn_version))
             found_targets = discordance.differing_targets(data, query, contentions, judge, chosen, viewer)
             draw_slice(study, judge, chosen, found_targets)
         else:

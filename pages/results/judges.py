@@ -1,5 +1,6 @@
 """Which judge can be trusted: every judge on the same targets, with a recommendation, and each against each."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -35,6 +36,7 @@ ABSTENTIONS: dict[str, str] = {
     "tie": "count as ties",
 }
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
+PAGE = "judges"
 RANGE_HELP = (
     "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "
     "distance from the ceiling and ω have no such range: read them with the coverage."
@@ -66,44 +68,59 @@ def load_plans(
 
 def draw_page(study: Study) -> None:
     """Draw the ranking, and redraw it when a label or an opinion is added."""
-    drawn_version = alignment_data.label_version(study)
+    drawn_version = alignment_data.shown_version(study, PAGE)
 
     @st.fragment
     def draw_ranking() -> None:
         item_drilldown.apply_selection()
-        version = alignment_data.label_version(study)
+        start = time.thread_time()
+        version = alignment_data.shown_version(study, PAGE)
         reference = reference_choice.draw_choice(study, version)
         data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
         keys = judge_ranking.rankable(data)
         if not keys:
             return empty_state(study)
         query = choose_query(data, keys)
-        report = load_report(str(resources.engine().url), study.id, version, reference, query, data)
+
+        def compute(newer: Version) -> JudgeReport | None:
+            url = str(resources.engine().url)
+            newer_data = alignment_data.load_data(url, study.id, newer, reference)
+            return load_report(url, study.id, newer, reference, query, newer_data)
+
+        report = compute(version)
+        alignment_data.computed(study, PAGE, version, start, compute)
         if report is None or not report.ranking.targets:
             st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
             return
-        draw_summary(data, query, report)
-        several = len(report.ranking.judges) > 1
-        accuracy, versus, cost, labels = draw_tabs(several)
-        if accuracy.open:
-            with accuracy:
-                draw_accuracy(report)
-        if versus is not None and versus.open:
-            with versus:
-                draw_comparisons(study, data, query, report)
-        if cost.open:
-            costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
-            with cost:
-                cost_chart.draw_section(report.ranking, costs)
-        if labels is not None and labels.open:
-            plans, leaders = load_plans(
-                str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
-            )
-            with labels:
-                label_plan_section.draw_section(plans, leaders)
+        draw_report(study, version, reference, data, query, report)
 
-    alignment_data.rerun_on_change(study, drawn_version)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     draw_ranking()
+
+
+def draw_report(
+    study: Study, version: Version, reference: str, data: AlignmentData, query: RankingQuery, report: JudgeReport
+) -> None:
+    """Draw the sentence and the open tab."""
+    draw_summary(data, query, report)
+    several = len(report.ranking.judges) > 1
+    accuracy, versus, cost, labels = draw_tabs(several)
+    if accuracy.open:
+        with accuracy:
+            draw_accuracy(report)
+    if versus is not None and versus.open:
+        with versus:
+            draw_comparisons(study, data, query, report)
+    if cost.open:
+        costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
+        with cost:
+            cost_chart.draw_section(report.ranking, costs)
+    if labels is not None and labels.open:
+        plans, leaders = load_plans(
+            str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
+        )
+        with labels:
+            label_plan_section.draw_section(plans, leaders)
 
 
 def empty_state(study: Study) -> None:

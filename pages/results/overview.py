@@ -1,5 +1,6 @@
 """The first page of a study: what waits for the annotator, its judges, its people, and the next step."""
 
+import time
 from collections.abc import Sequence
 
 import streamlit as st
@@ -26,6 +27,7 @@ LABEL: Link = ("label/home.py", "Label", ":material/edit:")
 ADJUDICATE: Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
 TRACES: Link = ("watch/traces.py", "Traces", ":material/forum:")
 JUDGES: Link = ("results/judges.py", "Judges", ":material/verified:")
+PAGE = "overview"
 AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
 
@@ -58,13 +60,20 @@ def draw_page(study: Study) -> None:
         counts = overview.counts(session, study.id)
     if not counts.items:
         return draw_steps(study)
-    version, url = alignment_data.label_version(study), str(resources.engine().url)
+    start = time.thread_time()
+    version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
+    alignment_data.rerun_on_change(study, version, PAGE)
     waiting = draw_waiting(study) if permissions.allows(study.id, Permission.label) else 0
     if not permissions.allows(study.id, Permission.view):
         return
-    reference = next(iter(alignment_data.load_references(url, study.id, version)))
-    leaders = load_leaders(url, study.id, version, reference, study.rules.overlap)
-    agreement, cases = load_people(url, study.id, version)
+
+    def compute(newer: Version) -> tuple[Leaders | None, tuple[AgreementRow | None, int]]:
+        reference = next(iter(alignment_data.load_references(url, study.id, newer)))
+        leaders = load_leaders(url, study.id, newer, reference, study.rules.overlap)
+        return leaders, load_people(url, study.id, newer)
+
+    leaders, (agreement, cases) = compute(version)
+    alignment_data.computed(study, PAGE, version, start, compute)
     draw_row(
         study,
         "Judges",

@@ -1,5 +1,6 @@
 """Which system is better: win rates and mean scores from people's labels and a judge's verdicts together."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -29,6 +30,9 @@ METHOD = f"Prediction-powered means of labels and verdicts (docs/statistics.md).
 NO_JUDGE = "none: people's labels alone"
 
 
+PAGE = "systems"
+
+
 @st.cache_data(max_entries=16, show_spinner=False)
 def load_choices(url: str, study_id: int, version: Version, reference: str, _data: AlignmentData) -> list[Choice]:
     """Return the kinds, criteria and judges at a version."""
@@ -45,15 +49,24 @@ def load_report(
 
 def draw_page(study: Study) -> None:
     """Draw the systems, and redraw them when a label or an opinion is added."""
-    drawn_version = alignment_data.label_version(study)
-    alignment_data.rerun_on_change(study, drawn_version)
+    start = time.thread_time()
+    drawn_version = alignment_data.shown_version(study, PAGE)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     reference = reference_choice.draw_choice(study, drawn_version)
     data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
     choices = load_choices(str(resources.engine().url), study.id, drawn_version, reference, data)
     if not choices:
         return empty_state(study)
     choice, judge = choose(choices)
-    report = load_report(str(resources.engine().url), study.id, drawn_version, reference, choice, judge, data)
+
+    def compute(version: Version) -> SystemReport:
+        url = str(resources.engine().url)
+        data = alignment_data.load_data(url, study.id, version, reference)
+        load_choices(url, study.id, version, reference, data)
+        return load_report(url, study.id, version, reference, choice, judge, data)
+
+    report = compute(drawn_version)
+    alignment_data.computed(study, PAGE, drawn_version, start, compute)
     if not report.rows:
         st.info("No two responses of different systems were labelled or judged on this criterion.")
         return

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import fmean
 from typing import Any, Literal
 
@@ -117,6 +117,14 @@ def cases(session: Session, study: Study, adjudicator: str | None) -> list[Case]
     return sorted(listed, key=lambda case: (-case.priority, case.position, case.id))
 
 
+def count_open(session: Session, study: Study) -> int:
+    """Return the number of contested targets without a decision, or with labels that are newer than it."""
+    # The judges' last opinions decide on the order of the cases, and not on whether there is one.
+    candidates = _read(session, study, None, col(TargetRow.kind).not_in(UNDECIDED_KINDS), with_last=False)
+    contested = sum(case.decision is None and len(case.values) > 0 and case.is_contested for case in candidates)
+    return contested + sum(case.state == "new_labels" for case in candidates)
+
+
 def find_case(session: Session, study: Study, adjudicator: str, target_id: int) -> Case | None:
     """Return one target, whether it is contested or not; None if it has no label and no decision."""
     candidates = _read(session, study, adjudicator, col(TargetRow.id) == target_id)
@@ -128,7 +136,10 @@ def select_state(cases: Sequence[Case], state: State) -> list[Case]:
     return [case for case in cases if case.state == state]
 
 
-def _read(session: Session, study: Study, adjudicator: str | None, condition: ColumnElement[bool]) -> list[Case]:
+def _read(
+    session: Session, study: Study, adjudicator: str | None, condition: ColumnElement[bool], *, with_last: bool = True
+) -> list[Case]:
+    """Return the labelled and the decided targets; without the judges' last opinions, equal verdicts are one."""
     scales = studies.scales(session, study.id)
     conditions = [col(TargetRow.study_id) == study.id, condition]
     decisions = _decisions(session, conditions)
@@ -141,7 +152,7 @@ def _read(session: Session, study: Study, adjudicator: str | None, condition: Co
         case.own = own in newest
         case.decision = decisions.get(target_id)
         case.new_labels = _count_newer(case.decision, [at for _, at in newest.values()])
-    for target_id, stage, text in _opinions(session, conditions):
+    for target_id, stage, text in _opinions(session, conditions, with_last):
         if target_id in cases_by_target and stage == "last":
             cases_by_target[target_id].opinions.append(_parse(text))
         elif target_id in cases_by_target and text is not None:
@@ -187,13 +198,16 @@ def _labels(
     return newest
 
 
-def _opinions(session: Session, conditions: Sequence[ColumnElement[bool]]) -> list[tuple[int, str, str | None]]:
-    """Return (target id, stage, value) of the last opinions and the verdicts."""
+def _opinions(
+    session: Session, conditions: Sequence[ColumnElement[bool]], with_last: bool
+) -> list[tuple[int, str, str | None]]:
+    """Return (target id, stage, value) of the last opinions and the verdicts, or of the distinct verdicts."""
     query = (
         select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .where(*conditions, col(OpinionRow.stage).in_(("last", "verdict")))
+        .where(*conditions, col(OpinionRow.stage).in_(("last", "verdict") if with_last else ("verdict",)))
     )
+    query = query if with_last else query.distinct()
     return [(target_id, stage, value) for target_id, stage, value in session.execute(query)]
 
 
@@ -219,5 +233,6 @@ def _count_newer(decision: Decision | None, times: Sequence[datetime | None]) ->
     return sum(at is not None and at > decided for at in times)
 
 
+@lru_cache(maxsize=4096)  # a study has few different values
 def _parse(text: str | None) -> Any:
     return None if text is None else json.loads(text)

@@ -4,7 +4,6 @@ A judge is a method with its verdicts, or one of its members with its last and f
 same target in several runs, or with several models, is a separate judge for each run.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,11 +16,12 @@ from sqlalchemy.orm import Session
 from core.labels import Scale
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
-from storage import database, items, runs
-from storage.reports import derived_preferences, order_consistency, references, response_features
-from storage.reports.frame_keys import distinct_rows, has_key, row_keys
-from storage.reports.judge_families import judge_model
-from storage.reports.opinions import RaterPanel, annotator_panel, find_scales, opinion_frame
+from storage import database, items
+from storage.reports import derived_preferences, judge_opinions, order_consistency, references, response_features
+from storage.reports.frame_keys import distinct_rows, has_key
+from storage.reports.judge_opinions import FIRST_OPINION as FIRST_OPINION
+from storage.reports.judge_opinions import StudyOpinions
+from storage.reports.opinions import annotator_panel, find_scales
 from storage.reports.references import Reference
 from storage.studies import Study
 
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-STAGE_RANK = {"verdict": 0, "last": 1, "first": 2}
-FIRST_OPINION = ", first opinion"
 TIE, AS_TIE = 0, "_no_verdict_as_tie"
 AS_TIE_NOTE = "no verdict is counted as a tie here, to compare with papers that do so"
-TARGET = ["item", "kind", "criterion", "part"]
 JUDGED = ("judge", "kind", "criterion")
 Scales = Mapping[tuple[str, str], Scale]
 
@@ -56,6 +53,11 @@ class AlignmentData:
 
     systems: Mapping[str, tuple[str, tuple[str | None, ...]]]
     """Item -> its scenario, and the system of each of its responses."""
+
+    @cached_property
+    def judges(self) -> frozenset[str]:
+        """The names of the judges with an opinion."""
+        return frozenset(map(str, self.opinions["judge"].unique()))
 
     @cached_property
     def averaging(self) -> frozenset[tuple[str, str, str]]:
@@ -83,44 +85,48 @@ def rows(
 
     Raises TiebreakError for a reference that the study does not have.
     """
-    data = load_data(engine, study, reference)
+    return rows_of(engine, study, load_data(engine, study, reference), by, resamples=resamples)
+
+
+def rows_of(
+    engine: Engine, study: Study, data: AlignmentData, by: By = "all", *, resamples: int = 1000
+) -> list[AlignmentRow]:
+    """Return every statistic of every judge from the data of a study, one per row."""
     statistics = [row for part in split_averages(data) for row in _rows(part, by, resamples)]
     with database.reading(engine) as session:
         consistency = order_consistency.rows(session, study.id, data.opinions, by)
     return [_mark(row, data) for row in [*statistics, *_rows_with_ties(data, by, resamples), *consistency]]
 
 
-def load_data(engine: Engine, study: Study, reference: str | None = None) -> AlignmentData:
+def load_data(
+    engine: Engine, study: Study, reference: str | None = None, loaded: StudyOpinions | None = None
+) -> AlignmentData:
     """Return the labels and opinions of a study, and the values of a reference.
 
     The verdicts and opinions of a debate that is the reference are left out: they would be compared with themselves.
+    `loaded` are the opinions, if the caller has them: see `judge_opinions.load`.
     """
     with database.reading(engine) as session:
         chosen = references.resolve(session, study.id, reference)
+        own_run = chosen.name if chosen.type == "debate" else ""
+        if loaded is None or loaded.left_out != own_run:
+            loaded = judge_opinions.load(session, study, own_run)
         panel = annotator_panel(session, study)
-        opinions = opinion_frame(session, study.id)
-        scales = find_scales(session, study, [panel, RaterPanel(opinions[opinions["value"].notna()])])
-        if chosen.type == "debate":
-            own = references.debate_run_ids(session, study.id, chosen.name)
-            opinions = opinions[~opinions["run"].isin(own)]
-        opinions = _with_judge_names(session, study.id, opinions)
+        scales = find_scales(session, study, [panel, loaded.scale_panel])
         gold = references.frame(session, study.id, chosen, scales)
-        items_by_id = {item.id: item for item in items.of_study(session, study.id)}
-        labels, opinions, gold = derived_preferences.add(panel.values, opinions, gold, items_by_id)
-        opinions = response_features.add(session, study, opinions, items_by_id)
+        responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
+        labels, opinions, gold = derived_preferences.add(panel.values, loaded.values, gold, responses)
+        if len(opinions) > len(loaded.values):
+            opinions = response_features.add(session, study, opinions, items.by_key(session, study.id))
         marks = _shared_model_marks(session, study.id, chosen, opinions)
-        systems = {
-            key: (item.scenario or "", tuple(response.system for response in item.responses))
-            for key, item in items_by_id.items()
-        }
-    return AlignmentData(labels, opinions, gold, scales, chosen, marks, systems)
+    return AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems)
 
 
 def _shared_model_marks(
     session: Session, study_id: int, reference: Reference, opinions: "pd.DataFrame"
 ) -> dict[str, str]:
     """Return judge -> a note on the models that are also on the panel of the reference's debate."""
-    if opinions.empty:
+    if opinions.empty or reference.type != "debate":
         return {}
     models = {
         str(judge): references.shared_models(session, study_id, reference, runs_of_judge.unique().tolist())
@@ -199,38 +205,3 @@ def continuous_scale(scale: Scale) -> Scale:
     if len(ends) < max(len(scale.categories), 1):
         return scale
     return Scale(level="interval", low=min(ends), high=max(ends))
-
-
-def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> "pd.DataFrame":
-    """Return one row for each judge and target; a verdict replaces a last opinion of the same judge."""
-    import pandas as pd
-
-    if opinions.empty:
-        return opinions.assign(judge=opinions["rater"], rank=opinions["stage"])
-    opinions = opinions.assign(rank=opinions["stage"].map(STAGE_RANK), target=row_keys(opinions, TARGET))
-    is_first = (opinions["stage"] == "first").astype(int)
-    judge_keys = row_keys(opinions.assign(first=is_first), ["run", "rater", "first"])
-    ranked = pd.DataFrame({"judge": judge_keys, "target": opinions["target"]}, index=opinions.index)
-    order = np.argsort(opinions["rank"].to_numpy(), kind="stable")
-    repeated = ranked.iloc[order].duplicated().reindex(opinions.index)
-    opinions, judge_keys = opinions[~repeated.to_numpy(bool)], judge_keys[~repeated.to_numpy(bool)]
-    separate = _raters_by_run(session, study_id, opinions)
-    run_names = {run.id: run.name for run in runs.of_study(session, study_id)}
-    codes, first_rows = np.unique(judge_keys, return_index=True)
-    names = [
-        f"{rater}{FIRST_OPINION if stage == 'first' else ''}{f' · {run_names[run]}' if rater in separate else ''}"
-        for rater, run, stage in opinions.iloc[first_rows][["rater", "run", "stage"]].itertuples(index=False)
-    ]
-    judges = pd.Series(names, dtype="str").iloc[np.searchsorted(codes, judge_keys)]
-    return opinions.assign(judge=judges.to_numpy()).drop(columns="target")
-
-
-def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") -> set[str]:
-    """Return the raters that are a separate judge in each run: with other models, or on the same targets again."""
-    once = opinions.drop_duplicates(["rater", "run", "target"])
-    repeated = set(once["rater"][once.duplicated(["rater", "target"])])
-    models: dict[str, set[str]] = defaultdict(set)
-    settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
-    for rater, run in opinions[["rater", "run"]].drop_duplicates().itertuples(index=False):
-        models[rater].add(judge_model(settings.get(run), rater))
-    return repeated | {rater for rater, used in models.items() if len(used) > 1}

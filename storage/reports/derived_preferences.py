@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.items import Item
 from core.pairs import pair_part
 from core.statistics.conversions import pairwise_preferences
 
@@ -22,16 +21,17 @@ Key = tuple[str, str, str]
 
 
 def add(
-    labels: "pd.DataFrame", opinions: "pd.DataFrame", gold: "pd.DataFrame", items: Mapping[str, Item]
+    labels: "pd.DataFrame", opinions: "pd.DataFrame", gold: "pd.DataFrame", response_counts: Mapping[str, int]
 ) -> tuple["pd.DataFrame", "pd.DataFrame", "pd.DataFrame"]:
     """Return the three frames with the preferences that follow from scores.
 
     `opinions` have the column `judge`: a derived one is a judge of its own, "NAME, by scores". A label is derived for
     an annotator without a preference of their own on the pair, and a reference value if there is none.
+    `response_counts` has the number of responses of each item.
     """
     if not any(map(_has_scores_of_parts, (labels, opinions, gold))):
         return labels, opinions, gold
-    responses = {key: len(item.responses) for key, item in items.items() if len(item.responses) > 1}
+    responses = {key: count for key, count in response_counts.items() if count > 1}
     by_judges, by_people = _preferred(opinions), _preferred(labels) | _preferred(gold)
     new_opinions = [
         row | {"judge": f"{row['judge']}{BY_SCORES}"}

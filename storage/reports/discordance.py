@@ -54,8 +54,9 @@ def contentions(session: Session, study_id: int) -> "pd.Series[float]":
     query = select(col(TraceRow.id), col(TraceRow.contention)).where(
         col(TraceRow.study_id) == study_id, col(TraceRow.contention).is_not(None)
     )
-    rows = np.array(session.execute(query).all(), float).reshape(-1, 2)
-    return pd.Series(rows[:, 1], index=rows[:, 0])
+    rows = session.execute(query).all()
+    ids, values = zip(*rows, strict=True) if rows else ((), ())
+    return pd.Series(values, index=np.array(ids, float), dtype=float)
 
 
 def report(data: AlignmentData, query: RankingQuery, by_trace: "pd.Series[float]") -> list[SliceRow]:

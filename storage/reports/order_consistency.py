@@ -68,7 +68,7 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
     later = judged[judged["stage"] != "first"]
     names = dict(zip(zip(later["run"], later["rater"], strict=True), later["judge"], strict=True))
     scoring = _aspect_settings(session, study_id)
-    by_id = {item.id: item for item in items.of_study(session, study_id)} if scoring else {}
+    by_id = items.by_key(session, study_id) if scoring else {}
     judged_items = {run: aius.evaluated_items(session, runs.get(session, run), by_id) for run in scoring}
     for recorded in turns.by_trace(session, study_id, sorted(set(judged["run"].tolist()))):
         if recorded.trace in criteria:

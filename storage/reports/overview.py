@@ -42,8 +42,7 @@ def counts(session: Session, study_id: int) -> StudyCounts:
     runs = select(func.count()).select_from(RunRow).where(col(RunRow.study_id) == study_id)
     outcomes = (
         select(col(TraceRow.outcome), func.count())
-        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
-        .where(col(RunRow.study_id) == study_id)
+        .where(col(TraceRow.study_id) == study_id)
         .group_by(col(TraceRow.outcome))
     )
     labels = select(func.count(), func.count(col(LabelRow.annotator_id).distinct())).where(
@@ -95,4 +94,4 @@ def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) 
 
 def open_cases(session: Session, study: Study) -> int:
     """Return the number of targets that are to be adjudicated."""
-    return sum(case.state != "decided" for case in adjudication.cases(session, study, None))
+    return adjudication.count_open(session, study)

@@ -69,9 +69,12 @@ def parse(text: str) -> Reference:
     return Reference(form, name.strip())
 
 
-def choices(session: Session, study_id: int) -> list[Reference]:
-    """Return the references that a study has, the default first."""
-    runs_of_debates = debate_runs(session, study_id)
+def choices(session: Session, study_id: int, runs_of_debates: Sequence[str] | None = None) -> list[Reference]:
+    """Return the references that a study has, the default first.
+
+    `runs_of_debates` are those of `debate_runs`, if the caller has them.
+    """
+    runs_of_debates = debate_runs(session, study_id) if runs_of_debates is None else runs_of_debates
     debates = [Reference("debate", name) for name in runs_of_debates]
     experiments = [Reference("debate", name) for name in _debate_experiments(session, study_id, runs_of_debates)]
     people = [Reference("annotator", name) for name in labels.annotators_of(session, study_id)]

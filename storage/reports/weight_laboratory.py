@@ -71,7 +71,7 @@ def _judged_items(
     session: Session, study_id: int, scoring: Mapping[int, tuple[Run, Settings]]
 ) -> dict[int, dict[str, Item]]:
     """Return run id -> item id -> the item as the run judged it."""
-    by_id = {item.id: item for item in items.of_study(session, study_id)} if scoring else {}
+    by_id = items.by_key(session, study_id) if scoring else {}
     return {run.id: aius.evaluated_items(session, run, by_id) for run, _ in scoring.values()}
 
 

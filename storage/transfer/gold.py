@@ -118,7 +118,7 @@ class _GoldExport:
 
     def __init__(self, session: Session, study: Study) -> None:
         self.study = study
-        self.items = {item.id: item for item in items.of_study(session, study.id)}
+        self.items = items.by_key(session, study.id)
         self.scales: Mapping[tuple[str, str], Scale] = dict(studies.scales(session, study.id))  # type: ignore[arg-type]
         self.adjudications = labels.newest_adjudications(session, study.id)
         self.aiu_texts = _aiu_texts(session, study.id, self.items)

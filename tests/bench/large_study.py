@@ -18,14 +18,16 @@ from storage.tables import AnnotatorRow, EventRow, ItemRow, LabelRow, OpinionRow
 STUDY, CRITERION, SCENARIOS = "large", "helpfulness", 8
 SYSTEMS = ("gpt-4o", "claude-3-opus", "llama-3-70b", "mistral-large")
 MODELS = ("gpt-4o", "claude-3-opus", "llama-3-8b", "mistral-small", "command-r")
-LABELS_OF_ITEM = 2
+UNLABELLED_EVERY = 10
+"""Every tenth item has no labels and the one after it has twice as many, so queues have open targets."""
 BATCH = 10_000
 
 
-def plant(engine: Engine, items: int = 50_000, judges: int = 20, annotators: int = 30) -> int:
-    """Insert a study of pairs, in which every judge has judged every item and every item has two labels; return its id.
+def plant(engine: Engine, items: int = 50_000, judges: int = 20, annotators: int = 30, labels: int = 2) -> int:
+    """Insert a study of pairs, in which every judge has judged every item, with `labels` times `items` labels.
 
-    A judge errs on 10 to 40 % of the items and has no verdict on 1 %, a label is wrong on 12 %.
+    A judge errs on 10 to 40 % of the items and has no verdict on 1 %, which is a dispute; a label is wrong on 12 %.
+    Returns the id of the study.
     """
     database.upgrade(engine)
     rng = random.Random(7)
@@ -40,12 +42,14 @@ def plant(engine: Engine, items: int = 50_000, judges: int = 20, annotators: int
             AnnotatorRow,
             ({"id": number + 1, "name": name, "created_at": now()} for number, name in enumerate(names)),
         )
-        _insert(session, LabelRow, _label_rows(study, truth, names, rng))
+        _insert(session, LabelRow, _label_rows(study, truth, names, labels, rng))
     for judge in range(judges):
         with writing(engine) as session:
             _plant_judge(session, study, judge, truth, rng)
     with writing(engine) as session:
         target_summaries.count_labels_of_study(session, study)
+        target_summaries.mark_disputed_of_study(session, study)
+    database.update_statistics(engine)
     return study
 
 
@@ -66,10 +70,13 @@ def _target_row(study: int, id: int) -> dict[str, Any]:
     return {"id": id, "study_id": study, "item_id": id, "kind": "preference", "criterion": CRITERION, "part": ""}
 
 
-def _label_rows(study: int, truth: list[int], names: list[str], rng: random.Random) -> Iterator[dict[str, Any]]:
+def _label_rows(
+    study: int, truth: list[int], names: list[str], labels: int, rng: random.Random
+) -> Iterator[dict[str, Any]]:
     for number, value in enumerate(truth):
         target = Target(item=f"item {number}", kind="preference", criterion=CRITERION)
-        for annotator in rng.sample(range(len(names)), LABELS_OF_ITEM):
+        times = {0: 0, 1: 2}.get(number % UNLABELLED_EVERY, 1)
+        for annotator in rng.sample(range(len(names)), times * labels):
             given = value if rng.random() > 0.12 else rng.choice((0, 1, 2))
             label = Label(target=target, annotator=names[annotator], value=given)
             yield with_fingerprint(label_row(label, study, number + 1, annotator + 1))
@@ -90,8 +97,9 @@ def _plant_judge(session: database.Session, study: int, judge: int, truth: list[
         verdict = None if rng.random() < 0.01 else given
         trace = first + number
         owners = {"study_id": study, "run_id": run.id}
+        outcome = "agreed" if verdict is not None else "no_verdict"
         traces.append(
-            {"id": trace, **owners, "item_id": number + 1, "outcome": "agreed", "contention": 0.0, "problem": ""}
+            {"id": trace, **owners, "item_id": number + 1, "outcome": outcome, "contention": 0.0, "problem": ""}
         )
         opinions.append(
             {

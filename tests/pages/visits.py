@@ -10,7 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import Record
-from pages.parts import resources
+from pages.parts import background, resources
 from storage import database, runs, studies, traces
 from storage.traces import Filter
 from storage.transfer import imports
@@ -26,6 +26,7 @@ def visit(page: str, annotator: str | None = None, **parameters: str | list[str]
     """Follow a link to a page such as "setup/studies"; with "" as the annotator nobody is signed in."""
     st.cache_data.clear()
     st.cache_resource.clear()
+    background.clear()
     app = AppTest.from_file(str(APP), default_timeout=20)
     app.switch_page(str(APP.parent / "pages" / f"{page}.py"))
     if annotator is not None:

@@ -1,15 +1,20 @@
 """The labels, opinions and reference of a study, loaded once at each version for all visitors."""
 
+import time
+from collections.abc import Callable, Hashable
+
 import streamlit as st
 
-from pages.parts import live, resources
+from pages.parts import background, live, resources
 from storage import database, studies
-from storage.reports import alignment, disagreements, judge_costs, references
+from storage.reports import alignment, disagreements, judge_costs, judge_opinions, references
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
+from storage.reports.judge_opinions import StudyOpinions
 from storage.studies import Study
 
 Version = tuple[int, ...]
+PENDING = "There are newer labels or verdicts. The figures below are computed with them in the background."
 
 
 def label_version(study: Study) -> Version:
@@ -22,13 +27,32 @@ def label_version(study: Study) -> Version:
     return live.load("opinions", (live.study_topic(study.id),), read)
 
 
-def rerun_on_change(study: Study, drawn_version: Version) -> None:
-    """Run the page again when a label or an opinion is added to what was drawn."""
+def figures_key(study: Study, page: str) -> Hashable:
+    """Return the key of a page's figures in `pages.parts.background`."""
+    return str(resources.engine().url), study.id, page, st.query_params.get("reference", "")
+
+
+def shown_version(study: Study, page: str) -> Version:
+    """Return the version that a page draws: the newest, or of a large study the last one whose figures are complete."""
+    return background.shown_version(figures_key(study, page), label_version(study))
+
+
+def computed(study: Study, page: str, version: Version, start: float, compute: Callable[[Version], object]) -> None:
+    """Record that a page has the figures of a version; `start` is the thread's processor time when it began."""
+    background.computed(figures_key(study, page), version, time.thread_time() - start, compute)
+
+
+def rerun_on_change(study: Study, drawn_version: Version, page: str = "") -> None:
+    """Run the page again when a label or an opinion is added to what was drawn, and its figures are complete."""
 
     @st.fragment(run_every=1)
     def watch_version() -> None:
-        if label_version(study) != drawn_version:
+        newest = label_version(study)
+        if newest == drawn_version:
+            return
+        if not background.is_pending(figures_key(study, page), newest, drawn_version):
             st.rerun()
+        st.caption(f":material/sync: {PENDING}")
 
     watch_version()
 
@@ -36,8 +60,16 @@ def rerun_on_change(study: Study, drawn_version: Version) -> None:
 @st.cache_data(max_entries=32, show_spinner=False)
 def load_references(url: str, study_id: int, version: Version) -> dict[str, str]:
     """Return the references of a study with their titles at a version, the default first."""
+    debates = load_debates(url, study_id, opinion_version(version))
     with database.reading(resources.engine()) as session:
-        return {str(choice): choice.title for choice in references.choices(session, study_id)}
+        return {str(choice): choice.title for choice in references.choices(session, study_id, debates)}
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def load_debates(url: str, study_id: int, opinion_version: Version) -> list[str]:
+    """Return the runs that can be a reference at a version of the opinions."""
+    with database.reading(resources.engine()) as session:
+        return references.debate_runs(session, study_id)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -45,11 +77,33 @@ def load_data(url: str, study_id: int, version: Version, reference: str) -> Alig
     """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return alignment.load_data(resources.engine(), study, reference)
+    form, _, name = reference.partition(":")
+    opinions = load_opinions(url, study_id, opinion_version(version), name if form == "debate" else "", study)
+    return alignment.load_data(resources.engine(), study, reference, opinions)
+
+
+def opinion_version(version: Version) -> Version:
+    """Return the part of a version that changes with opinions only: labels change far more often."""
+    _, opinions, removals, _ = version
+    return opinions, removals
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)
+def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: str, _study: Study) -> StudyOpinions:
+    """Return the opinions of a study without a run at a version; shared by all visitors, so do not modify."""
+    with database.reading(resources.engine()) as session:
+        return judge_opinions.load(session, _study, left_out)
+
+
+def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
+    """Return the cost of each judge at a version."""
+    data = load_data(url, study_id, version, reference)
+    return _costs(url, study_id, opinion_version(version), tuple(sorted(data.judges)), data)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
-    """Return the cost of each judge at a version."""
+def _costs(
+    url: str, study_id: int, opinion_version: Version, judges: tuple[str, ...], _data: AlignmentData
+) -> dict[str, JudgeCost]:
     with database.reading(resources.engine()) as session:
-        return judge_costs.cost_by_judge(session, study_id, load_data(url, study_id, version, reference).opinions)
+        return judge_costs.cost_by_judge(session, study_id, _data.opinions)

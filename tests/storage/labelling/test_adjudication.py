@@ -191,3 +191,21 @@ def test_the_number_of_queries_does_not_grow_with_the_cases(engine):
     save(engine, "item 2", 1, 2)
     decide(engine, "item 2", 1)
     assert count() == one
+
+
+def test_the_number_of_open_cases_is_that_of_the_listed_ones(engine):
+    save(engine, "item 0", 1, 2)
+    save(engine, "item 1", 1, 1)
+    save(engine, "item 2", 1, 1)
+    imports.import_records(engine, "s", [RUN, a_trace("item 2", a_turn(), a_verdict("agreed", (2, 2, 2)))])
+
+    def counts():
+        with reading(engine) as session:
+            open_cases = adjudication.count_open(session, studies.get(session, "s"))
+        return open_cases, sum(case.state != "decided" for case in cases(engine))
+
+    assert counts() == (2, 2)
+    decide(engine, "item 0", 1)
+    assert counts() == (1, 1)
+    save(engine, "item 0", 2)
+    assert counts() == (2, 2)

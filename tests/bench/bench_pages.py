@@ -1,0 +1,250 @@
+"""Pages of a large study in a browser: python -m tests.bench.bench_pages [--items 50000] [--judges 20] [--labels 2]
+
+Plants a study (`large_study`) and opens every page several times in Chromium. The first visit fills the caches of the
+server and the browser; the others are warm. The page itself measures, in milliseconds:
+
+- picture: from the navigation until the title and the first chart or table are drawn and nothing is loading;
+- complete: until the script of the page has ended too;
+- filter: from the choice of a scenario, or of another judge, that nobody has seen until the changed page is complete;
+- items: from a click on a point until its items are listed.
+
+Also the time until the server answers, and its resident memory after each page.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from storage import database
+from tests.bench import large_study
+from tests.bench.databases import POSTGRESQL_HELP
+from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, stop_server
+from tests.storage.postgres import Server, binaries
+
+LIMIT = 600_000
+"""Milliseconds that a page may take."""
+SCRIPT = """
+const main = () => document.querySelector('[data-testid=stMain]');
+const loading = '[data-testid=stSpinner], [data-testid=stSkeleton], [data-stale=true]';
+const content = [
+  '.js-plotly-plot .main-svg', '[data-testid=stDataFrame] canvas', '[data-testid=stTable]', '[data-testid=stMetric]',
+  '[data-testid=stAlert]', 'label-workbench[data-phase]:not([data-phase=loading])', '[data-testid=stPageLink]',
+].join(', ');
+const isDrawn = () => main()?.querySelector('h1, label-workbench') && main().querySelector(content)
+  && !main().querySelector(loading);
+const isRunning = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning';
+const texts = () => [...main().querySelectorAll(
+  '[data-testid=stMarkdown], [data-testid=stCaptionContainer], [data-testid=stHeading], .js-plotly-plot',
+)].map((element) => element.textContent).join('');
+const watch = (isDone) => new Promise((resolve) => {
+  const look = () => isDone() ? resolve(performance.now()) : requestAnimationFrame(look);
+  look();
+});
+let clicked = 0;
+addEventListener('pointerdown', () => { clicked = performance.now(); }, true);
+addEventListener('keydown', () => { clicked = performance.now(); }, true);
+window.bench = {
+  picture: () => watch(isDrawn),
+  complete: () => watch(() => isDrawn() && !isRunning()),
+  remember: () => { window.benchTexts = texts(); },
+  changed: async () =>
+    await watch(() => texts() !== window.benchTexts && isDrawn() && !isRunning()) - clicked,
+  listed: async () => await watch(() => !isRunning() && [...main().querySelectorAll('h3')].some(
+    (title) => title.textContent.startsWith('Selected'),
+  ) && isDrawn()) - clicked,
+};
+"""
+
+
+@dataclass(frozen=True)
+class Visited:
+    """A page: its address, the choice that filters it, and whether a click on a chart lists items."""
+
+    path: str
+    filter: str = ""
+    lists_items: bool = False
+
+
+PAGES = {
+    "overview": Visited(""),
+    "judges": Visited("judges", "Scenario", True),
+    "biases": Visited("biases", "Scenario"),
+    "causes": Visited("causes", "Scenario"),
+    "systems": Visited("systems", "Judge"),
+    "agreement": Visited("agreement", lists_items=True),
+    "alignment": Visited("alignment", lists_items=True),
+    "critiques": Visited("critiques"),
+    "weights": Visited("weights"),
+    "published": Visited("published"),
+    "traces": Visited("traces", "Run"),
+    "unread": Visited("unread"),
+    "search": Visited("search"),
+    "home": Visited("home"),
+    "disagreements": Visited("disagreements"),
+    "scores": Visited("scores"),
+    "adjudication": Visited("adjudication"),
+    "inbox": Visited("inbox"),
+    "studies": Visited("studies"),
+    "annotators": Visited("annotators"),
+    "inputs": Visited("inputs"),
+    "runs": Visited("runs"),
+    "experiments": Visited("experiments"),
+}
+
+
+@dataclass
+class Times:
+    """Milliseconds of one page."""
+
+    first: float = 0.0
+    picture: list[float] = field(default_factory=list)
+    complete: list[float] = field(default_factory=list)
+    filter: list[float] = field(default_factory=list)
+    items: list[float] = field(default_factory=list)
+
+
+def summarize(times: Sequence[float]) -> str:
+    """Return median, 95th percentile and n of some times."""
+    if not times:
+        return "–"
+    ordered = sorted(times)
+    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+    return f"{statistics.median(ordered):.0f} / {p95:.0f} ({len(ordered)})"
+
+
+def resident_megabytes(process: int) -> tuple[float, float]:
+    """Return the resident memory of a process, and the most that it had."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    values = {name: float(value.split()[0]) / 1e3 for name, _, value in (line.partition(":") for line in lines)
+              if name in ("VmRSS", "VmHWM")}  # fmt: skip
+    return values["VmRSS"], values["VmHWM"]
+
+
+def address(served: Served, visited: Visited) -> str:
+    return f"{served.address}/{visited.path}?study={quote(large_study.STUDY)}"
+
+
+def measure(context: Any, served: Served, visited: Visited, visits: int) -> Times:
+    """Return the times of a page."""
+    times = Times()
+    for number in range(visits + 1):
+        page = context.new_page()
+        page.set_default_timeout(LIMIT)
+        page.goto(address(served, visited), wait_until="commit")
+        picture = page.evaluate("bench.picture()")
+        complete = page.evaluate("bench.complete()")
+        if number == 0:
+            times.first = complete
+        else:
+            times.picture.append(picture)
+            times.complete.append(complete)
+            if visited.filter:
+                times.filter += measure_filter(page, visited.filter, number)
+            if visited.lists_items:
+                times.items += measure_items(page, number)
+        page.close()
+    return times
+
+
+def measure_filter(page: Any, label: str, number: int) -> list[float]:
+    """Choose the option with a number, and return the milliseconds until the page is complete; [] without it."""
+    page.evaluate("bench.remember()")
+    page.locator("[data-testid=stMain]").get_by_label(label, exact=False).first.click()
+    options = page.get_by_role("option")
+    options.first.wait_for()
+    if options.count() <= number:
+        return []
+    page.evaluate("bench.remember()")
+    options.nth(number).click()
+    return [page.evaluate("bench.changed()")]
+
+
+def measure_items(page: Any, number: int) -> list[float]:
+    """Click a point of the first chart with points; return the milliseconds until its items are listed."""
+    cells = page.locator("[data-testid=stMain] .js-plotly-plot .nsewdrag")
+    points = page.locator("[data-testid=stMain] .js-plotly-plot .scatterlayer .point")
+    if points.count() > number:
+        points.nth(number).scroll_into_view_if_needed()
+        box = points.nth(number).bounding_box()
+    else:
+        cells.last.scroll_into_view_if_needed()
+        box = cells.last.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    return [page.evaluate("bench.listed()")]
+
+
+def print_table(served: Served, browser: Any, names: Sequence[str], visits: int) -> None:
+    """Print the times of every page, and the memory of the server after it."""
+    print("| page | first visit | picture | complete | filter | items | resident MB (peak) | load |")
+    print("|---|---|---|---|---|---|---|---|")
+    cookie = {"name": "tiebreak_annotator", "value": quote("annotator 1"), "url": served.address}
+    for name in names:
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context.add_cookies([cookie])
+        context.add_init_script(SCRIPT)
+        times = measure(context, served, PAGES[name], visits)
+        context.close()
+        resident, peak = resident_megabytes(served.process.pid)
+        columns = (times.picture, times.complete, times.filter, times.items)
+        print(f"| {name} | {times.first:.0f} | {' | '.join(map(summarize, columns))} "
+              f"| {resident:.0f} ({peak:.0f}) | {os.getloadavg()[0]:.1f} |", flush=True)  # fmt: skip
+
+
+@contextmanager
+def large_database(options: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Yield the URL of a database with the study, which is planted if it is missing."""
+    with ExitStack() as stack:
+        url = options.database or f"sqlite:///{folder / 'large.db'}"
+        if options.postgresql:
+            programs = binaries()
+            if programs is None:
+                raise SystemExit("PostgreSQL is not installed.")
+            server = Server(programs)
+            stack.callback(server.stop)
+            url = server.url(server.create())
+        engine = database.connect(url)
+        if database.is_empty(engine):
+            start = time.perf_counter()
+            large_study.plant(engine, options.items, options.judges, labels=options.labels)
+            print(f"planted in {time.perf_counter() - start:.0f} s")
+        engine.dispose()
+        yield url
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=50_000)
+    parser.add_argument("--judges", type=int, default=20)
+    parser.add_argument("--labels", type=int, default=2, help="labels for each item")
+    parser.add_argument("--database", help="the URL of a database; the study is planted if it has no tables")
+    parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
+    parser.add_argument("--visits", type=int, default=5, help="warm visits of each page")
+    parser.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
+    options = parser.parse_args()
+    if CHROMIUM is None:
+        raise SystemExit("There is no chromium on this machine.")
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright, ExitStack() as stack:
+        url = stack.enter_context(large_database(options, Path(folder)))
+        start = time.perf_counter()
+        served = serve(url, Path(folder) / "server.log")
+        stack.callback(stop_server, served)
+        print(f"the server answers after {time.perf_counter() - start:.1f} s; "
+              f"resident {resident_megabytes(served.process.pid)[0]:.0f} MB")  # fmt: skip
+        print("Milliseconds: median / p95 (n).\n")
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        stack.callback(browser.close)
+        print_table(served, browser, options.pages, options.visits)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Figures that are computed in the background: which version a page draws, and when it is drawn again."""
+
+import threading
+
+import pytest
+
+from pages.parts import background
+
+SLOW = 10.0
+
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    background.clear()
+    yield
+    background.clear()
+
+
+def finish(key):
+    """Wait for the figures that are being computed."""
+    background._entries[key].job.result(5)
+
+
+def test_the_newest_version_is_drawn_if_nothing_is_known_of_its_figures():
+    assert background.shown_version("judges", 1) == 1
+    assert not background.is_pending("judges", 2, drawn=1)
+
+
+def test_figures_that_took_a_moment_are_computed_while_the_visitor_waits():
+    background.computed("judges", 1, 0.1, lambda version: None)
+    assert background.shown_version("judges", 2) == 2
+    assert not background.is_pending("judges", 2, drawn=1)
+
+
+def test_the_earlier_version_is_drawn_until_the_newest_is_complete(monkeypatch):
+    computed, may_end = [], threading.Event()
+
+    def compute(version):
+        may_end.wait(5)
+        computed.append(version)
+
+    background.computed("judges", 1, SLOW, compute)
+    background._entries["judges"].ended -= SLOW
+    assert background.shown_version("judges", 2) == 1
+    assert background.shown_version("judges", 3) == 1  # one computation at a time
+    assert background.is_pending("judges", 3, drawn=1)
+    may_end.set()
+    finish("judges")
+    assert computed == [2]
+    assert not background.is_pending("judges", 3, drawn=1)  # the page can draw version 2
+    monkeypatch.setattr(background, "LIMIT", -1.0)
+    assert background.shown_version("judges", 2) == 2
+
+
+def test_the_next_figures_are_computed_after_a_pause():
+    background.computed("judges", 1, SLOW, lambda version: None)
+    assert background.shown_version("judges", 2) == 1
+    assert background._entries["judges"].job is None
+
+
+def test_a_computation_that_fails_is_left_to_the_page(caplog):
+    def fail(version):
+        raise ValueError("no figures")
+
+    background.computed("judges", 1, SLOW, fail)
+    background._entries["judges"].ended -= SLOW
+    assert background.shown_version("judges", 2) == 1
+    finish("judges")
+    assert background.shown_version("judges", 2) == 2
+    assert "could not be computed" in caplog.text
+
+
+def test_the_oldest_entries_are_forgotten(monkeypatch):
+    monkeypatch.setattr(background, "MAX_ENTRIES", 2)
+    for key in range(3):
+        background.computed(key, 1, SLOW, lambda version: None)
+    assert list(background._entries) == [1, 2]
