@@ -90,7 +90,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300, help="labels that are given; 2000 to see the memory")
     parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
     options = parser.parse_args()
-    with temporary_database(postgresql=options.postgresql) as (engine, url):
+    with temporary_database(postgresql=options.postgresql) as database:
+        engine, url = database.engine, database.url
         plant(engine, options.labels)
         with writing(engine) as session:
             work = open_work(session, "disagreements", STUDY, "newcomer")

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -14,11 +15,26 @@ from tests.storage.postgres import Server, binaries
 POSTGRESQL_HELP = "on a server that is started for it, else on SQLite"
 
 
+@dataclass(frozen=True)
+class Database:
+    """A database of a benchmark."""
+
+    engine: Engine
+    url: str
+    server: Server | None
+    """None on SQLite."""
+
+    def server_cpu(self) -> float:
+        """Return the processor seconds that the server has used; 0 on SQLite."""
+        return 0.0 if self.server is None else self.server.cpu_seconds()
+
+
 @contextmanager
-def temporary_database(*, postgresql: bool) -> Iterator[tuple[Engine, str]]:
-    """Yield the engine and the URL of an empty database with tables; raises SystemExit without PostgreSQL."""
+def temporary_database(*, postgresql: bool) -> Iterator[Database]:
+    """Yield an empty database with tables; raises SystemExit without PostgreSQL."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         url = f"sqlite:///{Path(folder) / 'bench.db'}"
+        server = None
         if postgresql:
             programs = binaries()
             if programs is None:
@@ -28,7 +44,7 @@ def temporary_database(*, postgresql: bool) -> Iterator[tuple[Engine, str]]:
             url = server.url(server.create())
         engine = database.connect(url)
         database.upgrade(engine)
-        yield engine, url
+        yield Database(engine, url, server)
         engine.dispose()
 
 

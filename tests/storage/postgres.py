@@ -74,6 +74,18 @@ class Server:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement)
 
+    def cpu_seconds(self) -> float:
+        """Return the processor seconds of the server's processes, those that have ended included."""
+        ticks, server = 0, str(self._process.pid)
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # the process has ended
+                continue
+            if folder.name == server or fields[1] == server:
+                ticks += sum(map(int, fields[11:15] if folder.name == server else fields[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> None:
         """Stop the server, and remove its files."""
         self._process.send_signal(signal.SIGINT)

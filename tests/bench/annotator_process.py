@@ -1,0 +1,150 @@
+"""An annotator in a process of its own, who labels a queue as a browser does: fetch, draft, label."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from storage import database, table_base
+from storage.database import reading, writing
+from storage.database_errors import DatabaseUnavailable
+from storage.labelling import actions, tasks
+from storage.labelling.work import Json, Work, open_work
+
+Result = TypeVar("Result")
+STUDY = "queue"
+WARM_UP = "warm-up"
+FETCHED = 10
+"""Tasks in one request. A browser fetches 30; fewer make the annotators meet more often."""
+HESITATION = 2.0
+"""Seconds between claim and label of an annotator who hesitates."""
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """How an annotator differs from one who labels as fast as possible until the end."""
+
+    die_after: int = 0
+    """Number of the claim with which the process kills itself; 0 for never."""
+    pause: float = 0.0
+    """Mean seconds of a random pause after every label."""
+    hesitate: float = 0.0
+    """Share of the claims after which the annotator waits `HESITATION` seconds."""
+    skew: float = 0.0
+    """Seconds by which the clock of the process is ahead."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """An acknowledged label."""
+
+    claim: float
+    """Seconds of the claim."""
+    save: float
+    """Seconds of the label."""
+    target: int
+    cpu: float
+    """Processor seconds that the process has used until then."""
+    at: float
+    """Seconds since 1970."""
+
+
+def read(log: Path) -> list[Line]:
+    """Return the labels that a process has written to its log; a line may be incomplete."""
+    if not log.exists():
+        return []
+    rows = (line.split() for line in log.read_text().splitlines(keepends=True) if line.endswith("\n"))
+    return [Line(float(a), float(b), int(target), float(cpu), float(at)) for a, b, target, cpu, at in rows]
+
+
+def annotate(url: str, annotator: str, behaviour: Behaviour, log: Path, barrier: Any = None) -> None:
+    """Label until nothing is left for the annotator, and write every acknowledged label to the log.
+
+    With a `barrier`, another study is labelled first.
+    """
+    if behaviour.skew:
+        _shift_clock(behaviour.skew)
+    engine = database.connect(url)
+    if barrier is not None:
+        for _ in _label_queue(engine, repeat(lambda: open_queue(engine, annotator, WARM_UP)), Behaviour()):
+            pass
+        barrier.wait()
+    work = repeat(lambda: open_queue(engine, annotator))
+    with log.open("a", buffering=1) as lines:
+        for line in _label_queue(engine, work, behaviour):
+            lines.write(f"{line.claim} {line.save} {line.target} {line.cpu} {line.at}\n")
+            time.sleep(random.expovariate(1 / behaviour.pause) if behaviour.pause else 0)
+
+
+def _label_queue(engine: Engine, work: Work, behaviour: Behaviour) -> Iterator[Line]:
+    client, seq, claimed = f"c-{work.annotator}-{time.time_ns()}", 0, 0
+    while True:
+        fetched = repeat(partial(_fetch, engine, work))
+        if not fetched:
+            return
+        for task in fetched:
+            about = {"task": task["id"], "target": task["targets"][0]["id"], "base": task["targets"][0]["version"]}
+            entered = {"value": 1, "reason": "", "evidence": []}
+            draft = {"seq": seq + 1, "type": "draft", **about, **entered}
+            started = time.perf_counter()
+            [drafted] = repeat(partial(actions.perform, engine, work, client, [draft], after=seq, first=seq == 0))
+            claim_seconds = time.perf_counter() - started
+            if drafted.get("claim") == "full":
+                seq += 1
+                continue
+            claimed += 1
+            if claimed == behaviour.die_after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if random.random() < behaviour.hesitate:
+                time.sleep(HESITATION)
+            label = {"seq": seq + 2, "type": "label", **about, **entered, "seconds": 1.0}
+            started = time.perf_counter()
+            [result] = repeat(partial(actions.perform, engine, work, client, [label], after=seq + 1))
+            save_seconds = time.perf_counter() - started
+            if result["status"] in ("accepted", "surplus"):
+                target = work.ids.decode("t", task["id"])
+                yield Line(claim_seconds, save_seconds, target or 0, time.process_time(), time.time())
+            seq += 2
+
+
+def open_queue(engine: Engine, annotator: str, study: str = STUDY) -> Work:
+    """Return the queue of disputed preferences."""
+    with writing(engine) as session:
+        return open_work(session, "disagreements", study, annotator)
+
+
+def _fetch(engine: Engine, work: Work) -> list[Json]:
+    with reading(engine) as session:
+        fetched: list[Json] = tasks.next_tasks(session, work, have=(), count=FETCHED, tab="todo", first=None)["tasks"]
+    return fetched
+
+
+def repeat(send: Callable[[], Result]) -> Result:
+    """Send until the database is available, as the outbox of a browser does: sending twice changes nothing."""
+    while True:
+        try:
+            return send()
+        except (DatabaseUnavailable, OperationalError):  # of a writer, and of a reader
+            time.sleep(0.5)
+
+
+def _shift_clock(seconds: float) -> None:
+    """Let the storage of this process see another time."""
+
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(seconds=seconds)
+
+    assert Shifted.now(UTC) != datetime.now(UTC)
+    for module in (database, table_base):
+        vars(module)["datetime"] = Shifted
