@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import URL, Connection, create_engine, event, func, insert, inspect, select, text
+from sqlalchemy import URL, Connection, Result, create_engine, event, func, insert, inspect, select, text
 from sqlalchemy import Engine as Engine  # re-exported: pages pass both on, and import nothing else of SQLAlchemy
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
@@ -29,7 +29,7 @@ from storage import backup, database_errors, json_columns, sqlite_file
 from storage import postgresql as postgresql_settings
 
 Element = TypeVar("Element")
-Result = TypeVar("Result")
+Stored = TypeVar("Stored")
 DEFAULT_URL = "sqlite:///tiebreak.db"
 URL_VARIABLE = "TIEBREAK_DATABASE_URL"
 BUSY_MILLISECONDS = 60_000
@@ -177,7 +177,7 @@ def _clear_errors() -> Iterator[None]:
         raise problem from error
 
 
-def write(engine: Engine, operation: Callable[[Session], Result]) -> Result:
+def write(engine: Engine, operation: Callable[[Session], Stored]) -> Stored:
     """Run one operation as `writing` does, and run it again if PostgreSQL ended it because of another transaction.
 
     The operation may run several times, so it changes nothing but the session.
@@ -193,16 +193,25 @@ def write(engine: Engine, operation: Callable[[Session], Result]) -> Result:
     raise AssertionError("the last attempt returns or raises")
 
 
+def execute(session: Session, statement: Any, parameters: Any = None) -> Result[*tuple[Any, ...]]:
+    """Execute a statement about columns, without the ORM, which takes longer than a short query and its rows.
+
+    A selected table gives rows with its columns. Changes are made of tables (`Row.__table__`), not of mapped classes.
+    """
+    session.flush()
+    return session.connection().execute(statement, parameters)
+
+
 def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that have a value for every column. Mapped objects would take several times as long."""
     if rows:
-        session.execute(_insert(table), rows)
+        execute(session, _insert(table), rows)
 
 
 def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, except those whose unique columns are in the table already."""
     if rows:
-        session.execute(_insert_missing(_dialect(session), table), rows)
+        execute(session, _insert_missing(_dialect(session), table), rows)
 
 
 def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
@@ -213,22 +222,22 @@ def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str
 def upsert_all(session: Session, table: Any, unique: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows with the same columns, or update those with the same values in the `unique` columns."""
     if rows:
-        session.execute(_upsert(_dialect(session), table, tuple(unique), tuple(rows[0])), rows)
+        execute(session, _upsert(_dialect(session), table, tuple(unique), tuple(rows[0])), rows)
 
 
 @cache  # to build these statements takes longer than to execute them
 def _insert(table: Any) -> Any:
-    return insert(table.__table__)
+    return insert(table.__table__).inline()
 
 
 @cache
 def _insert_missing(dialect: Any, table: Any) -> Any:
-    return dialect.insert(table.__table__).on_conflict_do_nothing()
+    return dialect.insert(table.__table__).inline().on_conflict_do_nothing()
 
 
 @cache
 def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[str, ...]) -> Any:
-    statement = dialect.insert(table.__table__)
+    statement = dialect.insert(table.__table__).inline()
     changed = {name: statement.excluded[name] for name in columns if name not in unique}
     return statement.on_conflict_do_update(index_elements=unique, set_=changed)
 

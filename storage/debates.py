@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.trace import Event, current_numbered_events
-from storage.database import clock
+from storage.database import execute
 from storage.events import parse_event
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow
 from storage.traces import Trace, trace_of_row, trace_query
@@ -29,16 +29,22 @@ class Debate:
 
 def of_target(session: Session, target_id: int) -> list[Debate]:
     """Return the traces that judged a target with their events, newest run first."""
-    judged = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == target_id)
-    query = trace_query(clock(session)).add_columns(col(RunRow.settings)).where(col(TraceRow.id).in_(judged))
-    rows = session.execute(query.order_by(col(RunRow.id).desc())).all()
+    rows = execute(session, _traces_query(), {"target": target_id}).all()
     events_by_trace: dict[int, list[tuple[int, Event]]] = defaultdict(list)
-    for trace_id, seq, body in session.execute(_events_query(), {"traces": [row[0] for row in rows]}):
+    for trace_id, seq, body in execute(session, _events_query(), {"traces": [row[0] for row in rows]}):
         events_by_trace[trace_id].append((seq, parse_event(body)))
     return [Debate(trace_of_row(row[:-1]), row[-1], current_numbered_events(events_by_trace[row[0]])) for row in rows]
 
 
-@cache  # to build the query takes longer than to execute it
+@cache  # to build the queries takes longer than to execute them
+def _traces_query() -> Select[*tuple[Any, ...]]:
+    target = bindparam("target", type_=Integer)
+    judged = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == target)
+    query = trace_query(None).add_columns(col(RunRow.settings)).where(col(TraceRow.id).in_(judged))
+    return query.order_by(col(RunRow.id).desc())
+
+
+@cache
 def _events_query() -> Select[*tuple[Any, ...]]:
     traces = bindparam("traces", type_=Integer, expanding=True)
     query = select(col(EventRow.trace_id), col(EventRow.seq), cast(col(EventRow.body), Text))

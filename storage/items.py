@@ -1,15 +1,16 @@
 """Items, under their ids in the study's file (`key` in the table) and in its order."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.items import Item
-from storage.database import insert_all
+from storage.database import execute, insert_all
 from storage.tables import ItemRow
 
 MAX_KEYS_IN_QUERY = 200
@@ -97,8 +98,13 @@ def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, I
 
 def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
     """Return id -> item."""
-    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(item_ids))
-    return {item_id: Item.model_validate(body) for item_id, body in session.execute(query)}
+    rows = execute(session, _by_ids_query(), {"ids": list(item_ids)})
+    return {item_id: Item.model_validate(body) for item_id, body in rows}
+
+
+@cache  # to build the query takes longer than to execute it
+def _by_ids_query() -> Any:
+    return select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
 
 
 def _row(study_id: int, position: int, item: Item) -> dict[str, Any]:

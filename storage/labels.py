@@ -20,7 +20,7 @@ from core.formats.records import MarkRecord
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
 from storage import annotators, audit, studies, target_summaries, targets
 from storage.audit import Action
-from storage.database import insert_missing
+from storage.database import execute, insert_missing
 from storage.fingerprints import adjudication_row, label_row, with_fingerprint
 from storage.tables import (
     AdjudicationRow,
@@ -83,15 +83,20 @@ def add(session: Session, study_id: int, label: Label, target_id: int, annotator
     insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
     target_summaries.count_labels(session, target_id)
     for table in (DraftRow, LeaseRow):
-        own = {"target": target_id, "annotator": annotator_id}
-        session.execute(_delete_own(table), own, execution_options={"synchronize_session": False})
+        delete_own(session, table, target_id, annotator_id)
     return label
+
+
+def delete_own(session: Session, table: type[DraftRow] | type[LeaseRow], target_id: int, annotator_id: int) -> None:
+    """Delete an annotator's draft or lease of a target."""
+    execute(session, _delete_own(table), {"target": target_id, "annotator": annotator_id})
 
 
 @cache  # to build the statement takes longer than to execute it
 def _delete_own(table: type[DraftRow] | type[LeaseRow]) -> Any:
     own = (col(table.target_id) == bindparam("target"), col(table.annotator_id) == bindparam("annotator"))
-    return delete(table).where(*own)
+    rows: Any = table
+    return delete(rows.__table__).where(*own)
 
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:
@@ -128,7 +133,8 @@ def record_view(session: Session, study_id: int, target: Target, annotator: str)
 
 def viewed(session: Session, annotator_id: int, target_ids: Sequence[int]) -> set[int]:
     """Return those of the targets whose opinions the annotator has seen."""
-    return set(session.scalars(_viewed_query(), {"annotator": annotator_id, "targets": list(target_ids)}))
+    rows = execute(session, _viewed_query(), {"annotator": annotator_id, "targets": list(target_ids)})
+    return set(rows.scalars())
 
 
 @cache  # to build the query takes longer than to execute it
@@ -292,7 +298,7 @@ def _has_viewed(session: Session, target_id: int, annotator_id: int) -> bool:
     Files of version 0.1 have no views, so an earlier label that was not blind has the same effect.
     """
     own = {"target": target_id, "annotator": annotator_id}
-    return session.execute(_views_query(), own).first() is not None
+    return execute(session, _views_query(), own).first() is not None
 
 
 @cache

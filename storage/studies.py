@@ -4,9 +4,10 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import cache
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Text, distinct, func, select
+from sqlalchemy import ColumnElement, Integer, Text, bindparam, distinct, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -18,7 +19,7 @@ from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from core.llm import images
 from core.protocols import registry
 from storage import audit
-from storage.database import insert_missing
+from storage.database import execute, insert_missing
 from storage.guidelines import add_imported, add_version
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
@@ -247,8 +248,14 @@ def _label_values(session: Session, study_id: int, kind: str, criterion: str) ->
 
 def scales(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
     """Return the declared scales by (kind, criterion)."""
-    rows = session.scalars(select(ScaleRow).where(col(ScaleRow.study_id) == study_id)).all()
+    rows = execute(session, _scales_query(), {"study": study_id})
     return {(cast(Kind, row.kind), row.criterion): Scale.model_validate(row.body) for row in rows}
+
+
+@cache  # to build the query takes longer than to execute it
+def _scales_query() -> Any:
+    columns = (col(ScaleRow.kind), col(ScaleRow.criterion), col(ScaleRow.body))
+    return select(*columns).where(col(ScaleRow.study_id) == bindparam("study", type_=Integer))
 
 
 def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale | None:

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, exists, func, not_, sel
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
-from storage.database import clock
+from storage.database import clock, execute
 from storage.tables import LabelRow, OpinionRow, TargetRow, TraceRow
 
 DISPUTED = ("disputed", "no_verdict")
@@ -27,7 +27,7 @@ def lock_targets(session: Session, target_ids: Collection[int]) -> datetime:
     """
     if session.get_bind().dialect.name != "postgresql":
         return clock(session)
-    times = session.scalars(_lock_query(), {"targets": list(target_ids)}).all()
+    times = execute(session, _lock_query(), {"targets": list(target_ids)}).scalars().all()
     return times[-1] if times else clock(session)
 
 
@@ -40,12 +40,13 @@ def _lock_query() -> Select[datetime]:
 
 def count_labels(session: Session, target_id: int) -> None:
     """Count the labels of a target again; the target must be locked."""
-    session.execute(_count_statement(), {"target": target_id}, execution_options={"synchronize_session": False})
+    execute(session, _count_statement(), {"target": target_id})
 
 
 @cache
 def _count_statement() -> Any:
-    return update(TargetRow).where(col(TargetRow.id) == bindparam("target")).values(counted=_counted())
+    table: Any = TargetRow
+    return update(table.__table__).where(col(TargetRow.id) == bindparam("target")).values(counted=_counted())
 
 
 def count_labels_of(session: Session, target_ids: Collection[int]) -> None:

@@ -326,8 +326,11 @@ def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
     return {row[0]: Owner(*row) for row in session.execute(query)}
 
 
-def trace_query(at: datetime, criterion: str | None = None) -> Select[*tuple[Any, ...]]:
-    """Select the columns of traces as they are at a time of the database's clock, with the outcome on a criterion."""
+def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tuple[Any, ...]]:
+    """Select the columns of traces as they are at a time of the database's clock, with the outcome on a criterion.
+
+    Without a time, a trace that a worker executes is one that waits.
+    """
     return (
         select(
             col(TraceRow.id),
@@ -340,7 +343,7 @@ def trace_query(at: datetime, criterion: str | None = None) -> Select[*tuple[Any
             col(TraceRow.part),
             col(ItemRow.scenario),
             _outcome_on(criterion).label("outcome"),
-            _is_claimed(at).label("claimed"),
+            (false() if at is None else _is_claimed(at)).label("claimed"),
             col(TraceRow.problem),
             col(TraceRow.uncertainty),
             col(TraceRow.contention),

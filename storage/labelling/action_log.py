@@ -7,7 +7,7 @@ from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage.database import insert_all
+from storage.database import execute, insert_all
 from storage.json_columns import sanitize
 from storage.labelling.work import Json, Work
 from storage.tables import ActionRow, now
@@ -27,7 +27,7 @@ def stored_result(session: Session, work: Work, client: str, seq: int) -> Json |
 def last_and_stored(session: Session, work: Work, client: str, seq: int) -> tuple[int | None, Json | None]:
     """Return the highest number of a client's actions, None for a new client, and the stored result of one action."""
     own = {"study": work.study.id, "annotator": work.annotator_id, "client": client, "seq": seq}
-    row = session.execute(_query(), own).one()
+    row = execute(session, _query(), own).one()
     return row[0], row[1]
 
 

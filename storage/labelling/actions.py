@@ -8,22 +8,22 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage.database import Engine, reading, write
+from storage.database import Engine, execute, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.json_columns import sanitize
 from storage.labelling import action_log, panels, tasks
 from storage.labelling.action_fields import Action, problem
 from storage.labelling.effects import CARRY_OUT, open_transaction, standing_now
-from storage.labelling.work import Json, Refused, Work, locate, target_name
+from storage.labelling.work import Json, Refused, Task, Work, locate, target_name
 from storage.tables import AnnotatorRow
 
 MOST = 50
@@ -42,10 +42,15 @@ def perform(
     Raises OutOfSequence if the client has sent actions that are not stored here.
     """
     results = []
+    found: dict[str, _Found] = {}
     for number, action in enumerate(actions):
         sequence = _Sequence(after, first) if number == 0 else None
-        results.append(_perform_once(engine, work, client, action, sequence))
-    return _with_reveals(engine, work, actions, results)
+        results.append(_perform_once(engine, work, client, action, sequence, found))
+    return _with_reveals(engine, work, actions, results, found)
+
+
+_Found = tuple[Work, Task | None]
+"""A task by its opaque id, with its queue."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +67,20 @@ class _Sequence:
 
 
 def _perform_once(
-    engine: Engine, work: Work, client: str, fields: Mapping[str, Any], sequence: _Sequence | None
+    engine: Engine,
+    work: Work,
+    client: str,
+    fields: Mapping[str, Any],
+    sequence: _Sequence | None,
+    found: dict[str, _Found],
 ) -> Json:
     """Return the stored result of an action, or execute it and store its result in the same transaction.
 
+    The task of an action that is executed is added to `found`.
     What a refused action has changed is rolled back, and its result is stored in a separate transaction.
     """
     try:
-        return write(engine, partial(_store_result, work, client, fields, sequence, _carry_out))
+        return write(engine, partial(_store_result, work, client, fields, sequence, partial(_carry_out, found)))
     except DatabaseUnavailable:
         raise
     except (Refused, TiebreakError) as error:
@@ -118,8 +129,10 @@ def _digest(fields: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _carry_out(session: Session, work: Work, client: str, action: Action) -> Json:
-    return {"status": "accepted", **CARRY_OUT[action.type](open_transaction(session, work, client, action))}
+def _carry_out(found: dict[str, _Found], session: Session, work: Work, client: str, action: Action) -> Json:
+    transaction = open_transaction(session, work, client, action)
+    found[action.task] = transaction.work, transaction.found
+    return {"status": "accepted", **CARRY_OUT[action.type](transaction)}
 
 
 def _refuse(error: Exception, session: Session, work: Work, client: str, action: Action) -> Json:
@@ -135,12 +148,21 @@ def _refuse(error: Exception, session: Session, work: Work, client: str, action:
 def _lock_annotator(session: Session, work: Work) -> None:
     """Serialize the requests of one annotator; SQLite has one writer at a time anyway."""
     if session.get_bind().dialect.name == "postgresql":
-        row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == work.annotator_id)
-        session.execute(row.with_for_update(key_share=True))
+        execute(session, _lock_query(), {"annotator": work.annotator_id})
+
+
+@cache  # to build the query takes longer than to execute it
+def _lock_query() -> Select[int]:
+    row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == bindparam("annotator"))
+    return row.with_for_update(key_share=True)
 
 
 def _with_reveals(
-    engine: Engine, work: Work, actions: Sequence[Mapping[str, Any]], results: Sequence[Json]
+    engine: Engine,
+    work: Work,
+    actions: Sequence[Mapping[str, Any]],
+    results: Sequence[Json],
+    found: Mapping[str, _Found],
 ) -> list[Json]:
     """Add the reveals of accepted labels, and tasks whose targets have changed.
 
@@ -155,7 +177,8 @@ def _with_reveals(
         with reading(engine) as session:
             for name in names:
                 pairs = [pair for pair in zip(actions, results, strict=True) if str(pair[0].get("task", "")) == name]
-                shown_by_target[name] = _shown(session, work, name, pairs)
+                place = found[name] if name in found else locate(session, work, name)
+                shown_by_target[name] = _shown(session, *place, pairs)
         tasks.record_views(engine, work, [seen for shown in shown_by_target.values() for seen in shown.seen])
     return [
         _complete(result, action, shown_by_target.get(str(action.get("task", ""))))
@@ -175,18 +198,17 @@ class _Shown:
     """Target -> its reveal."""
     task: Json | None
     seen: Sequence[int]
-    """The targets whose reveals are shown for the first time."""
+    """The targets whose reveals are shown."""
 
 
-def _shown(session: Session, work: Work, name: str, pairs: Sequence[tuple[Mapping[str, Any], Json]]) -> _Shown:
-    work, task = locate(session, work, name)
+def _shown(session: Session, work: Work, task: Task | None, pairs: Sequence[tuple[Mapping[str, Any], Json]]) -> _Shown:
     if task is None:
         return _Shown({}, None, ())
     revealed = {str(action["target"]) for action, result in pairs if result.get("revealed")}
     labelled = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in revealed]
     reveals = tasks.reveals_of(session, work, task, labelled) if labelled else {}
     by_name = {target_name(work, target): content for target, content in reveals.items()}
-    seen = tasks.first_seen(session, work, {task: list(reveals)})
+    seen = tasks.ids_of(session, task, list(reveals))
     if not any(result.get("changed") for _, result in pairs):
         return _Shown(by_name, None, seen)
     jsons = tasks.task_jsons(session, work, [task])

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage.database import upsert
+from storage.database import execute, upsert
 from storage.labelling import checks, critique_queue
 from storage.labelling.queue import ONE_EACH, is_full
 from storage.labelling.work import Task, Work
@@ -31,7 +31,7 @@ def claim(session: Session, work: Work, task: Task) -> bool:
     Expired leases of the task end here: those of closed browsers are removed nowhere else.
     """
     at = lock_targets(session, [task.id])
-    session.execute(_delete_expired(), {"target": task.id, "now": at}, execution_options={"synchronize_session": False})
+    execute(session, _delete_expired(), {"target": task.id, "now": at})
     if _is_task_full(session, work, task, at):
         return False
     until = at + timedelta(minutes=work.study.rules.lease_minutes)
@@ -49,7 +49,8 @@ def renew(session: Session, work: Work, task: Task) -> bool:
 
 @cache  # to build the statement takes longer than to execute it
 def _delete_expired() -> Any:
-    return delete(LeaseRow).where(
+    table: Any = LeaseRow
+    return delete(table.__table__).where(
         col(LeaseRow.target_id) == bindparam("target"), col(LeaseRow.until) <= bindparam("now")
     )
 

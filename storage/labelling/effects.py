@@ -5,9 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete
 from sqlalchemy.orm import Session
-from sqlmodel import col
 
 from core.aius import Undo
 from core.errors import TiebreakError
@@ -338,7 +336,7 @@ def _place(transaction: Transaction) -> Place:
 def _place_of(session: Session, work: Work, task: Task, target: Target, target_id: int | None = None) -> Place:
     if target_id is None:
         target_id = task.id if target == task.target else targets.get_or_create_id(session, work.study.id, target)
-    plan = training.load(session, work)
+    plan = training.load(session, work) if task.has_training else None
     standing = entered.task_standings(session, work, [target_id], plan).get(target_id, Standing())
     return Place(task, panels.is_required(work, task, target), target, target_id, standing, plan)
 
@@ -386,5 +384,4 @@ def _unskip(session: Session, work: Work, task: Task) -> None:
 
 
 def _delete_draft(session: Session, work: Work, target_id: int) -> None:
-    own = (col(DraftRow.target_id) == target_id, col(DraftRow.annotator_id) == work.annotator_id)
-    session.execute(delete(DraftRow).where(*own), execution_options={"synchronize_session": False})
+    labels.delete_own(session, DraftRow, target_id, work.annotator_id)

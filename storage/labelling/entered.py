@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Integer, bindparam, select
+from sqlalchemy import Integer, Row, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Target, Value
-from storage.database import clock
+from storage.database import clock, execute
 from storage.labelling import training
 from storage.labelling.queue import TargetState
 from storage.labelling.training import Training
 from storage.labelling.work import Json, Refused, Task, Work, find_task
 from storage.tables import DraftRow, LabelRow, LeaseRow, MarkRow, TargetRow, TrainingAnswerRow
 from storage.targets import from_columns
+
+Columns = Row[*tuple[Any, ...]]
+"""The columns of a label or a mark."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ class Entered:
         note = own["note"].text if "note" in own else ""
         return {"flagged": "flag" in own, "skipped": "skip" in own, "note": note}
 
-    def _marks_on(self, target_id: int) -> dict[str, MarkRow]:
+    def _marks_on(self, target_id: int) -> dict[str, Columns]:
         return {mark: row for mark, row in self.newest_marks.get(target_id, {}).items() if row.on}
 
     def claim(self, task: Task, state: TargetState | None) -> str:
@@ -130,8 +133,8 @@ def target_ids(session: Session, tasks: Mapping[Task, Sequence[Target]]) -> dict
 
 def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, Standing]:
     """Return target id -> the annotator's label, for those of the targets that the annotator ever labelled."""
-    rows: dict[int, list[LabelRow]] = defaultdict(list)
-    for row in session.scalars(_own_rows(LabelRow), {"annotator": annotator_id, "targets": list(target_ids)}):
+    rows: dict[int, list[Columns]] = defaultdict(list)
+    for row in execute(session, _own_rows(LabelRow), {"annotator": annotator_id, "targets": list(target_ids)}):
         rows[row.target_id].append(row)
     return {
         target_id: Standing(
@@ -149,7 +152,7 @@ def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) ->
 
 def guidelines_of(session: Session, annotator_id: int, target_id: int, content: Json) -> int | None:
     """Return the guidelines of the annotator's newest label of a target with this value, reason and evidence."""
-    rows = session.scalars(_own_rows(LabelRow), {"annotator": annotator_id, "targets": [target_id]}).all()
+    rows = execute(session, _own_rows(LabelRow), {"annotator": annotator_id, "targets": [target_id]}).all()
     equal = (
         row.guidelines
         for row in reversed(rows)
@@ -211,9 +214,9 @@ def _own_rows(table: Any) -> Any:
     return select(table).where(*own).order_by(col(table.id))
 
 
-def newest_marks(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, dict[str, MarkRow]]:
+def newest_marks(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, dict[str, Columns]]:
     """Return target id -> mark -> its newest row."""
-    marks_by_target: dict[int, dict[str, MarkRow]] = defaultdict(dict)
-    for row in session.scalars(_own_rows(MarkRow), {"annotator": annotator_id, "targets": list(target_ids)}):
+    marks_by_target: dict[int, dict[str, Columns]] = defaultdict(dict)
+    for row in execute(session, _own_rows(MarkRow), {"annotator": annotator_id, "targets": list(target_ids)}):
         marks_by_target[row.target_id][row.mark] = row
     return marks_by_target

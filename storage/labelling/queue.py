@@ -14,7 +14,7 @@ from sqlmodel import col
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
 from storage import annotators, targets
-from storage.database import insert_missing, upsert
+from storage.database import execute, insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
 from storage.tables import (
@@ -190,7 +190,7 @@ def wanted_labels() -> ColumnElement[int]:
 def is_full(session: Session, target_id: int, annotator_id: int, overlap: int, at: datetime, *, leased: int) -> bool:
     """Return whether a target is full for an annotator; `leased` is the id of the target that is leased for it."""
     parameters = {"annotator": annotator_id, "overlap": overlap, "now": at, "leased": leased, "target": target_id}
-    return bool(session.execute(_full_query(), parameters).scalar_one())
+    return bool(execute(session, _full_query(), parameters).scalar_one())
 
 
 @lru_cache(maxsize=1)  # building the query takes longer than executing it

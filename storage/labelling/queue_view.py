@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
-from storage.database import clock
+from storage.database import clock, execute
 from storage.labelling import assignment, checks, orders, training
 from storage.labelling.critique_view import CritiqueView
 from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
@@ -22,7 +22,7 @@ from storage.labelling.work import Json, Work
 from storage.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
 from storage.target_summaries import is_current
 
-FIRST_STEP, LARGEST_STEP = 256, 4096
+FIRST_STEP, LARGEST_STEP = 64, 4096
 """Targets in one query for open tasks: the number grows, because labelled targets come first."""
 Scope = Literal["all", "assigned", "visible"]
 """Visible are targets that are assigned to the annotator, and those that the annotator has labelled."""
@@ -259,7 +259,7 @@ class TargetView:
         if not task_ids:
             return []
         values = {"annotator": self.work.annotator_id, "now": clock(self.session), "ids": list(task_ids)}
-        rows = self.session.execute(state_query(self.work.queue), self.parameters | values)
+        rows = execute(self.session, state_query(self.work.queue), self.parameters | values)
         return [_state(*row) for row in rows]
 
     @property
@@ -296,7 +296,7 @@ class TargetView:
         )
 
     def _execute(self, query: Select[*tuple[Any, ...]]) -> Any:
-        return self.session.execute(query, self.parameters)
+        return execute(self.session, query, self.parameters)
 
 
 def _adjudicated(annotator_id: int | None = None) -> ColumnElement[bool]:

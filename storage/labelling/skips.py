@@ -1,6 +1,6 @@
 """Skips of many tasks at once: one entry of the undo stack, which undoes all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
@@ -10,7 +10,7 @@ from core.formats.records import MarkRecord
 from storage.database import insert_missing
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.labelling import training, undo
-from storage.labelling.entered import check_training, newest_marks, task_standings
+from storage.labelling.entered import Columns, check_training, newest_marks, task_standings
 from storage.labelling.work import Task, Work, find_tasks
 from storage.tables import LeaseRow, MarkRow, UndoEntryRow, now
 
@@ -75,5 +75,5 @@ def _set_skips(session: Session, work: Work, task_ids: Sequence[int], *, on: boo
     return changed
 
 
-def _is_skipped(marks: dict[str, MarkRow]) -> bool:
+def _is_skipped(marks: Mapping[str, Columns]) -> bool:
     return "skip" in marks and marks["skip"].on

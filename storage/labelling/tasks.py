@@ -148,6 +148,12 @@ def reveals_of(session: Session, work: Work, task: Task, labelled: Sequence[Targ
     return reveals(session, work, task, item, labelled)
 
 
+def ids_of(session: Session, task: Task, shown: Collection[Target]) -> list[int]:
+    """Return the ids of targets of a task."""
+    ids = target_ids(session, {task: list(shown)})
+    return [ids[target] for target in shown]
+
+
 def first_seen(session: Session, work: Work, shown: Mapping[Task, Sequence[Target]]) -> list[int]:
     """Return those of the targets whose opinions the annotator has not seen yet."""
     ids = target_ids(session, shown)

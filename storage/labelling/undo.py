@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage import targets
+from storage.database import execute
 from storage.labelling import tasks
 from storage.labelling.work import Json, Refused, Task, Work, find_tasks, target_name, task_name
 from storage.tables import UndoEntryRow, now
@@ -20,7 +21,7 @@ PAGE = 20
 def push(session: Session, work: Work, type: str, task: Task, target_id: int, before: Json | None, after: Json) -> str:
     """Add an entry on top of the undo stack, empty the redo stack, and return the entry's id."""
     own = {"study": work.study.id, "annotator": work.annotator_id, "name": work.name}
-    session.execute(_empty_redo(), own, execution_options={"synchronize_session": False})
+    execute(session, _empty_redo(), own)
     at = now()
     row = {
         "study_id": work.study.id,
@@ -34,12 +35,13 @@ def push(session: Session, work: Work, type: str, task: Task, target_id: int, be
         "undone": False,
         "at": at,
     }
-    return _entry_name(session.execute(_insert(), row).scalar_one(), at)
+    return _entry_name(execute(session, _insert(), row).scalar_one(), at)
 
 
 @cache  # to build the statements takes longer than to execute them
 def _empty_redo() -> Any:
-    return delete(UndoEntryRow).where(
+    table: Any = UndoEntryRow
+    return delete(table.__table__).where(
         col(UndoEntryRow.annotator_id) == bindparam("annotator"),
         col(UndoEntryRow.study_id) == bindparam("study"),
         col(UndoEntryRow.queue) == bindparam("name"),

@@ -1,11 +1,11 @@
 """The context of a workbench request: a study's queue and the annotator."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import Select, bindparam, exists, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -14,10 +14,11 @@ from core.errors import TiebreakError
 from core.labels import Kind, Target
 from core.protocols.critique_baselines.protocol import QUALITY, REFINED
 from storage import annotators, studies, targets
+from storage.database import execute
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.labelling.queue import Queue
 from storage.studies import Study
-from storage.tables import ItemRow, TargetRow
+from storage.tables import ItemRow, KnownAnswerRow, TargetRow
 
 Json = dict[str, Any]
 QueueName = Literal[
@@ -79,6 +80,8 @@ class Task:
     item_id: int
     target: Target
     scenario: str | None = None
+    has_training: bool = field(default=True, compare=False)
+    """Whether the study has training items; they may be in another queue."""
 
 
 def open_work(
@@ -169,18 +172,20 @@ def _tasks_in_study(session: Session, work: Work, task_ids: Sequence[int]) -> li
     """Return tasks with the queues in which they are labelled."""
     parameters = {"targets": list(task_ids), "study": work.study.id}
     found = []
-    for task_id, item_id, scenario, key, kind, criterion, part in session.execute(_task_query(), parameters):
+    for task_id, item_id, scenario, trained, key, kind, criterion, part in execute(session, _task_query(), parameters):
         name = queue_of(kind, criterion)
         if name is not None and TARGET_KINDS[name] == kind:
-            found.append((name, Task(task_id, item_id, targets.from_columns(key, kind, criterion, part), scenario)))
+            target = targets.from_columns(key, kind, criterion, part)
+            found.append((name, Task(task_id, item_id, target, scenario, bool(trained))))
     return found
 
 
 @cache  # to build the query takes longer than to execute it
 def _task_query() -> Select[*tuple[Any, ...]]:
+    trained = exists().where(col(KnownAnswerRow.study_id) == bindparam("study"))
     columns = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     return (
-        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), col(ItemRow.key), *columns)
+        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), trained, col(ItemRow.key), *columns)
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
         .where(col(TargetRow.study_id) == bindparam("study"))
