@@ -81,13 +81,18 @@ def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
 
 def is_current(label: Any) -> ColumnElement[bool]:
     """Return whether a label (the table or an alias) is its annotator's newest of the target and not withdrawn."""
-    newer = aliased(LabelRow)
+    newer = _newer_label()
     replaced = exists().where(
         col(newer.target_id) == col(label.target_id),
         col(newer.annotator_id) == col(label.annotator_id),
         col(newer.id) > col(label.id),
     )
     return col(label.value).is_not(None) & ~replaced
+
+
+@cache
+def _newer_label() -> Any:
+    return aliased(LabelRow)  # takes longer to build than a short query to execute
 
 
 def _set(session: Session, condition: ColumnElement[bool], **values: Any) -> None:

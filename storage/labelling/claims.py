@@ -10,7 +10,7 @@ from sqlmodel import col
 
 from storage.database import execute, upsert
 from storage.labelling import checks, critique_queue
-from storage.labelling.queue import ONE_EACH, is_full
+from storage.labelling.queue import ONE_EACH, full_and_expired
 from storage.labelling.work import Task, Work
 from storage.tables import LeaseRow, TargetRow
 from storage.target_summaries import lock_targets
@@ -19,19 +19,19 @@ from storage.target_summaries import lock_targets
 def is_complete(session: Session, work: Work, task: Task, target_id: int, at: datetime) -> bool:
     """Return whether as many others as the overlap allows have labelled a target, or have a claim of its task.
 
-    Training items and hidden checks never are.
+    Expired leases of the task end here: those of closed browsers are removed nowhere else. Training items
+    and hidden checks never are complete.
     """
-    full = is_full(session, target_id, work.annotator_id, work.study.rules.overlap, at, leased=task.id)
+    overlap = work.study.rules.overlap
+    full, expired = full_and_expired(session, target_id, work.annotator_id, overlap, at, leased=task.id)
+    if expired:
+        execute(session, _delete_expired(), {"target": task.id, "now": at})
     return full and not checks.ignores_overlap(session, work, target_id)
 
 
 def claim(session: Session, work: Work, task: Task) -> bool:
-    """Lease a task, or extend the lease; return False if it is full. Only the task is locked.
-
-    Expired leases of the task end here: those of closed browsers are removed nowhere else.
-    """
+    """Lease a task, or extend the lease; return False if it is full. Only the task is locked."""
     at = lock_targets(session, [task.id])
-    execute(session, _delete_expired(), {"target": task.id, "now": at})
     if _is_task_full(session, work, task, at):
         return False
     until = at + timedelta(minutes=work.study.rules.lease_minutes)
@@ -58,6 +58,7 @@ def _delete_expired() -> Any:
 def _is_task_full(session: Session, work: Work, task: Task, at: datetime) -> bool:
     if work.name != "aius":
         return is_complete(session, work, task, task.id, at)
+    execute(session, _delete_expired(), {"target": task.id, "now": at})
     state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
     return state is not None and state.full and not checks.is_check(session, work, state.parts)
 

@@ -378,6 +378,8 @@ def _mark(transaction: Transaction, target: Target, mark: Mark, *, text: str = "
 
 
 def _unskip(session: Session, work: Work, task: Task) -> None:
+    if not task.has_marks:
+        return
     newest = entered.newest_marks(session, work.annotator_id, [task.id]).get(task.id, {})
     if "skip" in newest and newest["skip"].on:
         queue.set_mark(session, work.study.id, task.target, work.annotator, "skip", on=False)

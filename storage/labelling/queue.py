@@ -187,16 +187,27 @@ def wanted_labels() -> ColumnElement[int]:
     return func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
 
 
-def is_full(session: Session, target_id: int, annotator_id: int, overlap: int, at: datetime, *, leased: int) -> bool:
-    """Return whether a target is full for an annotator; `leased` is the id of the target that is leased for it."""
+def full_and_expired(
+    session: Session, target_id: int, annotator_id: int, overlap: int, at: datetime, *, leased: int
+) -> tuple[bool, bool]:
+    """Return whether a target is full for an annotator, and whether the target `leased` has expired leases.
+
+    `leased` is the id of the target that is leased for it.
+    """
     parameters = {"annotator": annotator_id, "overlap": overlap, "now": at, "leased": leased, "target": target_id}
-    return bool(execute(session, _full_query(), parameters).scalar_one())
+    full, expired = execute(session, _full_query(), parameters).one()
+    return bool(full), bool(expired)
 
 
 @lru_cache(maxsize=1)  # building the query takes longer than executing it
 def _full_query() -> Select[*tuple[Any, ...]]:
-    condition = full_condition(bindparam("leased", type_=Integer))
-    return select(condition).select_from(TargetRow).where(col(TargetRow.id) == bindparam("target", type_=Integer))
+    leased = bindparam("leased", type_=Integer)
+    expired = exists().where(col(LeaseRow.target_id) == leased, col(LeaseRow.until) <= bindparam("now"))
+    return (
+        select(full_condition(leased), expired)
+        .select_from(TargetRow)
+        .where(col(TargetRow.id) == bindparam("target", type_=Integer))
+    )
 
 
 def _marked(mark: Mark) -> ColumnElement[bool]:

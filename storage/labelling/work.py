@@ -18,7 +18,7 @@ from storage.database import execute
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.labelling.queue import Queue
 from storage.studies import Study
-from storage.tables import ItemRow, KnownAnswerRow, TargetRow
+from storage.tables import ItemRow, KnownAnswerRow, MarkRow, TargetRow
 
 Json = dict[str, Any]
 QueueName = Literal[
@@ -82,6 +82,8 @@ class Task:
     scenario: str | None = None
     has_training: bool = field(default=True, compare=False)
     """Whether the study has training items; they may be in another queue."""
+    has_marks: bool = field(default=True, compare=False)
+    """Whether the annotator has ever skipped, flagged or noted it."""
 
 
 def open_work(
@@ -170,22 +172,27 @@ def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
 
 def _tasks_in_study(session: Session, work: Work, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
     """Return tasks with the queues in which they are labelled."""
-    parameters = {"targets": list(task_ids), "study": work.study.id}
+    parameters = {"targets": list(task_ids), "study": work.study.id, "annotator": work.annotator_id}
     found = []
-    for task_id, item_id, scenario, trained, key, kind, criterion, part in execute(session, _task_query(), parameters):
+    for task_id, item_id, scenario, trained, marked, key, kind, criterion, part in execute(
+        session, _task_query(), parameters
+    ):
         name = queue_of(kind, criterion)
         if name is not None and TARGET_KINDS[name] == kind:
             target = targets.from_columns(key, kind, criterion, part)
-            found.append((name, Task(task_id, item_id, target, scenario, bool(trained))))
+            found.append((name, Task(task_id, item_id, target, scenario, bool(trained), bool(marked))))
     return found
 
 
 @cache  # to build the query takes longer than to execute it
 def _task_query() -> Select[*tuple[Any, ...]]:
     trained = exists().where(col(KnownAnswerRow.study_id) == bindparam("study"))
-    columns = (col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    marked = exists().where(
+        col(MarkRow.target_id) == col(TargetRow.id), col(MarkRow.annotator_id) == bindparam("annotator")
+    )
+    columns = (trained, marked, col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     return (
-        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), trained, col(ItemRow.key), *columns)
+        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), *columns)
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
         .where(col(TargetRow.study_id) == bindparam("study"))

@@ -42,7 +42,8 @@ from tests.bench.annotator_process import STUDY, WARM_UP, Behaviour, Line, annot
 from tests.bench.databases import POSTGRESQL_HELP, Database, print_load, print_times, temporary_database
 from tests.storage.shared import debates
 
-WARM_UP_TASKS = 3
+WARM_UP_TASKS = 12
+"""After ten executions on a connection, PostgreSQL has a statement prepared and planned."""
 BARRIERS: list[Any] = []
 """Barriers end with their last reference; those of running processes are kept."""
 DIE_AFTER = 3
@@ -230,13 +231,13 @@ def _outcome(engine: Engine, killed: int, seconds: float, lines: Mapping[str, Se
     )
 
 
-def disturbance(database: Database) -> None:
-    """Restart PostgreSQL, or hold the write lock of SQLite for two seconds."""
+def disturbance(database: Database, seconds: float = 2.0) -> None:
+    """Stop PostgreSQL for some seconds, or hold the write lock of SQLite."""
     if database.server is not None:
-        database.server.restart(1.0)
+        database.server.restart(seconds)
         return
     with writing(database.engine):
-        time.sleep(2.0)
+        time.sleep(seconds)
 
 
 def _ms(seconds: float) -> str:
