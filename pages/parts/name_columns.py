@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-CHARACTER, PADDING = 7.0, 18
-"""Pixels of a character, and of the space around the text of a cell."""
+CHARACTER, WIDE_CHARACTER, PADDING = 7.0, 7.5, 18
+"""Pixels of a character in several lines and in one, and of the space around the text of a cell."""
 ONE_LINE, LINE = 35, 18
 """Pixels of a row of one line, and of each further line."""
 
@@ -20,7 +20,7 @@ def fit(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> tuple[
     most, columns = 1, {}
     for name, largest in widths.items():
         texts = [str(line.get(name, "")) for line in lines]
-        needed = round(CHARACTER * max([len(name), *map(len, texts)]) + PADDING)
+        needed = round(WIDE_CHARACTER * max([len(name), *map(len, texts)]) + PADDING)
         width = min(largest, needed)
         characters = max(1, int((width - PADDING) / CHARACTER))
         most = max([most, *(len(textwrap.wrap(text, characters)) for text in texts)])

@@ -230,27 +230,28 @@ def _select_judge() -> None:
 def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
     """Draw the comparison of each judge with the ceiling, reasons of undefined values, and notes."""
     view = VIEWS[statistic]
-    for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
-        names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
-        st.caption(f":material/flag: {names}reference {escape_markdown(mix)}.")
     if view.second and view.ceiling:
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
         draw_ceiling_comparisons({judge: text for judge, text in comparisons.items() if text})
-        st.caption(
-            "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
-            "their mean for scores. The judge is compared in the same way on the same items. The difference has its "
-            "own interval."
-        )
     elif view.ceiling:
         st.caption("The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table.")
     for reason, judges in alignment_rows.undefined_reasons(by_judge, statistic).items():
         st.caption(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
-    if view.ceiling:
-        draw_test_notes(by_judge)
     notes = alignment_rows.judges_by_note(by_judge, statistic)
     for note, judges in notes.items():
         prefix = "" if len(judges) == len(by_judge) and len(judges) > 1 else f"{list_names(judges)}: "
         st.caption(f":material/info: {prefix}{escape_markdown(note)}.")
+    with st.expander("Notes on the reference and the human ceiling"):
+        for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
+            names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
+            st.caption(f":material/flag: {names}reference {escape_markdown(mix)}.")
+        if view.ceiling:
+            st.caption(
+                "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
+                "their mean for scores. The judge is compared in the same way on the same items. The difference has "
+                "its own interval."
+            )
+            draw_test_notes(by_judge)
 
 
 def draw_ceiling_comparisons(comparisons: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 PAGE = "causes"
+SECTIONS = ("Causes", "Slices", "Replies", "To label")
 
 
 @st.cache_data(max_entries=32, show_spinner="Explaining disagreements …")
@@ -84,39 +85,64 @@ def draw_page(study: Study) -> None:
 
     found = compute(drawn_version)
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
-    draw_causes(found)
     names = [errors.judge for errors in found if errors.uncertain]
-    if names:
+    chosen = slice_section.chosen_slice()
+    causes, slices, replies, label = draw_tabs(chosen)
+    if causes.open:
+        with causes:
+            draw_causes(found)
+    tab = next((tab for tab in (slices, replies, label) if tab.open), None)
+    if tab is None:
+        return
+    with tab:
+        if not names:
+            st.caption("No judge has disagreements that can be divided: the tab Causes has the reasons.")
+            return
         judge = choices.choose("Disagreements of", names, "judge")
-        draw_slices(study, query, data, load_slices(url, study.id, drawn_version, query, data), judge, drawn_version)
-        rationale_report = load_rationales(url, study.id, drawn_version, query, judge, data)
-        slice_section.draw_rationales(rationale_report, judge)
-        chosen, viewer = slice_section.chosen_slice(), shell.current_annotator()
-        if chosen is not None and chosen[0] == rationales.FEATURE:
-            found_targets = rationales.differing_targets(data, query, rationale_report, judge, chosen, viewer)
-            draw_slice(study, judge, chosen, found_targets)
-        elif chosen is not None:
-            contentions = load_contentions(url, study.id, alignment_data.opinion_version(drawn_version))
-            found_targets = discordance.differing_targets(data, query, contentions, judge, chosen, viewer)
-            draw_slice(study, judge, chosen, found_targets)
+        if tab is slices:
+            draw_slices(study, query, data, judge, drawn_version)
+        elif tab is replies:
+            draw_replies(study, query, data, judge, drawn_version)
         else:
             errors = next(errors for errors in found if errors.judge == judge)
             draw_disagreements(study, judge, judge_errors.informative(data, query, errors))
 
 
-def draw_slices(
-    study: Study, query: RankingQuery, data: AlignmentData, rows: list[SliceRow], judge: str, version: Version
-) -> None:
-    """Draw the slices of a judge, the saved ones, and the comparison of two."""
+def draw_tabs(chosen: Slice | None) -> tuple[Any, ...]:
+    """Draw the tabs of `SECTIONS`; the open one is in the URL, otherwise it is that of the chosen slice."""
+    default = SECTIONS[0] if chosen is None else SECTIONS[2] if chosen[0] == rationales.FEATURE else SECTIONS[1]
+    tabs = st.tabs(SECTIONS, key="section", bind="query-params", default=default, on_change="rerun")
+    return tuple(tabs)
+
+
+def draw_slices(study: Study, query: RankingQuery, data: AlignmentData, judge: str, version: Version) -> None:
+    """Draw the slices of a judge, the saved ones, the comparison of two, and the targets of the chosen one."""
+    url = str(resources.engine().url)
+    rows = load_slices(url, study.id, version, query, data)
     slice_section.draw_section(rows, judge)
+    chosen = slice_section.chosen_slice()
+    by_trace = load_contentions(url, study.id, alignment_data.opinion_version(version))
+    if chosen is not None:
+        viewer = shell.current_annotator()
+        differing = discordance.differing_targets(data, query, by_trace, judge, chosen, viewer)
+        draw_slice(study, judge, chosen, differing)
     found = list(dict.fromkeys(row.slice for row in rows))
-    slice_comparison.draw_save(study, found, slice_section.chosen_slice())
+    slice_comparison.draw_save(study, found, chosen)
 
     def compare(names: tuple[str, str], slices: tuple[Conditions, Conditions]) -> list[SliceRow]:
-        by_trace = load_contentions(str(resources.engine().url), study.id, version)
         return compared_slices.compare(data, query, by_trace, names, slices)
 
     slice_comparison.draw_comparison(study, found, compare)
+
+
+def draw_replies(study: Study, query: RankingQuery, data: AlignmentData, judge: str, version: Version) -> None:
+    """Draw the clusters of a judge's replies, and the targets of the chosen one."""
+    report = load_rationales(str(resources.engine().url), study.id, version, query, judge, data)
+    slice_section.draw_rationales(report, judge)
+    chosen = slice_section.chosen_slice()
+    if chosen is not None:
+        viewer = shell.current_annotator()
+        draw_slice(study, judge, chosen, rationales.differing_targets(data, query, report, judge, chosen, viewer))
 
 
 def draw_causes(found: Sequence[JudgeErrors]) -> None:

@@ -238,7 +238,7 @@ def draw_table(ranking: Ranking, reference: str) -> None:
         for baseline in ranking.baselines
     ]
     widths = {"Accuracy": 146, "Coverage": 146, "From ceiling": 156}
-    row_height, names = name_columns.fit(lines, {"Judge": 260})
+    row_height, names = name_columns.fit(lines, {"Judge": 250})
     right = {name: st.column_config.TextColumn(alignment="right", width=width) for name, width in widths.items()}
     st.dataframe(
         lines,
@@ -249,7 +249,7 @@ def draw_table(ranking: Ranking, reference: str) -> None:
         | names
         | {
             "": st.column_config.TextColumn(width=32, alignment="right"),
-            "Decision": st.column_config.TextColumn(width=118),
+            "Decision": st.column_config.TextColumn(width=132),
             "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
             "ω": st.column_config.TextColumn(alignment="right", width=60),
             "Why": st.column_config.TextColumn(width="large"),

@@ -29,7 +29,7 @@ def draw_page(study: Study) -> None:
         )
         area = st.segmented_control(
             "Search in", AREAS, default=AREAS[0], required=True, format_func=NAMES.__getitem__, key="area",
-            bind="query-params", help=HELP,
+            bind="query-params", help=HELP, wrap=True,
         )  # fmt: skip
     if not text.strip():
         st.caption("Enter a text. Each match links to its traces.")

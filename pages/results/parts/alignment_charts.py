@@ -218,7 +218,9 @@ def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> N
     ]
     row_labels = [charts.wrap_label(axis_names.values.get(value, value), 3) for value in table.rows]
     names = (escape(truncate(value, 34), quote=False) for value in (axis_names.across, axis_names.down))
-    figure.update_xaxes(title=next(names), tickvals=list(range(len(column_labels))), ticktext=column_labels)
+    figure.update_xaxes(
+        title=next(names), tickvals=list(range(len(column_labels))), ticktext=column_labels, tickfont={"size": 11}
+    )
     figure.update_yaxes(title=next(names), tickvals=list(range(len(row_labels))), ticktext=row_labels)
     figure.update_xaxes(range=[-0.5, len(column_labels) - 0.5]).update_yaxes(range=[len(row_labels) - 0.5, -0.5])
     for axes in (figure.update_xaxes, figure.update_yaxes):

@@ -261,7 +261,6 @@ def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale
     title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(changes), 'opinion')}"
     figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=_parameter("change"))
     alt, data = describe_matrix(title, matrix, names), matrix_data(matrix, names)
-    charts.draw(figure, "changes", alt, lambda: _select_cell("changes", "change"), data)
     counts = disagreements.count_changes(changes)
     with_majority = counts.changed - counts.unknown
     text = f"Changed {numbers.format_count(counts.changed, 'opinion')} of {counts.opinions:,}."
@@ -270,7 +269,9 @@ def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale
             f" Of {with_majority:,} with a majority of people: {counts.towards:,} changed towards it, "
             f"{counts.away:,} away from it."
         )
-    st.caption(text)
+    with st.expander("First and last opinions", expanded=_parameter("change") is not None):
+        charts.draw(figure, "changes", alt, lambda: _select_cell("changes", "change"), data)
+        st.caption(f"{text} The page Discussions has each judge's changes, and whose opinion it adopts.")
 
 
 def draw_selected_items(

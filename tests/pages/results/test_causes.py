@@ -15,6 +15,7 @@ def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
     assert page_text(app).count("differs from people on") >= 2
     rows = app.dataframe[0].value.to_dict("records")
     assert {row["Judge"] for row in rows} == {"fair", "own", "long"}
+    app = visit(PAGE, section="To label")
     app.button(key="request_labels").click().run()
     assert not app.exception and "are in the annotators' queues" in page_text(app)
 
@@ -30,14 +31,14 @@ def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
     assert not app.exception
     text = page_text(app).replace("\\", "")
     assert "long differs from people more often on people: prefer the shorter response" in text
-    row = next(row for row in app.dataframe[1].value.to_dict("records") if row["Found"] == "yes")
-    listed = app.dataframe[2].value.to_dict("records")
+    row = next(row for row in app.dataframe[0].value.to_dict("records") if row["Found"] == "yes")
+    listed = app.dataframe[1].value.to_dict("records")
     assert len(listed) == int(row["Differs"].split()[0])
 
 
 def test_a_slice_is_saved_under_a_name_and_compared_with_another() -> None:
     prepare_study(list(planted_records(60)))
-    app = visit(PAGE, judge="long")
+    app = visit(PAGE, judge="long", section="Slices")
     chosen = next(text for text in app.multiselect(key="slice_conditions").options if "shorter" in text)
     app.multiselect(key="slice_conditions").set_value([chosen])
     app.text_input(key="slice_name").set_value("against length")
