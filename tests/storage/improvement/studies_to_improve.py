@@ -1,7 +1,6 @@
 """A study whose judge is wrong on the items that people call brief, with the run of the judge."""
 
 import asyncio
-from collections.abc import Callable
 
 from sqlalchemy import Engine
 
@@ -42,7 +41,7 @@ def answer(ask: Ask) -> str:
     return f"It is longer.\nFinal answer: {2 if wrong else 1}"
 
 
-def prepare(engine: Engine, count: int = ITEMS, evaluate: Callable[[Ask], str] = answer) -> Study:
+def prepare(engine: Engine, count: int = ITEMS, settings: str = SETTINGS) -> Study:
     """Return the study "s": every item is adjudicated as 1, and the run "base" has judged all of them."""
     records: list[Record] = [CriterionRecord(criterion=HELPFUL)]
     for number in range(count):
@@ -55,8 +54,8 @@ def prepare(engine: Engine, count: int = ITEMS, evaluate: Callable[[Ask], str] =
     with reading(engine) as session:
         study = studies.get(session, "s")
     protocol = PROTOCOLS["single-judge"]
-    run_id = create_run(engine, RunRequest(study, protocol, parse_settings(SETTINGS, protocol, [HELPFUL]), "base"))
-    asyncio.run(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(evaluate)))
+    run_id = create_run(engine, RunRequest(study, protocol, parse_settings(settings, protocol, [HELPFUL]), "base"))
+    asyncio.run(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(answer)))
     return study
 
 

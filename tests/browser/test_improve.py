@@ -1,0 +1,49 @@
+"""A judge is improved in a real browser: split, a variant, its evaluation by the app's worker, acceptance."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from storage.database import connect
+from tests.openai_server import run_server
+from tests.storage.improvement import studies_to_improve as planted
+from tests.test_cli_improve import reply
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def judged(served) -> Iterator[None]:
+    """A study with the run of a judge, whose model answers until the end of the tests.
+
+    It is made before the browser starts, whose event loop is that of this thread.
+    """
+    with run_server() as models:
+        models.text = reply
+        judge = f"{{name: j, model: openai/judge, address: '{models.address}', answer_format: text}}"
+        settings = f"{{judge: {judge}, criterion: helpfulness, shuffle_responses: false}}"
+        planted.prepare(connect(served.database), settings=settings)
+        yield
+
+
+def test_a_variant_is_proposed_evaluated_and_accepted(served, judged, visit) -> None:
+    page = visit(f"{served.address}/improve?study=s", "ann")
+    page.get_by_role("button", name="Split", exact=False).last.click()
+    page.get_by_text("12 development items · 12 held-out items").wait_for()
+
+    page.get_by_role("radio", name="Propose").click()
+    definition = page.get_by_label("Definition", exact=True)
+    definition.fill("Of use, and brief.")
+    definition.press("Control+Enter")
+    name = page.get_by_label("Name of the variant")
+    name.fill("brief")
+    name.press("Enter")
+    page.get_by_role("button", name="Store the variant").click()
+
+    page.get_by_role("button", name="Evaluate once").click()
+    page.get_by_text("This is use 1 of 5.").wait_for()
+    page.get_by_role("button", name="Start").click()
+    page.get_by_text("1 of 5").wait_for()
+    page.get_by_text("is above 0; p, corrected for 5 planned evaluations").wait_for()
+    page.get_by_role("button", name="Accept").click()
+    page.get_by_text("Version 2", exact=True).wait_for()
