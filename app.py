@@ -26,6 +26,7 @@ from pages.parts.account_guard import AccountGuard
 from pages.parts.metrics import RequestTimer
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.text import escape_markdown
+from storage import change_guard
 from storage.access import Permission
 from storage.database_errors import DBAPIError
 
@@ -114,6 +115,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
         check_address()
     except TiebreakError as error:
         raise SystemExit(str(error)) from None
+    change_guard.enforce_in_process()
     worker = resources.start_worker()
     threading.Thread(target=import_slow_modules, daemon=True).start()
     try:
@@ -155,6 +157,7 @@ def draw_app() -> None:
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
     from pages.parts import permissions, shell
 
+    change_guard.enforce()
     try:
         allowed = permissions.permissions_anywhere()
         sections = {section: [make_page(entry, allowed) for entry in entries] for section, entries in SECTIONS.items()}

@@ -34,7 +34,7 @@ from pages.label.parts.request_checks import (
     signed_in,
 )
 from pages.parts import assets, resources
-from storage import access, annotators, database, guidelines, items, studies, study_images
+from storage import access, annotators, change_guard, database, guidelines, items, studies, study_images
 from storage.access import Forbidden, Permission
 from storage.accounts.identity import Actor
 from storage.database import Session
@@ -263,7 +263,9 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
     return endpoint
 
 
+@change_guard.operation()
 def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
+    change_guard.enforce()
     query = dict(request.query_params) | {name: str(value) for name, value in request.path_params.items()}
     actor = signed_in(request)
     check_texts(query)

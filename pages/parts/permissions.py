@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from pages.parts import resources, visitor
-from storage import access, audit, database
+from storage import access, audit, change_guard, database
 from storage.access import Permission
 from storage.accounts.identity import Actor
 from storage.audit import Action
@@ -119,7 +119,7 @@ def writing(study_id: int, permission: Permission, change: str) -> Iterator[Sess
     `change` is the text of its entry in the audit log; empty if it has none, or if storage adds another one.
     """
     actor = visitor.current_actor()
-    with audit.acting(actor.name), database.writing(resources.engine()) as session:
+    with change_guard.operation(), audit.acting(actor.name), database.writing(resources.engine()) as session:
         access.require(session, study_id, actor, permission)
         if change:
             audit.record(session, Action.settings, study_id=study_id, change=change)

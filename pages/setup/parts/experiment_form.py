@@ -13,7 +13,7 @@ from core.protocols.registry import PROTOCOLS
 from core.trace import model_specs
 from pages.parts import downloads, resources, visitor
 from pages.parts.text import escape_markdown
-from storage import access, audit, database, items, runs, studies
+from storage import access, audit, change_guard, database, items, runs, studies
 from storage.access import Permission
 from storage.accounts.identity import Actor
 from storage.runs import Run
@@ -86,6 +86,7 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     return True
 
 
+@change_guard.operation()
 def start_runs(study: Study, planned: Plan) -> None:
     """Start an experiment for the visitor; raises Forbidden unless they may start runs of the study with its models."""
     with audit.acting(require_start(study, planned).name):

@@ -22,7 +22,7 @@ from pages.parts import items, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
 from pages.setup.parts.upload import FileSource
-from storage import access, audit, database, studies
+from storage import access, audit, change_guard, database, studies
 from storage.access import Permission
 from storage.transfer import imports
 
@@ -218,12 +218,8 @@ def _validate_name(name: str, existing_names: list[str]) -> str:
 
 def _check_permission(name: str) -> None:
     """Raise Forbidden unless the visitor may create the study, or change it if it exists."""
-    actor = visitor.current_actor()
     with database.reading(resources.engine()) as session:
-        if name in studies.names(session):
-            access.require(session, studies.get(session, name).id, actor, Permission.edit)
-        else:
-            access.require_administrator(session, actor)
+        access.require_import(session, visitor.current_actor(), name)
 
 
 def _record_check(name: str) -> Callable[[Record], None]:
@@ -240,6 +236,7 @@ def _record_check(name: str) -> Callable[[Record], None]:
     return check
 
 
+@change_guard.operation()
 def _run_import(plan: ImportPlan, study: str) -> None:
     _check_permission(study)
     check_record = _record_check(study)

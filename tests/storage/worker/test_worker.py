@@ -15,7 +15,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
-from storage import runs, traces
+from storage import change_guard, runs, traces
 from storage.database import reading, writing
 from storage.tables import RunRow, now
 from storage.traces import NewEvent
@@ -153,10 +153,11 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
     assert progress.done == 3
 
 
-def test_the_run_worker_executes_requested_runs(engine, a_study):
+def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, monkeypatch):
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()
     run_id = launch.create_run(engine, make_request(a_study))
+    monkeypatch.setattr(change_guard, "_process_enforced", [True])  # as in a server
 
     try:
         assert asyncio.run(wait_until_finished(engine, run_id))
