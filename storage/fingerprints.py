@@ -25,10 +25,12 @@ LATER_COLUMNS = ("evidence", "surplus", "guidelines")
 
 def label_row(label: Label, study_id: int, target_id: int, annotator_id: int) -> Row:
     """Return the columns of a label without its fingerprint."""
+    return {"study_id": study_id, "target_id": target_id, "annotator_id": annotator_id, **label_columns(label)}
+
+
+def label_columns(label: Label) -> Row:
+    """Return the columns of a label without ids."""
     return {
-        "study_id": study_id,
-        "target_id": target_id,
-        "annotator_id": annotator_id,
         "value": label.value,
         "blind": label.blind,
         "reason": label.reason,
@@ -92,11 +94,16 @@ def with_fingerprint(row: Row) -> Row:
 
 def file_fingerprinter() -> Callable[[Row], Row]:
     """Return a `with_fingerprint` for the rows of one file: identical lines are numbered, so each is stored."""
-    counts: Counter[str] = Counter()
+    seen: set[bytes] = set()  # takes a third of the memory of counts and text
+    repeats: Counter[str] = Counter()
 
     def add_fingerprint(row: Row) -> Row:
         first = fingerprint(row)
-        counts[first] += 1
-        return row | {"fingerprint": first if counts[first] == 1 else fingerprint(row, counts[first] - 1)}
+        digest = bytes.fromhex(first)
+        if digest not in seen:
+            seen.add(digest)
+            return row | {"fingerprint": first}
+        repeats[first] += 1
+        return row | {"fingerprint": fingerprint(row, repeats[first])}
 
     return add_fingerprint

@@ -1,9 +1,11 @@
 """Items, under their ids in the study's file (`key` in the table) and in its order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Protocol
 
+from pydantic_core import from_json
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -11,10 +13,13 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.items import Item
 from storage.database import execute, insert_all
+from storage.json_columns import EncodedJson, to_json
 from storage.tables import ItemRow
 
 MAX_KEYS_IN_QUERY = 200
 """A query names at most this many keys; for more, all items of the study are read, which is faster."""
+CHUNK = 2_000
+"""Rows fetched at once."""
 
 
 def get(session: Session, study_id: int, key: str) -> Item:
@@ -58,24 +63,57 @@ def scenarios(session: Session, study_id: int) -> list[str]:
     return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
 
 
-def select_new(session: Session, study_id: int, items: Iterable[Item]) -> list[Item]:
-    """Return the items that the study does not have; raises TiebreakError for a known id with different content."""
-    by_key: dict[str, Item] = {}
-    for item in items:
-        if by_key.setdefault(item.id, item) != item:
-            raise TiebreakError(f"Item {item.id!r} is in the file twice, with different content.")
-    stored = _stored_bodies(session, study_id, by_key.keys())
-    for key, body in stored.items():
-        if by_key[key].model_dump(mode="json") != body:
-            raise TiebreakError(f"Item {key!r} is in this study already, with different content; give it another name.")
-    return [item for key, item in by_key.items() if key not in stored]
+class EncodedItem(Protocol):
+    """The columns of an item that is not in the database yet."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def scenario(self) -> str | None: ...
+    @property
+    def cluster(self) -> str | None: ...
+    @property
+    def body(self) -> str:
+        """Return the item as JSON."""
 
 
-def add(session: Session, study_id: int, items: Sequence[Item]) -> None:
+def stored_contents(session: Session, study_id: int, digests: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return key -> None for each of the keys that is in the study with this digest of its JSON, or -> its content."""
+    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
+    if len(digests) <= MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(digests))
+    rows = session.execute(query.execution_options(yield_per=CHUNK))
+    return {
+        key: None if content_digest(to_json(body)) == digests[key] else body for key, body in rows if key in digests
+    }
+
+
+def content_digest(body: str) -> bytes:
+    """Return a digest of an item's JSON."""
+    return blake2b(body.encode(), digest_size=16).digest()
+
+
+def is_same(stored: Any, item: EncodedItem) -> bool:
+    """Return whether a value of `stored_contents` is that of an item; the order of fields may differ."""
+    return stored is None or bool(stored == from_json(item.body))
+
+
+def add_encoded(session: Session, study_id: int, items: Sequence[EncodedItem]) -> None:
     """Add new items after the existing ones."""
     last = session.scalars(select(func.max(col(ItemRow.position))).where(col(ItemRow.study_id) == study_id)).one()
     first = 0 if last is None else last + 1
-    insert_all(session, ItemRow, [_row(study_id, position, item) for position, item in enumerate(items, first)])
+    rows = [
+        {
+            "study_id": study_id,
+            "key": item.key,
+            "position": position,
+            "scenario": item.scenario,
+            "cluster": item.cluster,
+            "body": EncodedJson(item.body),
+        }
+        for position, item in enumerate(items, first)
+    ]
+    insert_all(session, ItemRow, rows)
 
 
 def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
@@ -105,17 +143,6 @@ def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
 @cache  # to build the query takes longer than to execute it
 def _by_ids_query() -> Any:
     return select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
-
-
-def _row(study_id: int, position: int, item: Item) -> dict[str, Any]:
-    return {
-        "study_id": study_id,
-        "key": item.id,
-        "position": position,
-        "scenario": item.scenario,
-        "cluster": item.group,
-        "body": item,
-    }
 
 
 def _stored_bodies(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Any]:

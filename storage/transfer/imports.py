@@ -5,11 +5,10 @@ content (see `storage.fingerprints`).
 """
 
 import gc
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import DataError
@@ -25,9 +24,7 @@ from core.formats.records import (
     ExperimentRecord,
     GuidelinesReadRecord,
     GuidelinesRecord,
-    ItemRecord,
     KnownAnswerRecord,
-    LabelRecord,
     MarkRecord,
     Record,
     ReplyRecord,
@@ -39,19 +36,16 @@ from core.formats.records import (
     TrainingAnswerRecord,
     ViewRecord,
 )
-from core.items import Item
-from core.labels import Label, Target
+from core.labels import Target
 from storage import aius, annotators, audit, experiments, items, studies, target_summaries, targets
 from storage.audit import Action
-from storage.database import batches, insert_all, update_statistics, writing
-from storage.fingerprints import Row, adjudication_row, file_fingerprinter, label_row, mark_row
-from storage.labelling import critique_targets
+from storage.database import insert_all, update_statistics, writing
+from storage.fingerprints import Row, adjudication_row, file_fingerprinter, mark_row
 from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
+from storage.targets import TargetKey
 from storage.transfer import participation, recorded_runs
+from storage.transfer.spool import BATCH, SortedRecords, SpooledLabel
 
-RecordType = TypeVar("RecordType")
-BATCH = 10_000
-"""Rows inserted between two calls of the progress function."""
 ANALYZED_FROM = 100
 """New items and labels from which the statistics of the database are renewed."""
 Progress = Callable[[int, int], None]
@@ -87,8 +81,7 @@ def import_records(
 
     The records are read to their end before the transaction begins, so others can write while a file is read.
     """
-    with _garbage_collection_off():
-        sorted_records = _SortedRecords(records)
+    with _garbage_collection_off(), closing(SortedRecords(records)) as sorted_records:
         study_records = sorted_records.of(StudyRecord)
         try:
             with writing(engine) as session:
@@ -107,7 +100,8 @@ def import_records(
 
 def add_records(session: Session, study_id: int, records: Iterable[Record]) -> ImportCounts:
     """Import records within a transaction, into a study that exists and is locked."""
-    return _Import(session, study_id, _SortedRecords(records), lambda done, total: None).run()
+    with closing(SortedRecords(records)) as sorted_records:
+        return _Import(session, study_id, sorted_records, lambda done, total: None).run()
 
 
 @contextmanager
@@ -121,35 +115,30 @@ def _garbage_collection_off() -> Iterator[None]:
         gc.enable()
 
 
-class _SortedRecords:
-    """The content of records by type, in the order of the file. Equal targets are one object, to save memory."""
+class TargetIds(Mapping[Target, int]):
+    """The ids of targets."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
-        self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
-        distinct: dict[Target, Target] = {}
-        for record in records:
-            match record:
-                case LabelRecord(label=label):
-                    target = distinct.setdefault(label.target, label.target)
-                    self._by_type[Label].append(label.model_copy(update={"target": target}))
-                case ItemRecord(item=item):
-                    self._by_type[Item].append(item)
-                case _:
-                    self._by_type[type(record)].append(record)
+    def __init__(self, by_key: dict[TargetKey, int]) -> None:
+        self.by_key = by_key
 
-    def of(self, record_type: type[RecordType]) -> list[RecordType]:
-        """Return all records of one type."""
-        return self._by_type[record_type]
+    def __getitem__(self, target: Target) -> int:
+        return self.by_key[targets.key_of(target)]
+
+    def __iter__(self) -> Iterator[Target]:
+        return (targets.from_columns(*key) for key in self.by_key)
+
+    def __len__(self) -> int:
+        return len(self.by_key)
 
 
 class _Import:
     """One import into one study."""
 
-    def __init__(self, session: Session, study_id: int, records: _SortedRecords, progress: Progress) -> None:
+    def __init__(self, session: Session, study_id: int, records: SortedRecords, progress: Progress) -> None:
         self.session, self.study_id, self.records, self.progress = session, study_id, records, progress
         self.done = 0
-        self.total = sum(len(records.of(record_type)) for record_type in (Item, TraceRecord, Label))
-        self.target_ids: dict[Target, int] = {}
+        self.total = records.items.size + records.repeated_items + len(records.of(TraceRecord)) + records.labels.size
+        self.target_ids = TargetIds({})
         self.annotator_ids: dict[str, int] = {}
         self.add_fingerprint = file_fingerprinter()
 
@@ -157,7 +146,7 @@ class _Import:
         """Import all records, each type after those that it refers to."""
         self.import_declarations()
         self.check_values()
-        new_items = self.import_items(self.records.of(Item))
+        new_items = self.import_items()
         self.find_ids()
         traces = self.records.of(TraceRecord)
         added = self.records.of(ExperimentRecord)
@@ -183,8 +172,8 @@ class _Import:
     def check_values(self) -> None:
         """Raise TiebreakError for a value in the file that is not on its scale."""
         scales = studies.scales(self.session, self.study_id)
-        for label in self.records.of(Label):
-            studies.check_value(scales, label.target.kind, label.target.criterion, label.value)
+        for kind, criterion, value in self.records.distinct_values():
+            studies.check_value(scales, kind, criterion, value)
         for record in self.records.of(AdjudicationRecord):
             target = record.ruling.target
             studies.check_value(scales, target.kind, target.criterion, record.ruling.value)
@@ -195,19 +184,26 @@ class _Import:
                 check = studies.check_verdict if opinion.stage == "verdict" else studies.check_value
                 check(scales, opinion.kind, opinion.criterion, opinion.value)
 
-    def import_items(self, wanted: list[Item]) -> int:
+    def import_items(self) -> int:
         """Add the new ones of the items, and return their number."""
-        new = items.select_new(self.session, self.study_id, wanted)
-        self.advance(len(wanted) - len(new))
-        for batch in batches(new, BATCH):
-            items.add(self.session, self.study_id, batch)
+        digests, added = self.records.item_digests, 0
+        stored = items.stored_contents(self.session, self.study_id, digests)
+        self.advance(self.records.repeated_items)
+        for batch in self.records.items.batches():
+            new = [item for item in batch if item.key not in stored]
+            for item in batch:
+                if item.key in stored and not items.is_same(stored[item.key], item):
+                    raise TiebreakError(
+                        f"Item {item.key!r} is in this study already, with different content; give it another name."
+                    )
+            items.add_encoded(self.session, self.study_id, new)
+            added += len(new)
             self.advance(len(batch))
-        return len(new)
+        return added
 
     def find_ids(self) -> None:
         """Set the ids of every target and annotator in the file; new ones are added."""
-        rated = [(label.target, label.annotator) for label in self.records.of(Label)]
-        rated += [(mark.target, mark.annotator) for mark in self.records.of(MarkRecord)]
+        rated = [(mark.target, mark.annotator) for mark in self.records.of(MarkRecord)]
         rated += [(record.ruling.target, record.ruling.adjudicator) for record in self.records.of(AdjudicationRecord)]
         rated += [(record.target, record.annotator) for record in self.records.of(TrainingAnswerRecord)]
         rated += [(view.target, view.annotator) for view in self.records.of(ViewRecord)]
@@ -216,30 +212,34 @@ class _Import:
         wanted = {target for target, _ in rated} | {record.target for record in self.records.of(TargetRecord)}
         wanted |= {record.target for record in self.records.of(KnownAnswerRecord)}
         wanted |= set(recorded_runs.opinion_targets(self.records.of(TraceRecord)))
-        wanted |= {
-            target for item in self.records.of(Item) for target in critique_targets.of_item(item.id, item.critiques)
-        }
-        self.target_ids = targets.get_or_create_ids(self.session, self.study_id, wanted) if wanted else {}
-        names = {name for _, name in rated} | {record.name for record in self.records.of(AnnotatorRecord)}
+        self.records.add_targets(wanted)
+        if keys := self.records.targets:
+            self.target_ids = TargetIds(targets.get_or_create_by_keys(self.session, self.study_id, keys))
+        names = (
+            self.records.annotators
+            | {name for _, name in rated}
+            | {record.name for record in self.records.of(AnnotatorRecord)}
+        )
         names |= {record.annotator for record in self.records.of(GuidelinesReadRecord)}
         self.annotator_ids = annotators.get_or_create_ids(self.session, names)
 
     def import_labels(self) -> int:
         """Add the new ones of the labels, and return their number."""
-        rows = [
-            self.add_fingerprint(
-                label_row(label, self.study_id, self.target_ids[label.target], self.annotator_ids[label.annotator])
-            )
-            for label in self.records.of(Label)
-        ]
-        new = self.select_new(LabelRow, rows)
-        self.advance(len(rows) - len(new))
-        for batch in batches(new, BATCH):
-            insert_all(self.session, LabelRow, batch)
+        known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
+        for batch in self.records.labels.batches():
+            rows = (self.add_fingerprint(self.label_row(label)) for label in batch)
+            new = [row for row in rows if bytes.fromhex(row["fingerprint"]) not in known]
+            insert_all(self.session, LabelRow, new)
+            added += len(new)
             self.advance(len(batch))
-        if new:
+        if added:
             target_summaries.count_labels_of_study(self.session, self.study_id)
-        return len(new)
+        return added
+
+    def label_row(self, label: SpooledLabel) -> Row:
+        """Return the columns of a label without its fingerprint."""
+        ids = {"target_id": self.target_ids.by_key[label.target], "annotator_id": self.annotator_ids[label.annotator]}
+        return {"study_id": self.study_id, **ids, **label.columns}
 
     def import_participation(self) -> int:
         """Add views, read guidelines, overlaps of targets and replies; return the number of replies."""
@@ -272,11 +272,14 @@ class _Import:
 
     def select_new(self, table: Any, rows: list[Row]) -> list[Row]:
         """Return the rows that the study does not have."""
-        if not rows:
-            return []
+        known = self.fingerprints(table) if rows else set()
+        return [row for row in rows if bytes.fromhex(row["fingerprint"]) not in known]
+
+    def fingerprints(self, table: Any) -> set[bytes]:
+        """Return the fingerprints of the study's rows, as bytes."""
         query = select(col(table.fingerprint)).join(TargetRow, col(TargetRow.id) == col(table.target_id))
-        known = set(self.session.scalars(query.where(col(TargetRow.study_id) == self.study_id)))
-        return [row for row in rows if row["fingerprint"] not in known]
+        query = query.where(col(TargetRow.study_id) == self.study_id).execution_options(yield_per=BATCH)
+        return {bytes.fromhex(fingerprint) for fingerprint in self.session.scalars(query)}
 
     def advance(self, count: int) -> None:
         """Report that `count` more records are imported."""

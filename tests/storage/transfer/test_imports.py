@@ -21,7 +21,7 @@ from core.items import Criterion
 from core.labels import PREFERENCE, Adjudication, Scale
 from storage import items, labels, studies, traces
 from storage.database import reading, writing
-from storage.transfer import exports, imports
+from storage.transfer import exports, imports, spool
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
@@ -71,6 +71,20 @@ def test_every_type_of_record_is_imported(engine):
         study = studies.get(session, "s")
         assert (study.description, study.rules.overlap, study.sample) == ("d", 2, True)
         assert [label.value for label in labels.history(session, study.id, make_target(), "ann")] == [1, 2]
+
+
+def test_files_of_several_batches_are_imported_in_their_order(engine, monkeypatch):
+    monkeypatch.setattr(spool, "BATCH", 2)
+    written = [ItemRecord(item=make_item(f"item {number}")) for number in range(5)]
+    written += [make_label(number % 3, f"annotator {number}", item=f"item {number}") for number in range(5)]
+    written += [written[0], written[-1]]
+    added = imports.import_records(engine, "s", written)
+    assert (added.items, added.labels) == (5, 6)
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        assert [item.id for item in items.of_study(session, study.id)] == [f"item {number}" for number in range(5)]
+        assert [label.annotator[-1] for label in labels.of_study(session, study.id)] == [*"012344"]
+    assert imports.import_records(engine, "s", written) == ImportCounts()
 
 
 def test_the_same_records_again_add_nothing(engine):

@@ -1,0 +1,157 @@
+"""Records of an import, sorted by type before its transaction begins.
+
+Items and labels, of which there may be hundreds of thousands, are written to a temporary file as the columns of their
+rows; the others, and what identifies items and targets, stay in memory.
+"""
+
+import pickle
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, Generic, NamedTuple, TypeVar, cast
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord, LabelRecord, Record
+from core.items import Item
+from core.labels import Kind, Label, Target, Value
+from storage.fingerprints import Row, label_columns
+from storage.items import content_digest
+from storage.json_columns import to_json
+from storage.labelling import critique_targets
+from storage.targets import TargetKey, key_of
+
+RecordType = TypeVar("RecordType")
+Entry = TypeVar("Entry")
+BATCH = 10_000
+"""Rows in memory at once."""
+
+
+MAX_DISTINCT = 10_000
+"""Values of labels that are remembered as checked."""
+
+
+class SpooledItem(NamedTuple):
+    """The columns of an item."""
+
+    key: str
+    scenario: str | None
+    cluster: str | None
+    body: str
+    """As JSON."""
+
+
+class SpooledLabel(NamedTuple):
+    """A label and its columns, without the ids of its target and annotator."""
+
+    target: TargetKey
+    annotator: str
+    columns: Row
+
+
+class Spool(Generic[Entry]):
+    """Entries in the order in which they were added, in batches in a temporary file."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._pending: list[Entry] = []
+        self.size = 0
+
+    def add(self, entry: Entry) -> None:
+        """Append an entry."""
+        self._pending.append(entry)
+        self.size += 1
+        if len(self._pending) == BATCH:
+            self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
+            pickle.dump(self._pending, self._file, pickle.HIGHEST_PROTOCOL)
+            self._pending = []
+
+    def batches(self) -> Iterator[list[Entry]]:
+        """Yield the entries; nothing can be added afterwards."""
+        if self._file:
+            self._file.seek(0)
+            for _ in range((self.size - len(self._pending)) // BATCH):
+                yield pickle.load(self._file)
+        if self._pending:
+            yield self._pending
+
+    def close(self) -> None:
+        """Delete the file."""
+        if self._file:
+            self._file.close()
+
+
+class SortedRecords:
+    """The content of records by type, in the order of the file."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        """Read the records to their end; raises TiebreakError for two different items with one id."""
+        self.items, self.labels = Spool[SpooledItem](), Spool[SpooledLabel]()
+        self.item_digests: dict[str, bytes] = {}
+        """Name of each item in the file -> digest of its content."""
+        self.repeated_items = 0
+        """Items that are in the file again."""
+        self.targets: dict[TargetKey, TargetKey] = {}
+        """The targets of labels and critiques."""
+        self.annotators: set[str] = set()
+        """The annotators of labels."""
+        self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
+        try:
+            for record in records:
+                self._add(record)
+        except BaseException:
+            self.close()
+            raise
+
+    def of(self, record_type: type[RecordType]) -> list[RecordType]:
+        """Return all records of one type, which is neither that of items nor that of labels."""
+        return self._by_type[record_type]
+
+    def add_targets(self, targets: Iterable[Target]) -> None:
+        """Add the targets of other records."""
+        for target in targets:
+            self._distinct(target)
+
+    def distinct_values(self) -> Iterator[tuple[Kind, str, Value | None]]:
+        """Yield kind, criterion and value of the labels; numbers and texts that are repeated only once each."""
+        seen: set[Any] = set()
+        for batch in self.labels.batches():
+            for (_, kind, criterion, _), _, columns in batch:
+                value = columns["value"]
+                key = (kind, criterion, type(value), value)
+                if isinstance(value, dict) or key not in seen:
+                    yield cast(Kind, kind), criterion, value
+                    if not isinstance(value, dict) and len(seen) < MAX_DISTINCT:
+                        seen.add(key)
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        self.items.close()
+        self.labels.close()
+
+    def _add(self, record: Record) -> None:
+        match record:
+            case LabelRecord(label=label):
+                self._add_label(label)
+            case ItemRecord(item=item):
+                self._add_item(item)
+            case _:
+                self._by_type[type(record)].append(record)
+
+    def _add_item(self, item: Item) -> None:
+        body = to_json(item)
+        digest = content_digest(body)
+        if self.item_digests.setdefault(item.id, digest) != digest:
+            raise TiebreakError(f"Item {item.id!r} is in the file twice, with different content.")
+        if len(self.item_digests) == self.items.size:  # nothing was added
+            self.repeated_items += 1
+            return
+        self.items.add(SpooledItem(item.id, item.scenario, item.group, body))
+        self.add_targets(critique_targets.of_item(item.id, item.critiques))
+
+    def _add_label(self, label: Label) -> None:
+        self.annotators.add(label.annotator)
+        self.labels.add(SpooledLabel(self._distinct(label.target), label.annotator, label_columns(label)))
+
+    def _distinct(self, target: Target) -> TargetKey:
+        key = key_of(target)
+        return self.targets.setdefault(key, key)
