@@ -7,14 +7,14 @@ from typing import Any
 import yaml
 
 from core import experiments
-from core.experiments import Cell, Definition
+from core.experiments import Cell, papers
+from core.experiments.papers import load_paper as load
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
 from core.protocols import registry, settings_file
-from tests.paths import ROOT
 
-PAPERS = ROOT / "docs" / "papers"
+PAPERS = papers.FOLDER
 THREE, TWO = Scale(level="ordinal", categories=(1, 2, 3)), Scale(level="ordinal", categories=(0, 1))
 CRITERIA = [
     *(Criterion(name=name, scale=THREE) for name in ("Natural", "Maintains Context", "Engaging")),
@@ -24,20 +24,8 @@ CRITERIA = [
 """The criteria that the mappings of the data sets declare, as far as a file names them."""
 
 
-def files() -> list[Path]:
-    """Return every experiment's file; the others are settings, and models by other names."""
-    found = sorted(PAPERS.glob("*/*.yaml"))
-    return [
-        file for file in found if file.read_text(encoding="utf-8").split("\n", 1)[1].startswith(("name:", "extends:"))
-    ]
-
-
 def name_of(file: Path) -> str:
     return f"{file.parent.name}/{file.stem}"
-
-
-def load(name: str) -> Definition:
-    return experiments.load(PAPERS / f"{name}.yaml")
 
 
 def settings_of(cell: Cell) -> Frozen:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from core.experiments import design
+from core.experiments.papers import files, title
 from core.items import Item, Response
 from core.protocols import registry
 from core.trace import Spec, model_specs
 from storage.reports.published import TABLES
-from tests.papers.packs import PAPERS, files, load, models_in, name_of, settings_of
+from tests.papers.packs import PAPERS, load, models_in, name_of, settings_of
 
 RUNS = {
     "chateval/figure-3": 16,
@@ -107,6 +108,11 @@ def test_models_of_today_replace_every_model_and_are_asked_for_structured_output
     assert not published & set(models_in(today.model_dump()))
     assert {spec.answer_format for spec in specs_of(f"{name}-today")} == {"auto"}
     assert not published & {label for axis in today.axes for label in axis.labels}
+
+
+def test_a_files_first_line_names_its_table() -> None:
+    assert title("scaleeval/table-5").startswith("Table 5: six formats of the criterion")
+    assert all(len(title(name)) > 20 for name in RUNS)
 
 
 def test_every_file_is_in_the_page_of_its_paper_with_the_command_that_prints_it() -> None:

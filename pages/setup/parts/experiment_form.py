@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core import experiments as files
 from core.errors import TiebreakError
-from core.experiments import AxisChoice, Definition
+from core.experiments import AxisChoice, Definition, papers
 from core.protocols.registry import PROTOCOLS
 from core.trace import model_specs
 from pages.parts import downloads, resources, visitor
@@ -20,7 +20,7 @@ from storage.runs import Run
 from storage.studies import Study
 from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence, start
 
-OF_A_RUN, OF_A_FILE = "Settings of a run", "A file"
+OF_A_RUN, OF_A_FILE, OF_A_PAPER = "Settings of a run", "A file", "A table of a paper"
 MAX_AXES = 5
 CHECKED = "experiment_checked"
 """Key of the state with the file whose estimate is shown."""
@@ -30,13 +30,13 @@ def draw_form(study: Study) -> bool:
     """Draw the form; return whether an experiment was started."""
     source = st.segmented_control(
         "Start from",
-        [OF_A_RUN, OF_A_FILE],
+        [OF_A_RUN, OF_A_FILE, OF_A_PAPER],
         default=OF_A_RUN,
         required=True,
         key="experiment_source",
     )
     try:
-        definition = _draw_file() if source == OF_A_FILE else _draw_axes_form(study)
+        definition = _draw_source(study, str(source))
         if definition is None:
             return False
         cells = files.design(definition)
@@ -102,6 +102,47 @@ def require_start(study: Study, planned: Plan) -> Actor:
         access.require(session, study.id, actor, Permission.run)
         access.require_models(session, study.id, actor, specs)
     return actor
+
+
+def _draw_source(study: Study, source: str) -> Definition | None:
+    """Draw the form of a source; return the experiment, None if something is still to be chosen."""
+    if source == OF_A_FILE:
+        return _draw_file()
+    return _draw_paper() if source == OF_A_PAPER else _draw_axes_form(study)
+
+
+def _draw_paper() -> Definition | None:
+    """Draw the choice of an experiment of docs/papers, with the number of items and the cost limit."""
+    name = st.selectbox(
+        "Table or figure",
+        papers.names(),
+        index=None,
+        format_func=_describe_paper,
+        key="experiment_paper",
+        placeholder="as published, or with current models",
+    )
+    if name is None:
+        st.caption(
+            "docs/papers of the project names the data of each table, its calls and its differences from the paper."
+        )
+        return None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sample = st.number_input(
+            "Random sample of items",
+            1,
+            value=None,
+            key="experiment_paper_sample",
+            placeholder="as in the file",
+            width=220,
+        )
+        ceiling = st.number_input(
+            "Cost limit of all runs, dollars", 0.0, value=None, step=1.0, key="experiment_paper_ceiling", width=260
+        )
+    return files.with_run(papers.load_paper(name), {"sample": sample, "ceiling": ceiling})
+
+
+def _describe_paper(name: str) -> str:
+    return f"{name}: {papers.title(name)}"
 
 
 def _draw_file() -> Definition | None:

@@ -70,6 +70,19 @@ def test_an_empty_page_states_what_an_experiment_is() -> None:
     assert "start a run first" in page_text(visit("setup/experiments", view="new"))
 
 
+def test_a_table_of_a_paper_is_started_with_fewer_items() -> None:
+    app = visit("setup/experiments", view="new")
+    app = app.segmented_control(key="experiment_source").set_value("A table of a paper").run()
+    app = app.selectbox(key="experiment_paper").set_value("chateval/table-3").run()
+    app = app.number_input(key="experiment_paper_sample").set_value(2).run()
+    assert "3 cells: 3 runs" in page_text(app)
+    app = click(app, "Estimate")
+    assert "3 new runs, 6 traces\\: expected about 36 calls" in page_text(app)
+    click(app, "Start")
+    (stored,) = stored_experiments()
+    assert (stored.name, stored.definition.sample) == ("chateval-table-3", 2)
+
+
 def test_an_experiment_is_built_from_the_settings_of_a_run() -> None:
     a_run()
     app = visit("setup/experiments", view="new")
