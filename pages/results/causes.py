@@ -105,7 +105,8 @@ def draw_page(study: Study) -> None:
             draw_replies(study, query, data, judge, drawn_version)
         else:
             errors = next(errors for errors in found if errors.judge == judge)
-            draw_disagreements(study, judge, judge_errors.informative(data, query, errors))
+            draw_request(study, errors, query)
+            draw_disagreements(study, errors, judge_errors.informative(data, query, errors), query)
 
 
 def draw_tabs(chosen: Slice | None) -> tuple[Any, ...]:
@@ -178,17 +179,30 @@ def table_line(errors: JudgeErrors) -> dict[str, str]:
     }
 
 
-def draw_disagreements(study: Study, judge: str, chosen: Sequence[Disagreement]) -> None:
+def draw_request(study: Study, errors: JudgeErrors, query: RankingQuery) -> None:
+    """Draw the estimate at the last request of more labels, and the present one."""
+    with database.reading(resources.engine()) as session:
+        before = judge_errors.last_request(session, study.id, errors.judge, query)
+    if before is not None:
+        text = numbers.format_count(before.targets, "target")
+        st.markdown(
+            f"At the request of one more label of {text}, {before.at:%Y-%m-%d %H:%M} UTC: "
+            f"{escape_markdown(before.estimate)}  \n**Now: {escape_markdown(errors.sentence)}**"
+        )
+
+
+def draw_disagreements(study: Study, errors: JudgeErrors, chosen: Sequence[Disagreement], query: RankingQuery) -> None:
     """Draw the most uncertain disagreements of a judge, and the button that asks for more labels of them."""
     count = numbers.format_count(len(chosen), "target")
     st.subheader(f"The most informative: {count}", anchor=False)
     st.caption("One more label of these tells most about the causes: the chances of the three are closest to even.")
+    judge = errors.judge
     requested_key = f"requested_{study.id}_{judge}"
     if st.button(
         f"Ask annotators for one more label of the {count}", icon=":material/person_add:", key="request_labels"
     ):
-        with permissions.writing(study.id, Permission.edit, "one more label requested") as session:
-            st.session_state[requested_key] = judge_errors.request_labels(session, study.id, chosen)
+        with permissions.writing(study.id, Permission.edit, "") as session:
+            st.session_state[requested_key] = judge_errors.request_labels(session, study.id, chosen, errors, query)
     if requested := st.session_state.get(requested_key):
         text = numbers.format_count(requested, "target")
         st.success(f"One more label of {text} is requested; they are in the annotators' queues. The causes are "

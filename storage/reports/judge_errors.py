@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy import Engine
@@ -13,7 +14,8 @@ from core.statistics.data.ratings import Ratings
 from core.statistics.measures.disagreement_causes import CAUSES, Causes, find_causes
 from core.statistics.measures.effort import entropy
 from core.statistics.reports.recommendations import comparable_judges
-from storage import targets
+from storage import audit, targets
+from storage.audit import Action, Filter
 from storage.labelling import assignment
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
@@ -21,6 +23,8 @@ from storage.reports.disagreements import Pair
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset, pairs_at
 from storage.studies import Study
 
+REQUESTED, LISTED = "one more label requested", 500
+"""The text of a request in the audit log, and how many changes of a study are searched for it."""
 INFORMATIVE = 20
 """Targets that are offered to annotators at once."""
 
@@ -91,11 +95,38 @@ def informative(data: AlignmentData, query: RankingQuery, errors: JudgeErrors) -
     return [Disagreement(pair, chances) for pair, (_, chances) in zip(found, errors.uncertain, strict=True)]
 
 
-def request_labels(session: Session, study_id: int, disagreements: Sequence[Disagreement]) -> int:
-    """Ask for one more label of each target; returns how many targets that are."""
-    ids = targets.get_or_create_ids(session, study_id, [one.pair.target for one in disagreements])
+def request_labels(
+    session: Session, study_id: int, disagreements: Sequence[Disagreement], errors: JudgeErrors, query: RankingQuery
+) -> int:
+    """Ask for one more label of each target, and record the present estimate; returns how many targets that are."""
+    wanted = [one.pair.target for one in disagreements]
+    ids = targets.get_or_create_ids(session, study_id, wanted)
     assignment.request_labels(session, study_id, list(ids.values()))
+    audit.record(
+        session, Action.settings, study_id=study_id, change=REQUESTED, judge=errors.judge,
+        criterion=query.criterion, scenario=query.scenario, targets=len(ids), estimate=errors.sentence,
+    )  # fmt: skip
     return len(ids)
+
+
+@dataclass(frozen=True)
+class LabelRequest:
+    """An earlier request of more labels, with the estimate at that time."""
+
+    at: datetime
+    targets: int
+    estimate: str
+    """The decomposition in words, as `JudgeErrors.sentence`."""
+
+
+def last_request(session: Session, study_id: int, judge: str, query: RankingQuery) -> LabelRequest | None:
+    """Return the newest request of labels for a judge, criterion and scenario; None if there is none."""
+    wanted = {"change": REQUESTED, "judge": judge, "criterion": query.criterion, "scenario": query.scenario}
+    for entry in audit.entries(session, Filter(study_id, (Action.settings.value,)), limit=LISTED):
+        found = entry.details
+        if wanted == {name: found.get(name) for name in wanted}:
+            return LabelRequest(entry.at, int(found["targets"]), str(found["estimate"]))
+    return None
 
 
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[JudgeErrors]:

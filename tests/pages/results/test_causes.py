@@ -18,6 +18,7 @@ def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
     app = visit(PAGE, section="To label")
     app.button(key="request_labels").click().run()
     assert not app.exception and "are in the annotators' queues" in page_text(app)
+    assert "At the request of one more label of" in page_text(visit(PAGE, section="To label"))
 
 
 def test_a_study_without_labels_says_what_is_needed() -> None:
