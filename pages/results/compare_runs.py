@@ -1,11 +1,12 @@
 """Runs compared with each other: settings, verdicts that changed, agreement, accuracy, cost and time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
+from core.wording import short_names
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
@@ -102,7 +103,7 @@ def draw_comparison(
     kind, criterion, scenario = scope = choose_scope(compared)
     dataset = compared.dataset(kind, criterion, scenario)
     comparison = load_comparison(str(resources.engine().url), study.id, version, names, reference, scope, compared)
-    run_sections.draw_pairs(comparison)
+    run_sections.draw_pairs(compared, comparison)
     draw_changes(study, compared, dataset, comparison)
     run_sections.draw_runs(compared, comparison)
     run_sections.draw_settings(compared)
@@ -134,13 +135,13 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
         st.caption("No verdict changed on the targets that the runs have in common.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        pair = choose_pair(changed)
+        pair = choose_pair(changed, short_names(list(compared.columns)))
         transition = choose_transition(dataset, pair)
     drilldown = changed_verdicts.changed(
         dataset,
         pair.first,
         pair.second,
-        columns=(pair.first, pair.second),
+        titles=short_names(list(compared.columns)),
         transition=transition,
         viewer=shell.current_annotator(),
     )
@@ -151,9 +152,9 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
     item_drilldown.draw_detail(study, item)
 
 
-def choose_pair(pairs: Sequence[Pair]) -> Pair:
+def choose_pair(pairs: Sequence[Pair], names: Mapping[str, str]) -> Pair:
     """Draw the choice of a pair, if there are several."""
-    titles = {f"{pair.first} → {pair.second}": pair for pair in pairs}
+    titles = {f"{names[pair.first]} → {names[pair.second]}": pair for pair in pairs}
     return titles[choices.choose("Pair", list(titles), "compared", on_change=clear_selection)]
 
 

@@ -31,8 +31,7 @@ def draw_results(study: Study, name: str) -> None:
     if found is None:
         st.info("This study has no experiment of that name.")
         return
-    progress = experiment_cards.read_progress(found)
-    st.markdown(f"**{escape_markdown(found.name)}**: {escape_markdown(progress.summary())}")
+    experiment_cards.draw_progress(found)
     experiment_results.draw_results(study, found)
 
 

@@ -1,7 +1,7 @@
 """The targets on which two runs have different verdicts, in arrays of a `Dataset` whose judges are runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -50,15 +50,15 @@ def changed(
     first: str,
     second: str,
     *,
-    columns: Sequence[str] = (),
+    titles: Mapping[str, str] | None = None,
     transition: Transition | None = None,
     viewer: str | None = None,
     limit: int | None = MAX_LISTED,
 ) -> Drilldown:
-    """Return the targets on which two columns differ, with the values of `columns` and people's labels.
+    """Return the targets on which two columns differ, with both values and people's labels.
 
-    On scales of numbers the largest differences come first. Targets that the viewer, if any, has not labelled are
-    counted and not returned.
+    `titles` are other names of the columns. On scales of numbers the largest differences come first. Targets that the
+    viewer, if any, has not labelled are counted and not returned.
     """
     differ = changed_targets(dataset, first, second)
     if transition is not None:
@@ -70,21 +70,22 @@ def changed(
     if not dataset.scale.categories:
         distance = np.abs(dataset.judges[first].values - dataset.judges[second].values)[places]
         places = places[np.argsort(-np.nan_to_num(distance, nan=np.inf), kind="stable")]
-    shown = columns or (first, second)
     people = dataset.labels  # computed once: it has the labels of all targets
-    rows = [_row(dataset, place, shown, people[place].tolist()) for place in places[:limit].tolist()]
+    rows = [
+        _row(dataset, place, (first, second), people[place].tolist(), titles or {}) for place in places[:limit].tolist()
+    ]
     return listed(drill_down_judges(rows, viewer), differ, labelled)
 
 
 def _row(
-    dataset: Dataset, place: int, columns: Sequence[str], codes: Sequence[float]
+    dataset: Dataset, place: int, columns: Sequence[str], codes: Sequence[float], titles: Mapping[str, str]
 ) -> tuple[Pair, dict[str, Value | None]]:
     """Return a target with its labels, which are passed as codes, and the values of columns.
 
     Its trace is that of the first column.
     """
     values = {
-        name: _value(dataset, dataset.judges[name].values[place])
+        titles.get(name, name): _value(dataset, dataset.judges[name].values[place])
         for name in columns
         if dataset.judges[name].asked[place]
     }

@@ -244,26 +244,22 @@ def pair_rows(comparison: RunComparison) -> list[dict[str, object]]:
     return rows
 
 
-def summarize(comparison: RunComparison) -> list[str]:
-    """Return a sentence for each pair, without a number that has no n."""
-    return [_sentence(pair) for pair in comparison.pairs]
+def summarize(comparison: RunComparison, titles: Mapping[str, str] | None = None) -> list[str]:
+    """Return a sentence for each pair, without a number that has no n; `titles` are other names of columns."""
+    return [_sentence(pair, titles or {}) for pair in comparison.pairs]
 
 
-def _sentence(pair: Pair) -> str:
+def _sentence(pair: Pair, titles: Mapping[str, str]) -> str:
+    first, second = (titles.get(name, name) for name in (pair.first, pair.second))
     if not pair.targets:
-        return f"{pair.second} and {pair.first} have no target in common."
-    start = (
-        f"{pair.second} has another verdict than {pair.first} on {pair.changed:,} of "
-        f"{format_count(pair.targets, 'target')}"
-    )
+        return f"{second} and {first} have no target in common."
+    start = f"{second} has another verdict than {first} on {pair.changed:,} of {format_count(pair.targets, 'target')}"
     one = pair.difference
     if one.difference is None or one.low is None or one.high is None or one.p_corrected is None:
         return f"{start}; against the reference: {one.reason or 'no difference can be computed'}."
     name = "accuracy" if pair.statistic == "accuracy_gold" else "Pearson's r"
     p = "p < 0.001" if one.p_corrected < 0.001 else f"p = {one.p_corrected:.3f}"
-    verdict = "higher" if one.difference > 0 else "lower"
     found = "" if one.p_corrected < 0.05 else ", which can be chance"
-    return (
-        f"{start}. Its {name} is {verdict} by {abs(one.difference):.3f} [{one.low:.3f}, {one.high:.3f}], {p}{found} "
-        f"({format_count(one.items, 'target')} with a reference)."
-    )
+    interval = f"{one.difference + 0.0:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
+    targets_used = format_count(one.items, "target")
+    return f"{start}. The difference in {name} is {interval}, {p}{found} ({targets_used} with a reference)."

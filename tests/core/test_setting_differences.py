@@ -1,4 +1,7 @@
+import pytest
+
 from core.setting_differences import setting_differences, text_differences
+from core.wording import short_names
 
 BASE = {
     "judges": [{"name": "a", "spec": {"model": "m", "temperature": 0.0}}, {"name": "b", "spec": {"model": "m"}}],
@@ -51,3 +54,17 @@ def test_templates_that_only_one_run_has_differ() -> None:
     found = text_differences([{"a": "same", "b": "one"}, {"a": "same", "c": "two"}, {"a": "same", "b": "one"}])
     assert [(one.path, one.texts) for one in found] == [("b", ("one", None, "one")), ("c", (None, "two", None))]
     assert found[0].lines(1) == ["@@ -1 +0,0 @@", "-one"] and found[0].lines(2) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["e · x · general · repeat 1", "e · y · general · repeat 1"], ["x", "y"]),
+        (["e · x · 1", "e · y · 2"], ["x · 1", "y · 2"]),
+        (["first", "second"], ["first", "second"]),
+        (["a", "a · a"], ["a", "a · a"]),
+        (["e · x", "e"], ["e · x", "e"]),
+    ],
+)
+def test_names_of_runs_are_shown_without_their_common_parts(names: list[str], short: list[str]) -> None:
+    assert short_names(names) == dict(zip(names, short, strict=True))

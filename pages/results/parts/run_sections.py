@@ -1,6 +1,6 @@
 """The sections of the page Compare runs: settings, figures of runs, and pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,6 +10,7 @@ from core.setting_differences import TextDifference
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
+from core.wording import short_names
 from pages.parts import charts, downloads, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -28,13 +29,14 @@ NAMES = {
     "gwet_ac1": "Gwet's AC1",
     "krippendorff_alpha_interval": "α (interval)",
 }
-AXES = {"accuracy_gold": "accuracy on targets with a verdict, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
+AXES = {"accuracy_gold": "accuracy, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
 
 
 def draw_settings(compared: ComparedRuns) -> None:
     """Draw the settings that differ, then the changed lines of templates and other texts."""
     st.subheader("Settings that differ", anchor=False)
-    names = [run.name for run in compared.runs]
+    titles = short_names([run.name for run in compared.runs])
+    names = [titles[run.name] for run in compared.runs]
     if compared.settings:
         rows = [{"Setting": one.path, **dict(zip(names, one.values, strict=True))} for one in compared.settings]
         st.dataframe(rows, key="run_settings", hide_index=True)
@@ -60,7 +62,8 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
     """Draw each run against the reference, as a chart and as a table with costs."""
     st.subheader("Each run", anchor=False)
     statistic = next((name for name in AXES if any(name in one.estimates for one in comparison.figures)), None)
-    found = [(one.name, one.estimates.get(statistic or "")) for one in comparison.figures]
+    titles = short_names(list(compared.columns))
+    found = [(titles[one.name], one.estimates.get(statistic or "")) for one in comparison.figures]
     drawn = [(name, estimate) for name, estimate in found if estimate is not None and estimate.value is not None]
     if statistic is not None and drawn:
         title = f"{NAMES[statistic]} of each run"
@@ -70,7 +73,7 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
             run_chart.figure(drawn, title, AXES[statistic]), "runs_chart", alt, data=ChartData(rows, unit="targets")
         )
     st.dataframe(
-        [_run_line(one, compared.costs[compared.columns[one.name]]) for one in comparison.figures],
+        [_run_line(titles, one, compared.costs[compared.columns[one.name]]) for one in comparison.figures],
         key="compared_runs",
         hide_index=True,
     )
@@ -81,8 +84,10 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
     _draw_download(report.run_rows(compared, comparison), "runs.csv")
 
 
-def _run_line(figures: RunFigures, cost: RunCost) -> dict[str, str]:
-    line = {"Run": figures.name} | {NAMES[name]: _estimate(estimate) for name, estimate in figures.estimates.items()}
+def _run_line(titles: Mapping[str, str], figures: RunFigures, cost: RunCost) -> dict[str, str]:
+    line = {"Run": titles[figures.name]} | {
+        NAMES[name]: _estimate(estimate) for name, estimate in figures.estimates.items()
+    }
     items = {estimate.items for estimate in figures.estimates.values()}
     line |= {"n": f"{max(items):,}"} if items else {}
     return line | {
@@ -96,12 +101,13 @@ def _run_line(figures: RunFigures, cost: RunCost) -> dict[str, str]:
     }
 
 
-def draw_pairs(comparison: RunComparison) -> None:
+def draw_pairs(compared: ComparedRuns, comparison: RunComparison) -> None:
     """Draw a sentence for each pair, then its agreement and its difference against the reference."""
     st.subheader("Runs against each other", anchor=False)
-    for sentence in report.summarize(comparison):
+    titles = short_names(list(compared.columns))
+    for sentence in report.summarize(comparison, titles):
         st.markdown(escape_markdown(sentence))
-    st.dataframe([_pair_line(pair) for pair in comparison.pairs], key="run_pairs", hide_index=True)
+    st.dataframe([_pair_line(pair, titles) for pair in comparison.pairs], key="run_pairs", hide_index=True)
     tests = f", corrected by Holm's method for {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
     st.caption(
         "Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in Pearson's "
@@ -110,12 +116,12 @@ def draw_pairs(comparison: RunComparison) -> None:
     _draw_download(report.pair_rows(comparison), "run_pairs.csv")
 
 
-def _pair_line(pair: Pair) -> dict[str, str]:
+def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
     share = numbers.format_estimate(pair.changed_share, pair.changed_low, pair.changed_high)
     one: Comparison = pair.difference
     line = {
-        "First": pair.first,
-        "Second": pair.second,
+        "First": titles[pair.first],
+        "Second": titles[pair.second],
         "Changed verdicts": f"{pair.changed:,} of {pair.targets:,}: {share}" if pair.targets else "no common target",
         "Difference": numbers.format_estimate(one.difference, one.low, one.high, 3),
         "p": "–" if one.p_corrected is None else numbers.format_p(one.p_corrected),

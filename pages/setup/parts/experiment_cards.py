@@ -32,6 +32,20 @@ def draw_cards(study: Study, listed: list[Experiment]) -> None:
             _draw_card(study, experiment, read_progress(experiment))
 
 
+def draw_progress(experiment: Experiment) -> None:
+    """Draw the progress above the results; while the experiment is executed, each finished run redraws the page."""
+    drawn = read_progress(experiment)
+
+    @st.fragment(run_every=1.0 if drawn.state in ACTIVE else None)
+    def refresh() -> None:
+        progress = read_progress(experiment)
+        if (progress.state, progress.finished) != (drawn.state, drawn.finished):
+            st.rerun()
+        st.markdown(f"**{escape_markdown(experiment.name)}**: {escape_markdown(progress.summary())}")
+
+    refresh()
+
+
 def read_progress(experiment: Experiment) -> Progress:
     """Return the progress of an experiment, read again after a change."""
 

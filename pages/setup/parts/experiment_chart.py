@@ -61,7 +61,8 @@ def axis_figure(
                 hoverinfo="text",
             )
         )
-    figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=[escape(level, quote=False) for level in levels])
+    ticks = [escape(level, quote=False) for level in levels]
+    figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=ticks, range=[-0.5, len(levels) - 0.5])
     figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
     title = f"{escape(statistic, quote=False)} along {escape(axis, quote=False)}"
     return charts.apply_layout(figure, title, 420, legend=len(drawn) > 1)

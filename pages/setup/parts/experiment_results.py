@@ -2,15 +2,16 @@
 
 import streamlit as st
 
-from pages.parts import charts, downloads, numbers, resources
+from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.setup.parts import experiment_chart
-from storage import database
+from storage import database, experiments
 from storage.experiments import Experiment
 from storage.reports import disagreements
 from storage.reports import experiments as report
 from storage.reports.experiments import Results
+from storage.reports.run_comparison import MAX_RUNS
 from storage.studies import Study
 
 Version = tuple[int, ...]
@@ -51,6 +52,7 @@ def draw_results(study: Study, experiment: Experiment) -> None:
     if results.axes:
         _draw_chart(results, name)
     _draw_differences(results)
+    _draw_comparison_link(study, experiment)
 
 
 def _draw_chart(results: Results, statistic: str) -> None:
@@ -69,9 +71,11 @@ def _draw_differences(results: Results) -> None:
     if not results.differences:
         st.caption("Differences need two finished cells that differ in one axis, on the same items.")
         return
+    count = len(results.differences)
+    corrected = f", corrected by Holm's method for all {count:,} differences" if count > 1 else ""
     st.caption(
         "Paired over items, the other levels being equal; accuracy on nominal scales, Pearson's r with the reference "
-        f"on others. p: paired bootstrap, corrected by Holm's method for all {len(results.differences):,} differences."
+        f"on others. p: paired bootstrap{corrected}."
     )
     st.dataframe(
         [
@@ -91,3 +95,16 @@ def _draw_differences(results: Results) -> None:
         key="experiment_differences",
         hide_index=True,
     )
+
+
+def _draw_comparison_link(study: Study, experiment: Experiment) -> None:
+    """Link to the comparison of the first repeat of each cell, of as many as can be compared."""
+    with database.reading(resources.engine()) as session:
+        names = [run.name for run in experiments.runs_of(session, experiment.id) if run.repeat == 1]
+    if len(names) > 1:
+        st.page_link(
+            shell.page_path("results/compare_runs.py"),
+            label="Compare runs: settings, changed verdicts, cost",
+            icon=":material/difference:",
+            query_params=[("study", study.name), *(("runs", name) for name in names[:MAX_RUNS])],
+        )

@@ -183,7 +183,7 @@ def test_the_command_prints_text_and_json(stored: tuple[Engine, Study]) -> None:
     assert result.exit_code == 0, result.output
     text = result.stdout
     assert "judge.model" in text and "+Judge twice." in text and "preference, helpfulness; reference gold" in text
-    assert "second has another verdict than first on 17 of 40 targets. Its accuracy is higher by 0.410 [" in text
+    assert "second has another verdict than first on 17 of 40 targets. The difference in accuracy is +0.410 [" in text
     assert "(39 targets with a reference)" in text and "0.500 [" in text and "n 40" in text
     value = json.loads(CliRunner().invoke(cli.app, [*words, "--items", "--json"]).stdout)
     assert value["settings"] == [{"setting": "judge.model", "first": "small", "second": "large"}]
