@@ -1,19 +1,27 @@
 """From a split to an accepted variant, on both databases."""
 
+import asyncio
 from functools import partial
 
 import pytest
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord
 from core.improvement.changes import Changes
 from core.improvement.split import PARTS
+from core.items import Criterion, Response
+from core.labels import Label, Scale
+from core.llm.client import ScriptedModel
+from core.protocols.registry import PROTOCOLS
+from core.protocols.settings_file import parse_settings
+from core.trace import Ask
 from storage import audit, labels, studies
 from storage.database import reading, write
 from storage.improvement import disagreements, evaluations, judges, splits, versions
 from storage.studies import Study
 from storage.transfer import imports
+from storage.worker import RunRequest, create_run, execute_experiment, execute_here
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.improvement.studies_to_improve import (
     BETTER,
@@ -201,3 +209,37 @@ def test_views_of_held_out_items_are_counted(engine: Engine, study: Study) -> No
     write(engine, lambda session: labels.record_view(session, study.id, make_target(item), "ann"))
     with reading(engine) as session:
         assert [splits.count_seen(session, study.id, name) for name in ("ann", "zoe")] == [1, 0]
+
+
+def test_scores_are_compared_by_their_distance_from_the_mean_of_labels(engine: Engine) -> None:
+    scale = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
+    criterion = Criterion(name="clarity", definition="Easy to read.", scale=scale)
+    names = [f"item {n}" for n in range(4)]
+    items = [ItemRecord(item=make_item(name, responses=(Response(text=name),))) for name in names]
+    given = [
+        LabelRecord(label=Label(target=make_target(name, kind="score", criterion="clarity"), annotator=a, value=value))
+        for name in names
+        for a, value in (("ann", 4), ("bob", 5))
+    ]
+    imports.import_records(engine, "scores", [CriterionRecord(criterion=criterion), *items, *given])
+    with reading(engine) as session:
+        study = studies.get(session, "scores")
+    protocol = PROTOCOLS["single-score"]
+    settings = parse_settings("{judge: {name: j, model: m}, criterion: clarity}", protocol, [criterion])
+    run_id = create_run(engine, RunRequest(study, protocol, settings, "base"))
+
+    def rate(ask: Ask) -> str:
+        return f"Rating of clarity: {4 if 'short' in ask.prompt else 2}"
+
+    asyncio.run(execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(rate)))
+    split(engine, study)
+    variant = propose(engine, study, "short", Changes(guidelines="Sentences are short."))
+    planned = evaluations.prepare(engine, study, variant, "development")
+    experiment_id = evaluations.begin(engine, study, variant, "development", planned)
+    asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, ScriptedModel(rate)))
+    found = results(engine, study, "short").development
+    assert found is not None
+    assert (found.targets, found.current, found.variant, found.difference) == (2, 0.375, 0.875, 0.5)
+    with reading(engine) as session:
+        first = disagreements.cases(session, study.id, current_judge(engine, study))[0]
+    assert (first.gold, first.verdict, first.source, first.distance) == (4.5, 2, "mean", 0.625)
