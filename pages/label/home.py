@@ -31,7 +31,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
     zone = shell.time_zone()
     with database.reading(resources.engine()) as session:
         today = statistics.pace_of_day(session, study.id, annotator_id, zone, datetime.now(zone).date())
-        events = statistics.label_events(session, study.id) if study.rules.own_statistics else []
+        events = statistics.label_events(session, study.id, annotator_id) if study.rules.own_statistics else []
         changed = statistics.changes(session, study.id, events).get(name, statistics.Changes())
     columns = st.columns(4)
     columns[0].metric("To do", f"{sum(summary.todo for summary in summaries):,}")

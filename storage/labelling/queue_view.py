@@ -175,7 +175,8 @@ class TargetView:
         )
         query = (
             self._query(col(TargetRow.id), scope="assigned", few=True)
-            .join(lease, col(lease.target_id) == col(TargetRow.id))
+            # Without an index of the leases by target: they are few, and SQLite would read all targets first.
+            .join(lease, col(lease.target_id) + 0 == col(TargetRow.id))
             .where(col(lease.until) > at, col(lease.annotator_id) != self.work.annotator_id, ~has_labelled)
             .where(self._is_open)
             .group_by(col(TargetRow.id), col(TargetRow.counted), col(TargetRow.overlap))

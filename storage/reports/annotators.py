@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 from statistics import fmean, median
@@ -31,6 +31,8 @@ CONTINUOUS_KINDS = ("aspect_weights",)
 NUMERIC_KINDS = ("score", "likert", "aspect_quality")
 """Kinds with numeric values, compared by their distance to a mean."""
 RESAMPLES = 1000
+MAX_TARGETS_IN_QUERY = 500
+"""With more, the opinions on all targets are read."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ class AnnotatorSummary:
     changes: Changes
 
 
-def label_events(session: Session, study_id: int) -> list[LabelEvent]:
-    """Return every label of a study, oldest first."""
+def label_events(session: Session, study_id: int, annotator_id: int | None = None) -> list[LabelEvent]:
+    """Return every label of a study, or of one annotator in it, oldest first."""
     query = (
         select(
             col(LabelRow.target_id),
@@ -139,6 +141,8 @@ def label_events(session: Session, study_id: int) -> list[LabelEvent]:
         .where(col(LabelRow.study_id) == study_id)
         .order_by(col(LabelRow.id))
     )
+    if annotator_id is not None:
+        query = query.where(col(LabelRow.annotator_id) == annotator_id)
     return [
         LabelEvent(target, name, None if text is None else json.loads(text), blind, seconds, at, kind, cluster or key)
         for target, name, text, blind, seconds, at, kind, cluster, key in session.execute(query)
@@ -255,12 +259,14 @@ def changes(session: Session, study_id: int, events: Sequence[LabelEvent]) -> di
         if event.blind and event.value is not None:
             blind[key] = event.value
     seen = _views(session, study_id)
-    opinions = _last_opinions(session, study_id)
+    revealed = blind.keys() & seen
+    changed = {key for key in revealed if newest[key].value is not None and not _equal(newest[key].value, blind[key])}
+    opinions = _last_opinions(session, study_id, {target for target, _ in changed})
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for key in blind.keys() & seen:
+    for key in revealed:
         now, count = newest[key].value, counts[key[1]]
         count[0] += 1
-        if now is None or _equal(now, blind[key]):
+        if key not in changed or now is None:
             continue
         kind, judges = newest[key].kind, opinions.get(key[0], ())
         nearer = _closeness(kind, now, judges) - _closeness(kind, blind[key], judges)
@@ -335,14 +341,21 @@ def _views(session: Session, study_id: int) -> set[tuple[int, str]]:
     return {(target, name) for target, name in session.execute(query)}
 
 
-def _last_opinions(session: Session, study_id: int) -> dict[int, list[Any]]:
-    """Return target -> the judges' readable last opinions; verdicts if a protocol has no opinions."""
+def _last_opinions(session: Session, study_id: int, target_ids: Collection[int]) -> dict[int, list[Any]]:
+    """Return target -> the judges' readable last opinions; verdicts if a protocol has no opinions.
+
+    They are of these targets, and also of others if the targets are many.
+    """
+    if not target_ids:
+        return {}
     query = (
         select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
         .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) != "first")
         .where(col(OpinionRow.value).is_not(None))
         .order_by(col(OpinionRow.id))
     )
+    if len(target_ids) <= MAX_TARGETS_IN_QUERY:
+        query = query.where(col(OpinionRow.target_id).in_(target_ids))
     by_stage: dict[str, dict[int, list[Any]]] = {"verdict": defaultdict(list), "last": defaultdict(list)}
     for target, stage, text in session.execute(query):
         by_stage[stage][target].append(json.loads(text))

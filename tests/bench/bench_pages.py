@@ -1,12 +1,13 @@
 """Pages of a large study in a browser: python -m tests.bench.bench_pages [--items 50000] [--judges 20] [--labels 2]
 
-Plants a study (`large_study`) and opens every page several times in Chromium. The first visit fills the caches of the
+Plants a study (`large_study`) and visits every page several times in Chromium. The first visit fills the caches of the
 server and the browser; the others are warm. The page itself measures, in milliseconds:
 
-- picture: from the navigation until the title and the first chart or table are drawn and nothing is loading;
-- complete: until the script of the page has ended too;
+- load: from the request of the address until the title and the first chart or table are drawn and nothing is loading;
+- picture: the same from a click on the link in the sidebar of another page;
 - filter: from the choice of a scenario, or of another judge, that nobody has seen until the changed page is complete;
-- items: from a click on a point until its items are listed.
+- items: from a click on a point or a cell until its items are listed;
+- live: from a saved label until an open page shows that there is one, or figures with it.
 
 Also the time until the server answers, and its resident memory after each page.
 """
@@ -23,7 +24,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from storage import database
+from core.labels import Target
+from storage import database, labels, studies
 from tests.bench import large_study
 from tests.bench.databases import POSTGRESQL_HELP
 from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, stop_server
@@ -49,14 +51,18 @@ const watch = (isDone) => new Promise((resolve) => {
   look();
 });
 let clicked = 0;
-addEventListener('pointerdown', () => { clicked = performance.now(); }, true);
-addEventListener('keydown', () => { clicked = performance.now(); }, true);
+let seen = '';
+let title = '';
+const heading = () => main()?.querySelector('h1')?.textContent ?? '';
+addEventListener('pointerdown', () => { clicked = performance.now(); title = heading(); }, true);
 window.bench = {
-  picture: () => watch(isDrawn),
+  loaded: () => watch(isDrawn),
   complete: () => watch(() => isDrawn() && !isRunning()),
-  remember: () => { window.benchTexts = texts(); },
+  picture: async () => await watch(() => isDrawn() && heading() !== title) - clicked,
+  remember: () => { seen = texts(); clicked = performance.now(); },
   changed: async () =>
-    await watch(() => texts() !== window.benchTexts && isDrawn() && !isRunning()) - clicked,
+    await watch(() => texts() !== seen && isDrawn() && !isRunning()) - clicked,
+  shown: async () => await watch(() => texts() !== seen) - clicked,
   listed: async () => await watch(() => !isRunning() && [...main().querySelectorAll('h3')].some(
     (title) => title.textContent.startsWith('Selected'),
   ) && isDrawn()) - clicked,
@@ -71,18 +77,20 @@ class Visited:
     path: str
     filter: str = ""
     lists_items: bool = False
+    items_query: str = ""
+    """The parameters of the address with a chart whose points list items."""
+    live: bool = False
+    """Whether it shows figures that depend on labels."""
 
 
 PAGES = {
-    "overview": Visited(""),
-    "judges": Visited("judges", "Scenario", True),
-    "biases": Visited("biases", "Scenario"),
-    "causes": Visited("causes", "Scenario"),
-    "systems": Visited("systems", "Judge"),
-    "agreement": Visited("agreement", lists_items=True),
-    "alignment": Visited("alignment", lists_items=True),
-    "critiques": Visited("critiques"),
-    "weights": Visited("weights"),
+    "overview": Visited("", live=True),
+    "judges": Visited("judges", "Scenario", True, "section=A versus B", live=True),
+    "biases": Visited("biases", "Scenario", live=True),
+    "causes": Visited("causes", "Scenario", live=True),
+    "systems": Visited("systems", "Judge", live=True),
+    "agreement": Visited("agreement", lists_items=True, live=True),
+    "alignment": Visited("alignment", lists_items=True, live=True),
     "published": Visited("published"),
     "traces": Visited("traces", "Run"),
     "unread": Visited("unread"),
@@ -105,10 +113,11 @@ class Times:
     """Milliseconds of one page."""
 
     first: float = 0.0
+    load: list[float] = field(default_factory=list)
     picture: list[float] = field(default_factory=list)
-    complete: list[float] = field(default_factory=list)
     filter: list[float] = field(default_factory=list)
     items: list[float] = field(default_factory=list)
+    live: list[float] = field(default_factory=list)
 
 
 def summarize(times: Sequence[float]) -> str:
@@ -132,26 +141,71 @@ def address(served: Served, visited: Visited) -> str:
     return f"{served.address}/{visited.path}?study={quote(large_study.STUDY)}"
 
 
-def measure(context: Any, served: Served, visited: Visited, visits: int) -> Times:
+def measure(context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller") -> Times:
     """Return the times of a page."""
     times = Times()
-    for number in range(visits + 1):
-        page = context.new_page()
-        page.set_default_timeout(LIMIT)
-        page.goto(address(served, visited), wait_until="commit")
-        picture = page.evaluate("bench.picture()")
-        complete = page.evaluate("bench.complete()")
-        if number == 0:
-            times.first = complete
-        else:
-            times.picture.append(picture)
-            times.complete.append(complete)
-            if visited.filter:
-                times.filter += measure_filter(page, visited.filter, number)
-            if visited.lists_items:
-                times.items += measure_items(page, number)
-        page.close()
+    page = context.new_page()
+    page.set_default_timeout(LIMIT)
+    open_address(page, served, visited)
+    times.first = page.evaluate("bench.complete()")
+    for number in range(1, visits + 1):
+        open_address(page, served, visited)
+        times.load.append(page.evaluate("bench.loaded()"))
+        page.evaluate("bench.complete()")
+        if visited.filter:
+            times.filter += measure_filter(page, visited.filter, number)
+        if visited.lists_items:
+            page.goto(f"{address(served, visited)}&{visited.items_query}", wait_until="commit")
+            page.evaluate("bench.complete()")
+            times.items += measure_items(page, number)
+        times.picture += measure_picture(page, visited)
+    if visited.live:
+        open_address(page, served, visited)
+        for _ in range(visits):
+            page.evaluate("bench.complete()")
+            times.live += measure_live(page, labeller)
+    page.close()
     return times
+
+
+def open_address(page: Any, served: Served, visited: Visited) -> None:
+    page.goto(address(served, visited), wait_until="commit")
+
+
+def measure_picture(page: Any, visited: Visited) -> list[float]:
+    """Go to another page and back with the links in the sidebar; [] if this page has no heading or link."""
+    links = page.locator("[data-testid=stSidebarNav] a")
+    other = next(name for name in ("studies", "inputs") if name != visited.path)
+    if page.locator("label-workbench").count() or not links.count():
+        return []
+    for path in (other, visited.path):
+        links.first.click() if not path else page.locator(f"[data-testid=stSidebarNav] a[href$='/{path}']").click()
+        taken = page.evaluate("bench.picture()")
+        page.evaluate("bench.complete()")
+    return [taken]
+
+
+def measure_live(page: Any, labeller: "Labeller") -> list[float]:
+    """Save a label; return the milliseconds until the page shows a change."""
+    page.evaluate("bench.remember()")
+    labeller.save()
+    return [page.evaluate("bench.shown()")]
+
+
+@dataclass
+class Labeller:
+    """An annotator in another process than the server."""
+
+    engine: Any
+    number: int = 0
+
+    def save(self) -> None:
+        """Save a label of an item that this annotator has not labelled."""
+        target = Target(item=f"item {self.number}", kind="preference", criterion=large_study.CRITERION)
+        self.number += 1
+        with database.writing(self.engine) as session:
+            study = studies.get(session, large_study.STUDY)
+            labels.save(session, study.id, target, "annotator of the benchmark", 1 + self.number % 2)
 
 
 def measure_filter(page: Any, label: str, number: int) -> list[float]:
@@ -183,17 +237,18 @@ def measure_items(page: Any, number: int) -> list[float]:
 
 def print_table(served: Served, browser: Any, names: Sequence[str], visits: int) -> None:
     """Print the times of every page, and the memory of the server after it."""
-    print("| page | first visit | picture | complete | filter | items | resident MB (peak) | load |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| page | first visit | load | picture | filter | items | live | resident MB (peak) | load average |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    labeller = Labeller(database.connect(served.database))
     cookie = {"name": "tiebreak_annotator", "value": quote("annotator 1"), "url": served.address}
     for name in names:
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         context.add_cookies([cookie])
         context.add_init_script(SCRIPT)
-        times = measure(context, served, PAGES[name], visits)
+        times = measure(context, served, PAGES[name], visits, labeller)
         context.close()
         resident, peak = resident_megabytes(served.process.pid)
-        columns = (times.picture, times.complete, times.filter, times.items)
+        columns = (times.load, times.picture, times.filter, times.items, times.live)
         print(f"| {name} | {times.first:.0f} | {' | '.join(map(summarize, columns))} "
               f"| {resident:.0f} ({peak:.0f}) | {os.getloadavg()[0]:.1f} |", flush=True)  # fmt: skip
 

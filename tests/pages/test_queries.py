@@ -1,0 +1,140 @@
+"""The queries of the pages: each uses an index, and their number does not grow with the items."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event
+
+from storage import database, runs, studies, trace_opinions, traces, unread
+from storage.labelling import adjudication, home, inbox, tasks, work
+from storage.reports import (
+    agreement,
+    agreement_items,
+    alignment,
+    disagreements,
+    discordance,
+    judge_costs,
+    overview,
+    references,
+)
+from storage.studies import Study
+from storage.traces import Filter
+from tests.bench import large_study
+from tests.databases import create_database
+
+LARGE_TABLES = ("item", "target", "label", "trace", "opinion", "event", "unread_reply")
+ANNOTATOR = "annotator 1"
+Statement = tuple[str, tuple[object, ...]]
+
+
+def planted(path: Path, items: int) -> tuple[Engine, Study]:
+    engine = database.connect(create_database(path))
+    large_study.plant(engine, items, judges=3, annotators=5)
+    with database.reading(engine) as session:
+        return engine, studies.get(session, large_study.STUDY)
+
+
+def read_overview(engine: Engine, study: Study) -> None:
+    with database.reading(engine) as session:
+        overview.counts(session, study.id)
+        adjudication.count_open(session, study)
+        disagreements.version(session, study.id)
+        references.choices(session, study.id)
+    overview.agreement(engine, study, resamples=10)
+
+
+def read_judges(engine: Engine, study: Study) -> None:
+    data = alignment.load_data(engine, study)
+    with database.reading(engine) as session:
+        judge_costs.cost_by_judge(session, study.id, data.opinions)
+        discordance.contentions(session, study.id)
+
+
+def read_agreement(engine: Engine, study: Study) -> None:
+    agreement.report(engine, study, "people", resamples=10)
+    agreement_items.load_values(engine, study, "people")
+
+
+def read_traces(engine: Engine, study: Study) -> None:
+    for chosen in (Filter(study.id), Filter(study.id, run_id=1, scenario="scenario 1")):
+        with database.reading(engine) as session:
+            traces.count(session, chosen)
+            matches = traces.find(session, chosen, offset=0, limit=50)
+            trace_opinions.summarize_last(session, [trace.id for trace in matches])
+            runs.of_study(session, study.id)
+            unread.replies_by_step(session, study.id)
+            unread.count_replies(session, study.id)
+
+
+def read_label_pages(engine: Engine, study: Study) -> None:
+    home.prepare(engine, study.id, ANNOTATOR)
+    with database.reading(engine) as session:
+        home.summaries(session, study, ANNOTATOR)
+        adjudication.cases(session, study, ANNOTATOR)
+        inbox.threads(session, study.id)
+        opened = work.open_work(session, "disagreements", study.name, ANNOTATOR)
+        tasks.next_tasks(session, opened, have=(), count=5, tab="todo", first=None)
+
+
+PAGES: dict[str, Callable[[Engine, Study], None]] = {
+    "overview": read_overview,
+    "judges": read_judges,
+    "agreement": read_agreement,
+    "traces": read_traces,
+    "label pages": read_label_pages,
+}
+
+
+def statements_of(engine: Engine, read: Callable[[], None]) -> list[Statement]:
+    """Return the statements with their parameters that are executed."""
+    executed: list[Statement] = []
+
+    def record(connection, cursor, statement, parameters, context, executemany) -> None:
+        executed.append((statement, tuple(parameters)))
+
+    event.listen(engine, "before_cursor_execute", record)
+    try:
+        read()
+    finally:
+        event.remove(engine, "before_cursor_execute", record)
+    return [(text, values) for text, values in executed if text.lstrip().startswith(("SELECT", "WITH"))]
+
+
+def full_scans(engine: Engine, statement: Statement) -> list[str]:
+    """Return the steps of a statement's plan that read every row of a large table, of all studies."""
+    with engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement[0]}", statement[1]).all()
+    names = "|".join(LARGE_TABLES)
+    return [row.detail for row in plan if re.match(rf"SCAN ({names})(_\d+)?\b", row.detail)]
+
+
+@pytest.fixture(scope="module")
+def studies_by_size(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("queries")
+    return {items: planted(folder / f"{items}.db", items) for items in (20, 60)}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_query_of_a_page_reads_the_rows_of_all_studies(studies_by_size, page):
+    engine, study = studies_by_size[20]
+    statements = statements_of(engine, lambda: PAGES[page](engine, study))
+    assert statements
+    scans = {(text, step) for text, values in statements for step in full_scans(engine, (text, values))}
+    assert not scans
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_number_of_queries_does_not_grow_with_the_items(studies_by_size, page):
+    counts = []
+    for engine, study in studies_by_size.values():
+        PAGES[page](engine, study)  # some values are cached by the first visit
+        counts.append(len(statements_of(engine, lambda engine=engine, study=study: PAGES[page](engine, study))))
+    assert counts[0] == counts[1]
+
+
+def test_a_scan_is_found(studies_by_size):
+    engine, _ = studies_by_size[20]
+    assert full_scans(engine, ("SELECT count(*) FROM opinion WHERE judge = ?", ("judge 1",)))
+    assert not full_scans(engine, ("SELECT count(*) FROM opinion WHERE study_id = ?", (1,)))
