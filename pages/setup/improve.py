@@ -4,10 +4,11 @@ import streamlit as st
 
 from core.improvement.suggestion import Case
 from core.wording import format_count
-from pages.parts import live, resources, shell
+from pages.parts import resources, shell
 from pages.setup.parts import improve_cases, improve_form, improve_split, improve_variants
 from storage import database
-from storage.improvement import disagreements, judges, splits
+from storage.improvement import disagreements, evaluations, judges, splits
+from storage.improvement.evaluations import Version
 from storage.improvement.judges import CurrentJudge
 from storage.studies import Study
 
@@ -20,10 +21,11 @@ def draw_page(study: Study) -> None:
     with database.reading(resources.engine()) as session:
         split = splits.find(session, study.id)
         runs = judges.choices(session, study.id)
+        version = evaluations.version(session, study.id)
     if split is None:
         improve_split.draw_form(study)
         return
-    improve_split.draw_summary(study, split)
+    improve_split.draw_summary(study, split, version)
     if not runs:
         st.info("A judge is improved from a run with verdicts by a criterion: start a run first.")
         shell.draw_links(study, ("setup/runs.py", "Runs", ":material/play_circle:"))
@@ -39,9 +41,10 @@ def draw_page(study: Study) -> None:
         label_visibility="collapsed",
     )
     if step == VARIANTS:
-        improve_variants.draw_variants(study, split, current.kind, current.judge.criterion.name)
+        improve_variants.draw_variants(study, split, current.kind, current.judge.criterion.name, version)
         return
-    cases = load_cases(study, current)
+    criterion = current.judge.criterion.name
+    cases = load_cases(str(resources.engine().url), study.id, current.run.id, criterion, version, current)
     if step == CASES:
         draw_disagreements(study, cases)
     elif improve_form.draw_form(study, current, cases):
@@ -61,15 +64,13 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
         return judges.of_run(session, study.id, run, criterion)
 
 
-def load_cases(study: Study, current: CurrentJudge) -> list[Case]:
-    """Return the disagreements on development items, read again after a change."""
-
-    def read() -> list[Case]:
-        with database.reading(resources.engine()) as session:
-            return disagreements.cases(session, study.id, current)
-
-    key = f"cases_{current.run.id}_{current.judge.criterion.name}"
-    return live.load(key, (live.study_topic(study.id),), read)
+@st.cache_data(max_entries=16, show_spinner="Comparing verdicts with people's decisions …")
+def load_cases(
+    url: str, study_id: int, run_id: int, criterion: str, version: Version, _current: CurrentJudge
+) -> list[Case]:
+    """Return the disagreements on development items at a version of the study, shared by all visitors."""
+    with database.reading(resources.engine()) as session:
+        return disagreements.cases(session, study_id, _current)
 
 
 def draw_disagreements(study: Study, cases: list[Case]) -> None:

@@ -30,6 +30,8 @@ from storage.studies import Study
 from storage.tables import RunRow, now
 from storage.worker import Plan, plan, start
 
+Version = tuple[object, ...]
+
 
 @dataclass(frozen=True)
 class Use:
@@ -200,7 +202,7 @@ def accept(session: Session, study: Study, evaluation: Evaluation) -> int:
     )
 
 
-def version(session: Session, study_id: int) -> tuple[object, ...]:
+def version(session: Session, study_id: int) -> Version:
     """Return values that change whenever the result or the state of a variant may have changed."""
     states = select(col(RunRow.state), func.count()).where(col(RunRow.study_id) == study_id).group_by(col(RunRow.state))
     rows: tuple[Any, ...] = (VariantRow, HeldOutUseRow, CriterionVersionRow, ItemPartRow)

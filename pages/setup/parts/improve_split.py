@@ -10,6 +10,7 @@ from pages.parts.text import escape_markdown
 from storage import database
 from storage.access import Permission
 from storage.improvement import splits
+from storage.improvement.evaluations import Version
 from storage.improvement.splits import Split
 from storage.studies import Study
 
@@ -60,12 +61,19 @@ def draw_form(study: Study) -> None:
     st.rerun()
 
 
-def draw_summary(study: Study, split: Split) -> None:
+@st.cache_data(max_entries=16, show_spinner=False)
+def load_new(url: str, study_id: int, version: Version) -> int:
+    """Return the number of items that can be added to the split, at a version of the study."""
+    with database.reading(resources.engine()) as session:
+        return splits.count_new(session, study_id)
+
+
+def draw_summary(study: Study, split: Split, version: Version) -> None:
     """Draw the counts of the parts, the rule, and the addition of items with new gold."""
     name = shell.current_annotator()
     with database.reading(resources.engine()) as session:
-        new = splits.count_new(session, study.id)
         seen = splits.count_seen(session, study.id, name) if name else 0
+    new = load_new(str(resources.engine().url), study.id, version)
     development, held_out = split.count("development"), split.count("held-out")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{development:,} development items · {held_out:,} held-out items**", width="content")

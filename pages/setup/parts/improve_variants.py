@@ -11,28 +11,27 @@ from core.wording import format_count
 from pages.parts import numbers, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts.experiment_form import draw_notes, require_start
-from storage import audit, database, experiments
+from storage import audit, change_guard, database, experiments
 from storage.access import Permission
 from storage.experiments import Progress
 from storage.improvement import evaluations, variants, versions
-from storage.improvement.evaluations import Evaluation
+from storage.improvement.evaluations import Evaluation, Version
 from storage.improvement.splits import Split
 from storage.improvement.variants import Variant
 from storage.studies import Study
-from storage.worker import estimate
+from storage.worker import Plan, estimate
 
 ACTIVE = ("running", "waiting")
 CONFIRM = "improve_confirm"
 """Key of the state with the variant and the part of the evaluation that is to be confirmed."""
 
 
-def draw_variants(study: Study, split: Split, kind: Kind, criterion: str) -> None:
+def draw_variants(study: Study, split: Split, kind: Kind, criterion: str, version: Version) -> None:
     """Draw how often the held-out items were used, the variants, newest first, and the versions of the criterion."""
     with database.reading(resources.engine()) as session:
         of_criterion = [v for v in variants.of_study(session, study.id) if (v.kind, v.criterion) == (kind, criterion)]
         made = evaluations.uses(session, study.id, kind, criterion)
         history = versions.of_criterion(session, study.id, criterion)
-        version = evaluations.version(session, study.id)
     st.markdown(
         f"Held-out items used for {escape_markdown(criterion)}: **{len(made):,} of {split.rule.evaluations:,}** "
         "planned evaluations"
@@ -49,7 +48,7 @@ def draw_variants(study: Study, split: Split, kind: Kind, criterion: str) -> Non
 
 
 @st.cache_data(max_entries=64, show_spinner="Computing the results …")
-def load_evaluation(url: str, study_id: int, variant: str, version: tuple[object, ...], _study: Study) -> Evaluation:
+def load_evaluation(url: str, study_id: int, variant: str, version: Version, _study: Study) -> Evaluation:
     """Return the results of a variant at a version of the study; the cache is shared by all visitors."""
     return evaluations.evaluate(resources.engine(), _study, variant)
 
@@ -195,13 +194,19 @@ def _draw_confirmation(study: Study, variant: Variant, part: Part, sentence: str
             draw_notes(planned)
             with st.container(horizontal=True):
                 if st.button("Start", type="primary", icon=":material/play_arrow:", key="start_evaluation"):
-                    with audit.acting(require_start(study, planned).name):
-                        evaluations.begin(engine, study, variant, part, planned)
+                    _start(study, variant, part, planned)
                     _close()
                 if st.button("Cancel", key="cancel_evaluation"):
                     _close()
         except TiebreakError as error:
             st.warning(escape_markdown(str(error)), icon=":material/error:")
+
+
+@change_guard.operation()
+def _start(study: Study, variant: Variant, part: Part, planned: Plan) -> None:
+    """Start an evaluation for the visitor; raises Forbidden unless they may start its runs."""
+    with audit.acting(require_start(study, planned).name):
+        evaluations.begin(resources.engine(), study, variant, part, planned)
 
 
 def _close() -> None:
