@@ -233,8 +233,6 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
     if view.second and view.ceiling:
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
         draw_ceiling_comparisons({judge: text for judge, text in comparisons.items() if text})
-    elif view.ceiling:
-        st.caption("The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table.")
     for reason, judges in alignment_rows.undefined_reasons(by_judge, statistic).items():
         st.caption(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
     notes = alignment_rows.judges_by_note(by_judge, statistic)
@@ -251,6 +249,8 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
                 "their mean for scores. The judge is compared in the same way on the same items. The difference has "
                 "its own interval."
             )
+            if not view.second:
+                st.caption("The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table.")
             draw_test_notes(by_judge)
 
 

@@ -163,7 +163,7 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
             cliponaxis=False,
         )
     )
-    figure.update_xaxes(title="Coverage: share of targets with a verdict", range=[-0.03, 1.06], tickformat=".0%")
+    figure.update_xaxes(title="Share of targets with a verdict", range=[-0.03, 1.06], tickformat=".0%")
     figure.update_yaxes(title="Accuracy", range=[-0.03, 1.08], showgrid=True)
     return charts.apply_layout(figure, "Accuracy and coverage", 320)
 

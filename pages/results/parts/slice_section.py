@@ -75,11 +75,11 @@ def summarize(judge: str, found: Sequence[SliceRow], tested: int) -> str:
     if not found:
         return f"{judge} differs from people equally often everywhere, as far as {tested} slices show."
     parts = [
-        f"{SEPARATOR.join(row.slice)} ({row.differing:,} of {row.targets:,}, otherwise {row.differing_outside:,} of "
+        f"{' '.join(row.slice)} ({row.differing:,} of {row.targets:,}, otherwise {row.differing_outside:,} of "
         f"{row.targets_outside:,})"
         for row in sorted(found, key=lambda row: -row.excess)[:3]
     ]
-    return f"{judge} differs from people more often on {'; '.join(parts)}."
+    return f"{judge} differs from people more often on these targets: {'; '.join(parts)}."
 
 
 def table_line(row: SliceRow) -> dict[str, str]:

@@ -31,7 +31,7 @@ def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
     app = visit(PAGE, judge="long", slice="people: prefer the shorter response")
     assert not app.exception
     text = page_text(app).replace("\\", "")
-    assert "long differs from people more often on people: prefer the shorter response" in text
+    assert "long differs from people more often on these targets: people prefer the shorter response" in text
     row = next(row for row in app.dataframe[0].value.to_dict("records") if row["Found"] == "yes")
     listed = app.dataframe[1].value.to_dict("records")
     assert len(listed) == int(row["Differs"].split()[0])
