@@ -49,11 +49,8 @@ def check_unique_names(names: Iterable[str], role: str) -> None:
 
 
 def criteria_of(settings: Any) -> Sequence[Criterion]:
-    """Return the settings' `criteria`, or their `criterion` as a sequence of one; empty if they have neither."""
-    criteria = getattr(settings, "criteria", None)
-    if criteria is None:
-        criterion = getattr(settings, "criterion", None)
-        criteria = () if criterion is None else (criterion,)
+    """Return the settings' `criterion`, then their `criteria`; empty if they have neither."""
+    criteria = (getattr(settings, "criterion", None), *(getattr(settings, "criteria", None) or ()))
     return tuple(criterion for criterion in criteria if isinstance(criterion, Criterion))
 
 

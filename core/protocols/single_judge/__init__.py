@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from core.protocols import Protocol
+from core.protocols.several_criteria import for_each_criterion
 from core.protocols.single_judge.protocol import (
     PAIR_NAME,
     SCORE_NAME,
@@ -18,7 +19,7 @@ PAIR_PROTOCOL = Protocol(
     description="One judge decides which of two responses is better, or neither: the baseline of debates.",
     paper="Chern, Chern, Neubig, Liu (2024), arXiv:2401.16788, Section 4.2",
     settings=PairSettings,
-    flow=pair_flow,
+    flow=for_each_criterion(pair_flow),
     judges="pair",
     reply_words=reply_words,
     folder=Path(__file__).parent,
@@ -36,7 +37,7 @@ SCORE_PROTOCOL = Protocol(
     description="One judge scores one response, directly or after an analysis; n samples are averaged.",
     paper="Liu et al. (2023), arXiv:2303.16634; Chiang and Lee (2023), arXiv:2310.05657",
     settings=ScoreSettings,
-    flow=score_flow,
+    flow=for_each_criterion(score_flow),
     judges="score",
     reply_words=reply_words,
     folder=Path(__file__).parent,

@@ -11,6 +11,7 @@ from core.labels import Scale
 from core.protocols import Judge
 from core.protocols.prompt_parts import CriterionFormat
 from core.protocols.score_scales import is_numeric
+from core.protocols.several_criteria import further_criteria_problem
 
 
 class PairSettings(Frozen):
@@ -22,6 +23,8 @@ class PairSettings(Frozen):
     """The only judge."""
     criterion: Criterion
     """What "better" means, as in ScaleEval: a definition, or a rubric of levels."""
+    criteria: tuple[Criterion, ...] = ()
+    """Further criteria that the same run judges, each with asks of its own; the verdict has an outcome for each."""
     format: CriterionFormat = "general"
     """How the criterion is written; all but "general" are perturbations (ScaleEval, Table 7)."""
     reasons: bool = True
@@ -36,6 +39,12 @@ class PairSettings(Frozen):
     words: int = Field(default=150, ge=20, le=2000)
     """Maximum number of words of the reasons, as stated in the prompt."""
 
+    @model_validator(mode="after")
+    def _has_distinct_criteria(self) -> Self:
+        if problem := further_criteria_problem(self.criterion, self.criteria):
+            raise ValueError(problem)
+        return self
+
 
 class ScoreSettings(Frozen):
     """One judge on one response."""
@@ -46,6 +55,8 @@ class ScoreSettings(Frozen):
     """The only judge."""
     criterion: Criterion
     """The criterion of the score, with its scale."""
+    criteria: tuple[Criterion, ...] = ()
+    """Further criteria that the same run judges, each with asks of its own; the verdict has an outcome for each."""
     way: Literal["analyse, then rate", "score only"] = "analyse, then rate"
     """Form of the reply: "analyse, then rate" is Analyze-Rate's, "score only" is G-Eval's."""
     samples: int = Field(default=1, ge=1, le=200)
@@ -69,9 +80,12 @@ class ScoreSettings(Frozen):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        if not is_numeric(self.criterion.scale):
-            raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
-        if self.weighting != "samples" and not self.scale.categories:
+        if problem := further_criteria_problem(self.criterion, self.criteria):
+            raise ValueError(problem)
+        every = (self.criterion, *self.criteria)
+        if unscaled := next((one for one in every if not is_numeric(one.scale)), None):
+            raise ValueError(f"criterion {unscaled.name!r} needs a scale of numbers, such as 1, 2, 3")
+        if self.weighting != "samples" and not all(one.scale and one.scale.categories for one in every):
             raise ValueError("probabilities need a scale with levels, such as 1, 2, 3")
         if self.weighting == "probabilities" and self.samples > 1:
             raise ValueError(

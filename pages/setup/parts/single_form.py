@@ -22,6 +22,7 @@ def render_pair(form: SettingsForm) -> Draft:
     left, right = st.columns([2, 3], gap="large")
     with left:
         draft: Draft = {"criterion": form.criterion()}
+        draft["criteria"] = form.criteria_list("criteria", "Further criteria")
         draft["reasons"] = form.setting("reasons", "Chain of thought before the choice")
         draft["both_orders"] = form.setting("both_orders", "Ask in both orders of the responses")
         if draft["both_orders"]:
@@ -46,6 +47,7 @@ def render_score(form: SettingsForm) -> Draft:
     left, right = st.columns([2, 3], gap="large")
     with left:
         draft: Draft = {"criterion": form.criterion()}
+        draft["criteria"] = form.criteria_list("criteria", "Further criteria")
         draft["way"] = form.setting("way", "Method", WAY_NAMES)
         draft["weighting"] = form.setting("weighting", "Score", WEIGHTING_NAMES)
         if draft["weighting"] == "probabilities":

@@ -25,15 +25,21 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     if verdict is not None:
         draw_verdict(verdict)
     samples = [turn for _, _, turn in completed if turn.step == "rating"]
-    if len(samples) > 1:
+    if len(samples) > 1 and len({turn.criterion for turn in samples}) == 1:
         draw_histogram(trace, samples, verdict, settings)
     for seq, event in events:
         turns.draw_problem(seq, event, "judgement")
     page_key = f"samples_page_{trace.id}"
     page = paging.current_page(page_key, len(completed), SAMPLES_PER_PAGE)
     for ask, seq, turn in paging.page_slice(completed, page, SAMPLES_PER_PAGE):
-        sample = f"sample {ask + 1}" if len(samples) > 1 else ""
-        parts = [f"**{escape_markdown(turn.speaker)}**", sample, _response_order(turn), _reading(turn)]
+        sample = f"sample {ask + 1}" if len(samples) > 1 and not turn.criterion else ""
+        parts = [
+            f"**{escape_markdown(turn.speaker)}**",
+            escape_markdown(turn.criterion),
+            sample,
+            _response_order(turn),
+            _reading(turn),
+        ]
         turns.draw_turn(trace.id, seq, turn, " · ".join(filter(None, parts)))
     paging.draw_pagination(page_key, len(completed), SAMPLES_PER_PAGE)
     if live and not completed:

@@ -262,3 +262,48 @@ def test_samples_are_drawn_without_log_probabilities_if_the_setting_says_so() ->
 def test_settings_of_probabilities_that_cannot_be_computed_are_refused(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValidationError, match=problem):
         make_score_settings(**fields)
+
+
+BREVITY = Criterion(name="brevity", definition="It is short.")
+
+
+def test_several_criteria_have_their_own_asks_and_outcomes() -> None:
+    settings = make_pair_settings(criteria=(BREVITY,), both_orders=True)
+    script = lambda ask: "1" if ask.criterion == "clarity" and ask.shown == (1, 2) else "2"  # noqa: E731
+    verdict, events, asked = run_scripted(script, settings)
+    assert [(ask.criterion, ask.shown) for ask in asked] == [
+        ("clarity", (1, 2)), ("clarity", (2, 1)), ("brevity", (1, 2)), ("brevity", (2, 1)),
+    ]  # fmt: skip
+    assert {opinion.criterion for opinion in verdict.opinions} == {"clarity", "brevity"}
+    assert (verdict.outcome, verdict.value, verdict.outcomes) == (
+        "disputed", None, {"clarity": "agreed", "brevity": "disputed"},
+    )  # fmt: skip
+    assert verdict.reason.startswith("clarity: ann chose ") and "; brevity: ann chose " in verdict.reason
+    assert {turn.criterion for turn in completed_turns(events)} == {"clarity", "brevity"}
+
+
+def test_the_asks_of_a_criterion_are_those_of_a_run_with_it_alone() -> None:
+    both = next(make_flow(make_pair_settings(criteria=(BREVITY,), shuffle_responses=True), seed=5))
+    single = [make_pair_settings(criterion=one, shuffle_responses=True) for one in (CLARITY, BREVITY)]
+    alone = [next(make_flow(settings, seed=5))[0] for settings in single]
+    assert [(ask.prompt, ask.shown) for ask in both] == [(ask.prompt, ask.shown) for ask in alone]
+
+
+def test_samples_and_probabilities_work_for_each_of_several_criteria() -> None:
+    other = NATURAL.model_copy(update={"name": "useful"})
+    asks = next(make_flow(make_score_settings(criteria=(other,), samples=3)))
+    assert len(asks) == 6 and len({id(ask) for ask in asks}) == 2
+    settings = make_score_settings(criteria=(other,), samples=2, weighting="probabilities, else samples")
+    first = {NATURAL.name: weighted("Rating: 2", _2=0.5, _3=0.5), "useful": weighted("Rating: 2")}
+    verdict, _, asked = run_scripted(lambda ask: first[ask.criterion] if ask.top_logprobs else "Rating: 3", settings)
+    assert {opinion.criterion: opinion.value for opinion in verdict.opinions} == {NATURAL.name: 2.5, "useful": 2.5}
+    assert [(ask.criterion, ask.top_logprobs) for ask in asked] == [
+        (NATURAL.name, 20),
+        ("useful", 20),
+        ("useful", None),
+    ]
+
+
+def test_a_criterion_that_occurs_twice_is_refused() -> None:
+    with pytest.raises(ValidationError, match="the criterion 'clarity' occurs twice"):
+        make_pair_settings(criteria=(CLARITY,))
