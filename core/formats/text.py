@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import IO, AnyStr, BinaryIO, TextIO
 
 from core.errors import FileFormatError
 
@@ -17,6 +17,10 @@ UTF8_MARK = b"\xef\xbb\xbf"
 CHUNK = 2**20
 """Characters that are read at once."""
 GZIP = ".gz"
+MAX_LINE = 2**27
+"""Bytes or characters of a line: a line needs several times as much memory."""
+MAX_WHOLE = 2**29
+"""Characters of a file that is read as a whole, such as a JSON array."""
 MAX_UNPACKED = 2**30
 """Bytes that a compressed file may unpack to: a small file can unpack to any number of them."""
 
@@ -53,17 +57,39 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) of every line that is not blank; only "\\n" ends a line, as in JSON lines."""
     record_read(path)
     with refuse_read_errors(path), _open_binary(path) as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(limited_lines(file), 1):
             text = _decode_line(raw.removeprefix(UTF8_MARK) if number == 1 else raw, number)
             if text and not text.isspace():
                 yield number, text.strip("\r\n")
 
 
 def read_text(path: Path) -> str:
-    """Return the whole text; raises FileFormatError with the line that is not UTF-8."""
+    """Return the whole text; raises FileFormatError with the line that is not UTF-8, and for more than MAX_WHOLE."""
     record_read(path)
     with refuse_read_errors(path), io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig") as file:
-        return "".join(iter(lambda: file.read(CHUNK), ""))
+        return "".join(_limited_chunks(file))
+
+
+def _limited_chunks(file: TextIO) -> Iterator[str]:
+    length = 0
+    while chunk := file.read(CHUNK):
+        length += len(chunk)
+        if length > MAX_WHOLE:
+            raise FileFormatError(
+                f"the file has more than {MAX_WHOLE // 2**20} MB and is read as a whole; convert it to JSON lines, "
+                "which are read one at a time"
+            )
+        yield chunk
+
+
+def limited_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
+    """Yield the lines of a file; raises FileFormatError for one longer than MAX_LINE, which is not read."""
+    number = 0
+    while line := file.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise FileFormatError(f"expected a line of at most {MAX_LINE // 2**20} MB", line=number)
+        yield line
 
 
 @contextmanager

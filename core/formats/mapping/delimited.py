@@ -10,11 +10,13 @@ from typing import Any, TextIO
 from core.errors import FileFormatError
 from core.formats.mapping.cells import DecimalComma
 from core.formats.mapping.fields import Row
-from core.formats.text import data_suffix, open_text
+from core.formats.text import data_suffix, limited_lines, open_text
 
 SEPARATORS = (",", ";", "\t")
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)
 """The first line by which Excel is informed of the separator."""
+SEPARATOR_LENGTH = 16
+"""More characters than such a line has."""
 SAMPLE_LINES = 200
 MAX_COLUMNS = 10_000
 """A table with more columns is a matrix, or was read with the wrong separator."""
@@ -33,7 +35,7 @@ def read_delimited(path: Path, separator: str | None = None, quotes: bool | None
     """
     csv.field_size_limit(MAX_CELL_LENGTH)
     with open_text(path) as file:
-        named = SEPARATOR_LINE.fullmatch(file.readline())
+        named = SEPARATOR_LINE.fullmatch(file.readline(SEPARATOR_LENGTH))
         file.seek(0)
         skipped = 1 if named else 0
         if named:
@@ -44,7 +46,7 @@ def read_delimited(path: Path, separator: str | None = None, quotes: bool | None
 
 
 def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[tuple[int, Row]]:
-    reader = _reader(file, separator, quotes)
+    reader = _reader(limited_lines(file), separator, quotes)
     header: list[str] = []
     line = skipped + 1
     try:
@@ -108,7 +110,7 @@ def _has_quotes(path: Path, separator: str) -> bool:
 
 def _sample(path: Path) -> list[str]:
     with open_text(path) as file:
-        return list(islice(file, SAMPLE_LINES))
+        return list(islice(limited_lines(file), SAMPLE_LINES))
 
 
 def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool, int]:

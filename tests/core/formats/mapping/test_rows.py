@@ -187,6 +187,24 @@ def test_a_damaged_or_enormous_compressed_file_is_refused(tmp_path: Path, monkey
             list(read_rows(tmp_path / name))
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json", "t.jsonl.gz"])
+def test_a_line_that_needs_too_much_memory_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(text, "MAX_LINE", 2**20)
+    content = {"t.csv": b"a,b\n1," + b"x" * 2**21}.get(name, b'{"a": 1}\n{"a": "' + b"x" * 2**21 + b'"}\n')
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(FileFormatError, match=r"^line 2: expected a line of at most 1 MB$"):
+        list(read_rows(tmp_path / name))
+
+
+def test_a_file_that_is_read_as_a_whole_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "MAX_WHOLE", 2**21)
+    (tmp_path / "t.json").write_text("[" + "{}," * 2**20 + "{}]")
+    with pytest.raises(FileFormatError, match="the file has more than 2 MB and is read as a whole; convert it"):
+        list(read_rows(tmp_path / "t.json"))
+
+
 def test_a_key_that_an_object_has_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         FileFormatError, match=r"^line 2: expected each key of an object once, and 'ann' is in it twice$"
