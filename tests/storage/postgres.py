@@ -34,6 +34,7 @@ class Server:
         if self.user:
             shutil.chown(self.folder, self.user)
         self._databases = 0
+        self._earlier_cpu = 0.0
         data = str(self.folder / "data")
         self._run(
             [folder / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
@@ -49,6 +50,7 @@ class Server:
 
     def restart(self, seconds: float) -> None:
         """Stop the server, with the connections that it has, and start it again after some seconds."""
+        self._earlier_cpu = self.cpu_seconds()
         self._process.send_signal(signal.SIGINT)
         self._process.wait(TIMEOUT)
         time.sleep(seconds)
@@ -84,7 +86,7 @@ class Server:
                 continue
             if folder.name == server or fields[1] == server:
                 ticks += sum(map(int, fields[11:15] if folder.name == server else fields[11:13]))
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return self._earlier_cpu + ticks / os.sysconf("SC_CLK_TCK")
 
     def stop(self) -> None:
         """Stop the server, and remove its files."""
