@@ -1,4 +1,4 @@
-"""A judge is improved in a real browser: split, a variant, its evaluation by the app's worker, acceptance."""
+"""A variant of a judge in a real browser: its evaluation by the app's worker, and its acceptance."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def judged(served) -> Iterator[None]:
-    """A study with the run of a judge, whose model answers until the end of the tests.
+    """A study with a split and the variant "brief" of a judge, whose model answers until the end of the tests.
 
     It is made before the browser starts, whose event loop is that of this thread.
     """
@@ -22,24 +22,16 @@ def judged(served) -> Iterator[None]:
         models.text = reply
         judge = f"{{name: j, model: openai/judge, address: '{models.address}', answer_format: text}}"
         settings = f"{{judge: {judge}, criterion: helpfulness, shuffle_responses: false}}"
-        planted.prepare(connect(served.database), settings=settings)
+        engine = connect(served.database)
+        study = planted.prepare(engine, settings=settings)
+        planted.split(engine, study)
+        planted.propose(engine, study, "brief", planted.BETTER)
         yield
 
 
-def test_a_variant_is_proposed_evaluated_and_accepted(served, judged, visit) -> None:
-    page = visit(f"{served.address}/improve?study=s", "ann")
-    page.get_by_role("button", name="Split", exact=False).last.click()
-    page.get_by_text("12 development items · 12 held-out items").wait_for()
-
-    page.get_by_role("radio", name="Propose").click()
-    definition = page.get_by_label("Definition", exact=True)
-    definition.fill("Of use, and brief.")
-    definition.press("Control+Enter")
-    name = page.get_by_label("Name of the variant")
-    name.fill("brief")
-    name.press("Enter")
-    page.get_by_role("button", name="Store the variant").click()
-
+def test_a_variant_is_evaluated_once_and_accepted(served, judged, visit) -> None:
+    page = visit(f"{served.address}/improve?study=s&improve_step=Variants", "ann")
+    page.get_by_text("0 of 5").wait_for()
     page.get_by_role("button", name="Evaluate once").click()
     page.get_by_text("This is use 1 of 5.").wait_for()
     page.get_by_role("button", name="Start").click()
