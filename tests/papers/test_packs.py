@@ -9,6 +9,7 @@ import pytest
 
 from core.experiments import design
 from core.experiments.papers import files, title
+from core.formats.published.chateval import OVERALL
 from core.items import Item, Response
 from core.protocols import registry
 from core.trace import Spec, model_specs
@@ -183,6 +184,7 @@ def test_chateval_has_the_papers_agents_turns_and_orders() -> None:
         "ensemble": (3, "independent", 1, True),
         "ChatEval": (2, "one by one", 2, True),
     }
+    assert {s.criterion_name for s in settings.values()} == {OVERALL.name}
     roles = [settings_of(cell).personas for cell in design(load("chateval/table-3"))]
     assert [len({persona.role for persona in personas}) for personas in roles] == [1, 1, 2]
 
