@@ -8,7 +8,7 @@ UV := $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: run worker setup test test-fast coverage browser check check-js test-js format bench clean
+.PHONY: run worker setup test test-fast coverage browser check check-js test-js format bench bench-short bench-all clean
 
 run: setup
 	@$(BIN)/python -m streamlit run app.py --server.port $(PORT)
@@ -75,7 +75,15 @@ format: .venv/ready-for-tests
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
+# One table of figures with their anchors, written to docs/performance.md; bench-short takes less than a minute.
 bench: .venv/ready-for-tests
+	@$(BIN)/python -m tests.bench.performance_table --write
+
+bench-short: .venv/ready-for-tests
+	@$(BIN)/python -m tests.bench.performance_table --short
+
+# Every benchmark by itself, about an hour.
+bench-all: .venv/ready-for-tests
 	@for file in tests/bench/bench_*.py; do $(BIN)/python -m tests.bench.$$(basename $$file .py); done
 
 clean:

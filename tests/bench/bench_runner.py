@@ -62,11 +62,15 @@ def settings(address: str) -> Settings:
 
 
 async def run_traces(
-    count: int, address: str, record: Callable[[Item], Record], model: Model | None = None
+    count: int,
+    address: str,
+    record: Callable[[Item], Record],
+    model: Model | None = None,
+    limits: Limits | None = None,
 ) -> tuple[float, list[TurnCompleted]]:
     """Return the seconds of the whole run, and its turns."""
     protocol, chosen_settings, templates = PROTOCOLS["scaleeval"], settings(address), PROTOCOLS["scaleeval"].prompts
-    model, limits = model or Router(), SharedLimit()
+    model, limits = model or Router(), limits or SharedLimit()
     turns: list[TurnCompleted] = []
 
     def recorder(item: Item) -> Record:
@@ -85,6 +89,7 @@ async def run_traces(
     ]
     await asyncio.gather(*(run_flow(flow, model, store_event, limits=limits) for flow, store_event in flows))
     seconds = time.perf_counter() - start
+    await model.close()
     if len(turns) != count * 9:
         raise RuntimeError(f"{len(turns)} turns instead of {count * 9}: the server failed")
     return seconds, turns

@@ -1,5 +1,5 @@
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import TiebreakError
@@ -61,6 +61,28 @@ def test_events_are_read_back_unchanged_and_in_order(engine, a_live_trace):
         assert without_prompts[3][1].turn.reply == "1"
         assert traces.prompt(session, a_live_trace, 4) == "prompt 1"
         assert traces.prompt(session, a_live_trace, 99) == ""
+
+
+def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
+    imports.import_records(engine, "many", [ItemRecord(item=make_item(f"item {number}")) for number in range(12)])
+
+    def count_statements(traces_at_once):
+        with writing(engine) as session:
+            study = studies.get(session, "many")
+            fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
+            run = runs.create(session, study.id, f"run {traces_at_once}", **fields)
+            runs.claim_run(session, run, "worker")
+            claimed = [trace.id for trace in runs.claim_traces(session, run, "worker", traces_at_once)]
+        statements = []
+        listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
+        event.listen(engine, "before_cursor_execute", listener)
+        with writing(engine) as session:
+            traces.append(session, [NewEvent(trace, 0, a_verdict()) for trace in claimed])
+        event.remove(engine, "before_cursor_execute", listener)
+        return len(statements)
+
+    of_one = count_statements(1)
+    assert 0 < count_statements(12) <= of_one
 
 
 def test_events_can_be_read_after_a_sequence_number(engine, a_live_trace):

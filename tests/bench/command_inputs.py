@@ -1,0 +1,76 @@
+"""Files for the commands of `performance_table`, and the plain import that it compares with."""
+
+import csv
+import json
+import sqlite3
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from core.formats.mapping.mapping import dump_mapping
+from core.statistics.reports.agreement import agreement_rows
+from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings
+from tests.bench.bench_storage import ANNOTATORS, MAPPING, table
+
+
+def debate_settings(path: Path, address: str) -> Path:
+    """Write settings of three judges that never agree over three rounds."""
+    judges = [{"name": f"judge {n}", "model": f"judge-{n}", "address": address} for n in range(3)]
+    path.write_text(yaml.safe_dump({"judges": judges, "rounds": 3, "criterion": {"name": "helpfulness"}}))
+    return path
+
+
+def judge_settings(path: Path, address: str) -> Path:
+    """Write settings of one judge."""
+    path.write_text(yaml.safe_dump({"judges": [{"name": "judge", "model": "judge-1", "address": address}]}))
+    return path
+
+
+def write_critiques(path: Path, items: int) -> Path:
+    """Write items with one critique of 7 AIUs, a reference critique of 8, and no reference answer: 16 calls each."""
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(items):
+            critiques = [
+                {
+                    "id": role,
+                    "author": role,
+                    "role": role,
+                    "text": "The answer is wrong. " * 10,
+                    "aius": [
+                        {"id": f"{role}{n}", "text": f"Unit {n} of {number} is about the sky."} for n in range(size)
+                    ],
+                }
+                for role, size in (("hypothesis", 7), ("reference", 8))
+            ]
+            responses = [{"text": "Because of the sea. " * 20}]
+            item = {"id": f"item {number}", "prompt": f"{number}: why is the sky blue?", "responses": responses}
+            file.write(json.dumps({"type": "item", "item": item | {"critiques": critiques}}) + "\n")
+    return path
+
+
+def write_table(folder: Path, items: int) -> tuple[Path, Path]:
+    """Write a table of pairs with three labels each, and its mapping."""
+    path, mapping = folder / f"{items}.csv", folder / "mapping.yaml"
+    table(path, items)
+    mapping.write_text(dump_mapping(MAPPING))
+    return path, mapping
+
+
+def plain_import(path: Path) -> None:
+    """Insert the same rows with the standard library, without any check, identifier or index."""
+    with tempfile.TemporaryDirectory() as folder, path.open(encoding="utf-8", newline="") as file:
+        connection = sqlite3.connect(Path(folder) / "plain.db")
+        connection.execute("CREATE TABLE item (body TEXT)")
+        connection.execute("CREATE TABLE label (item TEXT, annotator TEXT, value INTEGER)")
+        for row in csv.DictReader(file):
+            connection.execute("INSERT INTO item VALUES (?)", (json.dumps(row),))
+            labels = [(row["id"], name, int(row[name])) for name in ANNOTATORS]
+            connection.executemany("INSERT INTO label VALUES (?, ?, ?)", labels)
+        connection.commit()
+        connection.close()
+
+
+if __name__ == "__main__" and "crowd" in sys.argv:
+    agreement_rows(make_frame(make_ratings(350, 123, 5)), by="all", scales=LIKERT)

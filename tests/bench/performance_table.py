@@ -1,0 +1,259 @@
+"""The table of performance figures: python -m tests.bench.performance_table [--short] [--write]
+
+Each figure is measured next to its anchor in the same run, so a ratio hardly depends on the machine. `--short` takes
+less than a minute on an idle machine, for comparisons before and after a change; `--write` replaces the table in
+docs/performance.md. Scripts of other projects can be timed with `--peer NAME COMMAND` (docs/performance.md).
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from core.labels import Scale
+from core.llm.limits import Limits
+from core.statistics.reports.agreement import agreement_rows
+from storage.transfer import samples
+from tests.bench.bench_client import CLIENTS
+from tests.bench.bench_run import CALLS_PER_MODEL, seconds
+from tests.bench.bench_runner import discard, run_traces, server
+from tests.bench.bench_statistics import LIKERT, check_pair_statistics, make_frame, make_ratings, measure_seconds
+from tests.bench.command_inputs import debate_settings, judge_settings, plain_import, write_critiques, write_table
+from tests.paths import ROOT
+
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
+LATENCY = 0.3
+ITEMS = 12
+UNITS_OF_CRITIQUE = 16
+"""Calls of a critique: its reference answer, and 15 AIUs."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a process has used."""
+
+    wall: float
+    cpu: float
+    """Seconds."""
+    megabytes: float
+    """The peak of its resident memory."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One row of the table."""
+
+    name: str
+    ours: float
+    unit: str
+    anchor_name: str = ""
+    anchor: float | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row's texts."""
+        anchor = "" if self.anchor is None else f"{self.anchor_name}: {self.anchor:,.2f} {self.unit}"
+        ratio = f"{self.ours / self.anchor:.2f}" if self.anchor else ""
+        return self.name, f"{self.ours:,.2f} {self.unit}", anchor, ratio
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The options of a run of all measurements."""
+
+    folder: Path
+    short: bool
+
+    @property
+    def repeats(self) -> int:
+        return 2 if self.short else 3
+
+    @property
+    def database(self) -> str:
+        return f"sqlite:///{self.folder}/bench.db"
+
+    def command(self, *words: str) -> Usage:
+        """Return the medians of a command of cli.py; each time on a copy of the database."""
+        used = [self._once(words) for _ in range(1 if words[0] == "import" else self.repeats)]
+        return Usage(*(statistics.median(values) for values in zip(*(vars(one).values() for one in used), strict=True)))
+
+    def _once(self, words: tuple[str, ...]) -> Usage:
+        options = () if words[0] == "--help" else ("--database", self.database)
+        return measure_process([sys.executable, "cli.py", *words, *options])
+
+
+def measure_process(command: list[str]) -> Usage:
+    """Run a command; raises RuntimeError if it fails."""
+    with tempfile.TemporaryFile("w+") as output:
+        # Linux counts the memory of the parent, so the parent is a small process.
+        launcher = [sys.executable, "-m", "tests.bench.usage", *command]
+        done = subprocess.run(launcher, cwd=ROOT, stdout=subprocess.PIPE, stderr=output, text=True, check=False)
+        output.seek(0)
+        if done.returncode:
+            raise RuntimeError(output.read()[-2000:])
+    return Usage(*json.loads(done.stdout))
+
+
+def measure_start(bench: Bench) -> Iterator[Figure]:
+    python = [measure_process([sys.executable, "-c", "pass"]) for _ in range(bench.repeats)]
+    start = statistics.median(one.wall for one in python)
+    bench.command("import", str(samples.path()), "--study", "debates")
+    for name, words in (("--help", ["--help"]), ("agreement, 32 items", ["agreement", "--study", "debates"])):
+        used = bench.command(*words)
+        yield Figure(f"`cli.py {name}`, wall", used.wall, "s", "Python's start", start)
+        yield Figure(f"`cli.py {name}`, memory", used.megabytes, "MB", "Python's start", python[0].megabytes)
+
+
+def measure_runs(bench: Bench) -> Iterator[Figure]:
+    critiques = write_critiques(bench.folder / "critiques.jsonl", ITEMS)
+    bench.command("import", str(samples.path()), "--study", "debates")
+    bench.command("import", str(critiques), "--study", "critiques")
+    with server(LATENCY) as address:
+        debates = debate_settings(bench.folder / "debates.yaml", address)
+        common = ("run", "--study", "debates", "--protocol", "scaleeval", "--settings", str(debates), "--fresh")
+        used = bench.command(*common, "--limit", str(ITEMS))
+        calls = 2 * 3 * LATENCY  # two batches of eight calls to each judge, in three rounds
+        yield from _run_figures(f"`cli.py run`, {ITEMS} debates, 0.3 s a call", used, calls)
+        judge = judge_settings(bench.folder / "judge.yaml", address)
+        common = ("run", "--study", "critiques", "--protocol", "metacritique", "--settings", str(judge), "--fresh")
+        for parallel in (5, 8, 16) if not bench.short else (16,):
+            used = bench.command(*common, "--parallel", str(parallel))
+            calls = ITEMS * UNITS_OF_CRITIQUE * LATENCY / parallel
+            yield from _run_figures(f"`cli.py run`, {ITEMS} critiques, {parallel} at once", used, calls)
+
+
+def _run_figures(name: str, used: Usage, calls: float) -> Iterator[Figure]:
+    yield Figure(f"{name}, wall", used.wall, "s", "its calls alone", calls)
+    yield Figure(f"{name}, processor", used.cpu, "s")
+    yield Figure(f"{name}, memory", used.megabytes, "MB")
+
+
+def measure_clients(bench: Bench) -> Iterator[Figure]:
+    count = 500 if bench.short else 1500
+    rates: dict[str, list[float]] = {"bare litellm": [], "router": []}
+    with server(0.1) as address:
+        for number in range(bench.repeats + 1):
+            for name, rate in rates.items():
+                measured = asyncio.run(CLIENTS[name](address, count if number else 64))
+                if number:
+                    rate.append(count / measured.seconds)
+    ours, litellm = (statistics.median(rates[name]) for name in ("router", "bare litellm"))
+    yield Figure("calls, 64 at once, 0.1 s a call", ours, "calls/s", "bare litellm", litellm)
+
+
+def measure_store(bench: Bench) -> Iterator[Figure]:
+    count, at_once = (40, 3 * CALLS_PER_MODEL) if bench.short else (200, 3 * CALLS_PER_MODEL)
+    stored, alone, limits = [], [], lambda: Limits(parallel=CALLS_PER_MODEL)
+    with server(0.1) as address:
+        seconds(2, address, bench.folder)  # imports and connections
+        asyncio.run(run_traces(2, address, discard, limits=limits()))
+        for _ in range(bench.repeats):
+            stored.append(seconds(count, address, bench.folder))
+            alone.append(asyncio.run(run_traces(count, address, discard, limits=limits()))[0])
+    name = f"{count} debates stored in SQLite, {at_once} at once, 0.1 s a call"
+    rates = (count * 9 / statistics.median(values) for values in (stored, alone))
+    yield Figure(name, next(rates), "calls/s", "without a store", next(rates))
+
+
+def measure_import(bench: Bench) -> Iterator[Figure]:
+    cpu = {}
+    for items in (1_000, 10_000) if bench.short else (1_000, 10_000, 100_000):
+        table, mapping = write_table(bench.folder, items)
+        used = bench.command("import", str(table), "--map", str(mapping), "--study", f"{items} items")
+        plain = measure_seconds(lambda file=table: plain_import(file), 1)
+        name = f"import of {items:,} items, {3 * items:,} labels"
+        yield Figure(f"{name}, processor", used.cpu, "s", "csv and sqlite3 alone", plain)
+        yield Figure(f"{name}, memory", used.megabytes, "MB")
+        cpu[items] = used.cpu
+    yield from _growth("import, processor: growth from 10 times the items", cpu)
+
+
+def measure_agreement(bench: Bench) -> Iterator[Figure]:
+    check_pair_statistics(make_ratings(350, 10, 5))  # the fast statistics equal the plain ones
+    by_items = {
+        items: _agreement(items, 3, bench) for items in ((1_000, 10_000) if bench.short else (1_000, 10_000, 100_000))
+    }
+    for items, elapsed in by_items.items():
+        yield Figure(f"agreement with intervals, {items:,} items x 3 annotators, ordinal, processor", elapsed, "s")
+    yield from _growth("agreement: growth from 10 times the items", by_items)
+    for raters in (10, 30) if bench.short else (10, 30, 100, 123):
+        elapsed = _agreement(350, raters, bench)
+        yield Figure(f"agreement with intervals, 350 items x {raters} annotators, ordinal, processor", elapsed, "s")
+    if not bench.short:
+        used = measure_process([sys.executable, "-m", "tests.bench.command_inputs", "crowd"])
+        yield Figure("the same with 123 annotators in a process of its own, memory", used.megabytes, "MB")
+
+
+def _agreement(items: int, raters: int, bench: Bench) -> float:
+    frame = make_frame(make_ratings(items, raters, 5))
+    scales: dict[tuple[str, str], Scale] = LIKERT
+    return measure_seconds(lambda: agreement_rows(frame, by="all", scales=scales), 1 if raters > 30 else bench.repeats)
+
+
+def _growth(name: str, seconds_by_size: dict[int, float]) -> Iterator[Figure]:
+    """Yield the factor by which the cost of the largest size exceeds that of the one before."""
+    *_, smaller, larger = seconds_by_size.values()
+    yield Figure(name, larger / smaller, "times")
+
+
+MEASUREMENTS: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
+    measure_start,
+    measure_runs,
+    measure_clients,
+    measure_store,
+    measure_import,
+    measure_agreement,
+)
+
+
+def machine() -> str:
+    """Return the processor, Python and the load as a sentence."""
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    hardware = f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
+    return f"{day}, {hardware}; load average at the end {load}; priority {priority}."
+
+
+def markdown(figures: list[Figure]) -> str:
+    """Return the table."""
+    rows = [("figure", "Tiebreak", "anchor, same run", "ratio"), ("---",) * 4, *(figure.cells() for figure in figures)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
+    parser.add_argument("--only", choices=[one.__name__.removeprefix("measure_") for one in MEASUREMENTS])
+    parser.add_argument("--peer", nargs=2, action="append", default=[], metavar=("NAME", "COMMAND"))
+    arguments = parser.parse_args()
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(Path(folder), arguments.short)
+        for measurement in MEASUREMENTS:
+            if arguments.only in (None, measurement.__name__.removeprefix("measure_")):
+                for figure in measurement(bench):
+                    print(" | ".join(figure.cells()), flush=True)
+                    figures.append(figure)
+    for name, command in arguments.peer:
+        figures.append(Figure(name, measure_process(shlex.split(command)).wall, "s"))
+    if arguments.write:
+        text = PAGE.read_text(encoding="utf-8")
+        before, _, rest = text.partition(BEGIN)
+        table = f"{BEGIN}\n{machine()}\n\n{markdown(figures)}\n{END}"
+        PAGE.write_text(before + table + rest.partition(END)[2], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
