@@ -213,7 +213,7 @@ def _cost_fields(cost: RunCost) -> dict[str, object]:
         "tokens_per_trace": cost.tokens_per_trace,
         "seconds_per_trace": cost.seconds_per_trace,
         "dollars_per_1000": cost.dollars_per_thousand,
-        "paid_dollars": cost.paid_dollars,
+        "paid_dollars": None if cost.unpriced else cost.paid_dollars,
         "unpriced": cost.unpriced,
     }
 

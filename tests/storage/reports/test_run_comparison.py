@@ -134,6 +134,7 @@ def test_costs_are_those_of_each_run(compared: ComparedRuns) -> None:
     (first, _) = report.run_rows(compared, compared.compare(compared.dataset(), resamples=10))
     assert (first["calls"], first["reused"], first["tokens_per_trace"]) == (40, 0, 100)
     assert first["dollars_per_1000"] == pytest.approx(1.0) and first["seconds_per_trace"] == pytest.approx(2.0)
+    assert first["paid_dollars"] == pytest.approx(0.04)
 
 
 def test_a_criterion_with_means_is_one_of_numbers_for_all_runs(tmp_path: Path) -> None:
