@@ -7,7 +7,8 @@ server and the browser; the others are warm. The page itself measures, in millis
 - picture: the same from a click on the link in the sidebar of another page;
 - filter: from the choice of a scenario, or of another judge, that nobody has seen until the changed page is complete;
 - items: from a click on a point or a cell until its items are listed;
-- live: from a saved label until an open page shows that there is one, or figures with it.
+- live: from a saved label until an open page shows that there is one, or figures with it;
+- figures: from a saved label until its figures are complete.
 
 Also the time until the server answers, and its resident memory after each page.
 """
@@ -63,6 +64,8 @@ window.bench = {
   changed: async () =>
     await watch(() => texts() !== seen && isDrawn() && !isRunning()) - clicked,
   shown: async () => await watch(() => texts() !== seen) - clicked,
+  settled: async () =>
+    await watch(() => isDrawn() && !isRunning() && !texts().includes('in the background')) - clicked,
   listed: async () => await watch(() => !isRunning() && [...main().querySelectorAll('h3')].some(
     (title) => title.textContent.startsWith('Selected'),
   ) && isDrawn()) - clicked,
@@ -118,6 +121,7 @@ class Times:
     filter: list[float] = field(default_factory=list)
     items: list[float] = field(default_factory=list)
     live: list[float] = field(default_factory=list)
+    figures: list[float] = field(default_factory=list)
 
 
 def summarize(times: Sequence[float]) -> str:
@@ -162,8 +166,11 @@ def measure(context: Any, served: Served, visited: Visited, visits: int, labelle
     if visited.live:
         open_address(page, served, visited)
         for _ in range(visits):
-            page.evaluate("bench.complete()")
-            times.live += measure_live(page, labeller)
+            page.evaluate("bench.settled()")
+            page.evaluate("bench.remember()")
+            labeller.save()
+            times.live.append(page.evaluate("bench.shown()"))
+            times.figures.append(page.evaluate("bench.settled()"))
     page.close()
     return times
 
@@ -183,13 +190,6 @@ def measure_picture(page: Any, visited: Visited) -> list[float]:
         taken = page.evaluate("bench.picture()")
         page.evaluate("bench.complete()")
     return [taken]
-
-
-def measure_live(page: Any, labeller: "Labeller") -> list[float]:
-    """Save a label; return the milliseconds until the page shows a change."""
-    page.evaluate("bench.remember()")
-    labeller.save()
-    return [page.evaluate("bench.shown()")]
 
 
 @dataclass
@@ -237,8 +237,10 @@ def measure_items(page: Any, number: int) -> list[float]:
 
 def print_table(served: Served, browser: Any, names: Sequence[str], visits: int) -> None:
     """Print the times of every page, and the memory of the server after it."""
-    print("| page | first visit | load | picture | filter | items | live | resident MB (peak) | load average |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| page | first visit | load | picture | filter | items | live | figures | resident MB (peak) | load average |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
     labeller = Labeller(database.connect(served.database))
     cookie = {"name": "tiebreak_annotator", "value": quote("annotator 1"), "url": served.address}
     for name in names:
@@ -248,7 +250,7 @@ def print_table(served: Served, browser: Any, names: Sequence[str], visits: int)
         times = measure(context, served, PAGES[name], visits, labeller)
         context.close()
         resident, peak = resident_megabytes(served.process.pid)
-        columns = (times.load, times.picture, times.filter, times.items, times.live)
+        columns = (times.load, times.picture, times.filter, times.items, times.live, times.figures)
         print(f"| {name} | {times.first:.0f} | {' | '.join(map(summarize, columns))} "
               f"| {resident:.0f} ({peak:.0f}) | {os.getloadavg()[0]:.1f} |", flush=True)  # fmt: skip
 
