@@ -230,6 +230,9 @@ def _select_judge() -> None:
 def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
     """Draw the comparison of each judge with the ceiling, reasons of undefined values, and notes."""
     view = VIEWS[statistic]
+    for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
+        names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
+        st.caption(f":material/flag: {names}reference {escape_markdown(mix)}.")
     if view.second and view.ceiling:
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
         draw_ceiling_comparisons({judge: text for judge, text in comparisons.items() if text})
@@ -239,11 +242,8 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
     for note, judges in notes.items():
         prefix = "" if len(judges) == len(by_judge) and len(judges) > 1 else f"{list_names(judges)}: "
         st.caption(f":material/info: {prefix}{escape_markdown(note)}.")
-    with st.expander("Notes on the reference and the human ceiling"):
-        for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
-            names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
-            st.caption(f":material/flag: {names}reference {escape_markdown(mix)}.")
-        if view.ceiling:
+    if view.ceiling:
+        with st.expander("Human ceiling and alternative-annotator test"):
             st.caption(
                 "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
                 "their mean for scores. The judge is compared in the same way on the same items. The difference has "
