@@ -113,6 +113,7 @@ class ExperimentEstimate:
     runs: int
     traces: int
     calls_at_most: int
+    """If every reply has to be requested twice."""
     expected_calls: int
     dollars: float | None
     """Expected; None if the price of a model is unknown."""
@@ -129,11 +130,13 @@ class ExperimentEstimate:
             for count, reason in ((self.stored_calls, "stored"), (self.shared_calls, "shared by these runs"))
             if count
         ]
-        sentence = (
+        clauses = [
             f"{format_count(self.runs, 'new run')}, {format_count(self.traces, 'trace')}: expected about "
-            f"{format_count(self.expected_calls, 'call')}, {cost}; at most {format_count(self.calls_at_most, 'call')}"
-        )
-        return f"{sentence}; of these, about {' and '.join(free)} cost nothing" if free else sentence
+            f"{format_count(self.expected_calls, 'call')}, {cost}",
+            *([f"of these, about {' and '.join(free)} cost nothing"] if free else []),
+            f"at most {format_count(self.calls_at_most, 'call')} if every reply has to be requested twice",
+        ]
+        return "; ".join(clauses)
 
 
 def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
@@ -149,7 +152,7 @@ def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
     return ExperimentEstimate(
         runs=len(estimates),
         traces=sum(one.traces for one in estimates),
-        calls_at_most=sum(one.calls_at_most for one in estimates),
+        calls_at_most=sum(one.upper_bound.calls for one in estimates),
         expected_calls=sum(one.calls_at_most if one.expected is None else one.expected.calls for one in estimates),
         dollars=None if None in dollars else sum(amount or 0.0 for amount in dollars),
         stored_calls=sum(one.stored_calls for one in estimates),

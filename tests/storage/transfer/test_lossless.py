@@ -54,6 +54,10 @@ NOT_EXPORTED = {
     **dict.fromkeys(("worker", "reservation", "spending"), "workers are those of one database"),
     "call": "stored replies are those of one database: the turns of the runs contain them",
     "pending_call": "workers are those of one database",
+    **dict.fromkeys(
+        ("split", "item_part", "variant", "held_out_use", "criterion_version"),
+        "the log of held-out items is of one database: a copy would not know later evaluations",
+    ),
 }
 """Tables and columns that an export leaves out, with the reason; fingerprints contain ids, and are computed again."""
 EXPERIMENT = "name: e\nprotocol: scaleeval\nceiling: 2.5\naxes: {format: [general]}\n"

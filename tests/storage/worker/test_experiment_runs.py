@@ -139,8 +139,8 @@ axes: {chair.model: [c1, c2]}
 """
     planned = plan(engine, study, files.parse(text))
     assert estimate(engine, planned).summary() == (
-        "2 new runs, 4 traces: expected about 12 calls, price unknown; at most 12 calls; of these, about 4 calls "
-        "shared by these runs cost nothing"
+        "2 new runs, 4 traces: expected about 12 calls, price unknown; of these, about 4 calls shared by these "
+        "runs cost nothing; at most 24 calls if every reply has to be requested twice"
     )
     progress, asked = execute(engine, start(engine, study, planned), lambda ask: "Rating of Engaging: 2")
     assert progress.state == "finished"
