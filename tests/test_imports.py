@@ -21,7 +21,7 @@ ALLOWED = {
     "--help": set(),
     "import": STORAGE,
     "run": STORAGE | {"aiohttp"},
-    "agreement": STORAGE | {"krippendorff", "numpy", "pandas", "scipy", "scipy.sparse", "tabulate"},
+    "agreement": STORAGE | {"krippendorff", "numpy", "pandas", "tabulate"},
 }
 """Command -> the libraries that it may import."""
 PROGRAM = f"""

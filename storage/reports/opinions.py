@@ -7,6 +7,7 @@ both could be read for every judge.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -49,14 +50,27 @@ class RaterPanel:
 
     def exclusion_note(self, kind: str, criterion: str | None = None, scenario: str | None = None) -> str:
         """Return `17 of 560 debates left out: ...`; empty if none is."""
-        if self.debates is None:
-            return ""
-        debates = self.debates[self.debates["kind"] == kind]
-        for column, value in (("criterion", criterion), ("scenario", scenario)):
-            debates = debates if value is None else debates[debates[column].fillna("") == value]
-        excluded = int(debates["excluded"].sum())
+        counts = [
+            count
+            for key, count in self._exclusions.items()
+            if key[0] == kind and criterion in (None, key[1]) and scenario in (None, key[2])
+        ]
+        excluded, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
         unit = "debates" if kind == "preference" else "judgements"
-        return f"{excluded} of {len(debates)} {unit} left out: an opinion could not be read" if excluded else ""
+        return f"{excluded} of {total} {unit} left out: an opinion could not be read" if excluded else ""
+
+    @cached_property
+    def _exclusions(self) -> dict[tuple[str, str, str], tuple[int, int]]:
+        """(kind, criterion, scenario) -> the number of excluded debates, and of all; a missing name is empty."""
+        if self.debates is None:
+            return {}
+        columns = [self.debates[column].fillna("").tolist() for column in ("kind", "criterion", "scenario")]
+        counts: dict[tuple[str, str, str], tuple[int, int]] = {}
+        for *names, excluded in zip(*columns, self.debates["excluded"].tolist(), strict=True):
+            key = (names[0], names[1], names[2])
+            before = counts.get(key, (0, 0))
+            counts[key] = (before[0] + excluded, before[1] + 1)
+        return counts
 
     @property
     def name(self) -> str:

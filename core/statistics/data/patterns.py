@@ -8,7 +8,7 @@ and K categories: 56 for three raters and five categories, for any N.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ from core.statistics.data.ratings import Ratings
 if TYPE_CHECKING:
     from scipy import sparse
 
+ClusterTable: TypeAlias = "Floats | sparse.csr_array"
+"""Clusters x patterns."""
 MAX_KEY = 2**62
 """Largest number of possible rows that can be numbered in an int64 key."""
 MAX_WEIGHTS = 8_000_000
@@ -38,6 +40,9 @@ MAX_ROWS = 1_000
 BLOCKS = 1_000
 """Random blocks of items that are resampled in their place if there are more. The standard error of a statistic then
 has a relative error of 1 / sqrt(2 BLOCKS) = 2 %, as that of as many resamples has."""
+MAX_DENSE_CELLS = 200_000
+"""The table of at most `MAX_JACKKNIFE_BLOCKS` clusters is dense up to this many cells (1.6 MB): SciPy takes a sixth
+of a second to import. Its entries are counts, so products with resampling weights are exact in either form."""
 MAX_COUNTED_KEYS = 65_536
 """Keys up to this size are counted in a table, which is faster than sorting them."""
 
@@ -48,7 +53,7 @@ class Units:
 
     frequencies: Floats
     """(P,): the number of items with each pattern."""
-    clusters: "sparse.csr_array | None" = None
+    clusters: "ClusterTable | None" = None
     """(G, P): the number of items of each cluster with each pattern; None if items are independent."""
 
     @property
@@ -68,7 +73,8 @@ class Units:
             if self.clusters is None:
                 yield draw_resamples(self.frequencies, number, rng)
             else:
-                yield np.asarray(draw_resamples(np.ones(self.size), number, rng) @ self.clusters)
+                # Products with a sparse table have this order; sums of the weights round as their order in memory.
+                yield np.asfortranarray(draw_resamples(np.ones(self.size), number, rng) @ self.clusters)
 
     def jackknife_weights(self) -> tuple[Floats, Floats]:
         """Return the pattern frequencies (J, P) without each block of items, and how often each block occurs (J,).
@@ -82,7 +88,8 @@ class Units:
             blocks = random_blocks(self.frequencies, MAX_JACKKNIFE_BLOCKS)
         elif blocks.shape[0] > MAX_JACKKNIFE_BLOCKS:
             blocks = merge_clusters(blocks, MAX_JACKKNIFE_BLOCKS)
-        return self.frequencies - blocks.toarray(), np.ones(blocks.shape[0])
+        dense = np.ascontiguousarray(blocks) if isinstance(blocks, np.ndarray) else blocks.toarray()
+        return self.frequencies - dense, np.ones(blocks.shape[0])
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,7 @@ class Patterns:
         frequencies = np.asarray(np.bincount(inverse, self.units.frequencies, minlength=first.size), float)
         clusters = self.units.clusters
         if clusters is not None:
-            clusters = clusters @ indicator_matrix(np.arange(inverse.size), inverse)
+            clusters = merge_columns(clusters, inverse, first.size)
         return Patterns(self.codes[first], self.counts[first], Units(frequencies, clusters))
 
 
@@ -272,28 +279,39 @@ def majority_category(counts: Floats) -> Codes:
     return np.where(has_majority, largest, -1).astype(np.int16)
 
 
-def cluster_table(groups: Sequence[str] | None, pattern_of_item: Ints, patterns: int) -> "sparse.csr_array | None":
+def cluster_table(
+    groups: Sequence[str] | npt.NDArray[np.object_] | None, pattern_of_item: Ints, patterns: int
+) -> "ClusterTable | None":
     """Return how often each group has each pattern, (G, P); None if every group is a single item."""
-    indicator = group_indicator(None if groups is None else np.array(groups, object))
-    if indicator is None:
-        return None
-    items = np.arange(pattern_of_item.size)
-    return indicator @ indicator_matrix(items, pattern_of_item, (items.size, patterns))
-
-
-def nonempty_rows(table: "sparse.csr_array") -> "sparse.csr_array":
-    """Return the rows with entries: a group without any item that the statistic uses is not resampled."""
-    return table[np.flatnonzero(np.diff(table.indptr))]
-
-
-def group_indicator(groups: npt.NDArray[np.object_] | None) -> "sparse.csr_array | None":
-    """Return (G, N) with 1 if an item belongs to a group; None if every group is a single item."""
     if groups is None:
         return None
-    codes, names = pd.factorize(groups.astype(object), sort=True)
+    codes, names = pd.factorize(np.array(groups, object), sort=True)
     if len(names) in (0, codes.size):
         return None
-    return indicator_matrix(codes, np.arange(codes.size))
+    shape = (len(names), patterns)
+    if len(names) > MAX_JACKKNIFE_BLOCKS or len(names) * patterns > MAX_DENSE_CELLS:
+        return indicator_matrix(codes, pattern_of_item, shape)
+    cells = codes * patterns + pattern_of_item
+    return np.bincount(cells, minlength=len(names) * patterns).reshape(shape).astype(float)
+
+
+def merge_columns(table: ClusterTable, inverse: Ints, columns: int) -> ClusterTable:
+    """Add up the columns that `inverse` assigns to the same new column."""
+    if not isinstance(table, np.ndarray):
+        return table @ indicator_matrix(np.arange(inverse.size), inverse, (inverse.size, columns))
+    merged = np.zeros((columns, table.shape[0]))
+    np.add.at(merged, inverse, table.T)
+    return merged.T
+
+
+def group_indicator(groups: npt.NDArray[np.object_] | None) -> "ClusterTable | None":
+    """Return (G, N) with 1 if an item belongs to a group; None if every group is a single item."""
+    return None if groups is None else cluster_table(groups, np.arange(len(groups)), len(groups))
+
+
+def nonempty_rows(table: ClusterTable) -> ClusterTable:
+    """Return the rows with entries: a group without any item that the statistic uses is not resampled."""
+    return table[np.flatnonzero(table.sum(axis=1))]
 
 
 def random_blocks(frequencies: Floats, blocks: int) -> "sparse.csr_array":
@@ -305,7 +323,7 @@ def random_blocks(frequencies: Floats, blocks: int) -> "sparse.csr_array":
     return indicator_matrix(block_of_item, pattern_of_item, (blocks, frequencies.size))
 
 
-def merge_clusters(clusters: "sparse.csr_array", blocks: int) -> "sparse.csr_array":
+def merge_clusters(clusters: ClusterTable, blocks: int) -> "sparse.csr_array":
     """Merge clusters into this number of blocks."""
     block_of_cluster = np.arange(clusters.shape[0]) % blocks
     return indicator_matrix(block_of_cluster, np.arange(block_of_cluster.size)) @ clusters

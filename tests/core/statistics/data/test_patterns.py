@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.statistics.data import patterns
 from core.statistics.data.patterns import (
     Units,
     count_patterns,
@@ -81,6 +82,20 @@ def test_groups_are_drawn_whole():
 def test_groups_of_one_item_are_independent_items():
     groups = [f"d{item}" for item in range(10)]
     assert row_patterns(ratings_from_codes(np.zeros((10, 2)), 2, groups)).units.clusters is None
+
+
+def test_estimates_are_equal_with_a_dense_and_a_sparse_table_of_clusters(monkeypatch):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(-1, 3, (60, 3))
+    ratings = ratings_from_codes(codes, 3, [f"d{group}" for group in rng.integers(0, 20, 60)])
+
+    def estimates():
+        assert isinstance(distinct_patterns(ratings).units.clusters, np.ndarray) == (patterns.MAX_DENSE_CELLS > 0)
+        return agreement.estimate_statistics(ratings, agreement.NOMINAL_STATISTICS, resamples=100)
+
+    dense = estimates()
+    monkeypatch.setattr(patterns, "MAX_DENSE_CELLS", 0)
+    assert estimates() == dense
 
 
 def test_groups_without_a_paired_item_are_not_drawn():
