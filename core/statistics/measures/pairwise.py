@@ -17,8 +17,9 @@ from core.statistics.measures.statistic import Family, Statistic, SumStatistic
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 MAX_TABLE_CELLS = 500_000
 """Cells of resampled tables in memory at once: 4 MB, so most temporary arrays stay in the processor's cache."""
-MAX_DENSE_CELLS = 200_000
-"""Up to this many cells (1.6 MB) the tables are a product with a dense matrix, which needs no SciPy."""
+MAX_DENSE_CELLS = 100_000
+"""Up to this many cells (0.8 MB) the tables are a product with a dense matrix, which needs no SciPy. Chunks of many
+raters have more, and a sparse product of them is faster. Sums of counts are equal in both forms."""
 MIN_ITEMS_FOR_CORRELATION = 3
 """Two items are on a line for any values, so their correlation is always -1 or 1."""
 MIN_SPREAD = 1e-20
