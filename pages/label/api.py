@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -252,6 +252,8 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
             reply = await run_in_threadpool(_answer, handle, request, body)
         except Failed as failed:
             return _error(failed.status, failed.code, str(failed))
+        except ClientDisconnect:
+            return _error(400, "invalid", "The connection was closed before the request was complete.")
         except (TiebreakError, Refused) as error:
             status, code = next((status, code) for kind, status, code in STATUSES if isinstance(error, kind))
             return _error(status, code, str(error))

@@ -4,10 +4,18 @@ import re
 
 from pages.parts.markdown import sanitize_markdown as sanitize_markdown
 
+DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Characters that would reverse the text after a name."""
+
 
 def escape_markdown(text: str) -> str:
-    """Return a text on one line with all Markdown escaped, for a label or a heading."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", " ".join(text.split()))
+    """Return a text on one line with all Markdown escaped, for a label or a heading.
+
+    Characters of direction are shown as U+FFFD. An address is no link: links are found in escaped text too, so an
+    invisible word joiner divides it.
+    """
+    line = DIRECTION.sub("\ufffd", " ".join(text.split())).replace("://", ":\u2060//").replace("www.", "www\u2060.")
+    return re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", line)
 
 
 def truncate(text: str, length: int = 80) -> str:

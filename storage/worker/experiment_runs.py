@@ -121,6 +121,8 @@ class ExperimentEstimate:
     """Calls that are stored already."""
     shared_calls: int
     """Calls that several of the runs begin with: all but the first cost nothing."""
+    empty_runs: int
+    """Runs without an item."""
 
     def summary(self) -> str:
         """Return the estimate as one sentence without its full stop."""
@@ -130,11 +132,14 @@ class ExperimentEstimate:
             for count, reason in ((self.stored_calls, "stored"), (self.shared_calls, "shared by these runs"))
             if count
         ]
+        if free and self.dollars:
+            cost += " if all were paid"
         clauses = [
             f"{format_count(self.runs, 'new run')}, {format_count(self.traces, 'trace')}: expected about "
             f"{format_count(self.expected_calls, 'call')}, {cost}",
             *([f"of these, about {' and '.join(free)} cost nothing"] if free else []),
             f"at most {format_count(self.calls_at_most, 'call')} if every reply has to be requested twice",
+            *([f"the study has no item for {self.empty_runs:,} of the runs"] if self.empty_runs else []),
         ]
         return "; ".join(clauses)
 
@@ -157,6 +162,7 @@ def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
         dollars=None if None in dollars else sum(amount or 0.0 for amount in dollars),
         stored_calls=sum(one.stored_calls for one in estimates),
         shared_calls=round(shared),
+        empty_runs=sum(not one.traces for one in estimates),
     )
 
 

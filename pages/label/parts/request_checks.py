@@ -5,6 +5,7 @@ The origin is checked for all requests by `pages.parts.request_guard`.
 
 import hmac
 import json
+import math
 import time
 from urllib.parse import unquote
 
@@ -101,7 +102,7 @@ async def read_body(request: Request) -> Json:
         if len(content) > LARGEST_BODY:
             raise Failed(413, "too_large", "The request is too large.")
     try:
-        body = json.loads(content)
+        body = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         raise Failed(400, "invalid", "The body should be JSON.") from None
     if not isinstance(body, dict):
@@ -111,6 +112,18 @@ async def read_body(request: Request) -> Json:
     # The texts of actions are sanitized one by one: a pasted NUL must not block the other actions of an outbox.
     check_texts({name: value for name, value in body.items() if name != "actions"})
     return body
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """Return a number; raises ValueError for one like 1e999, which no reply could contain."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large")
+    return number
 
 
 def check_texts(fields: Json) -> None:

@@ -203,7 +203,9 @@ def test_a_large_body_is_refused(client):
     assert (reply.status_code, reply.json()["error"]) == (413, "too_large")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"a": NaN}', b'{"a": [-Infinity]}', b'{"a": 1e999}']
+)
 def test_a_body_that_is_no_json_object_is_refused(client, content):
     headers = client.headers | {"content-type": "application/json"}
     reply = client.http.post("/api/label/actions", params=QUEUE, content=content, headers=headers)

@@ -7,5 +7,10 @@ def test_an_escaped_name_is_one_line_without_formatting():
     assert escape_markdown("a *b*\n[c](d)") == r"a \*b\* \[c\]\(d\)"
 
 
+def test_a_name_reverses_nothing_and_is_no_link():
+    assert escape_markdown("judge\u202e 4") == "judge\ufffd 4"
+    assert "://" not in escape_markdown("http://e.x")
+
+
 def test_a_long_text_is_truncated():
     assert truncate("word " * 40, 20) == "word word word word…"
