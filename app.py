@@ -13,12 +13,14 @@ from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Mount, Route
 from streamlit import config
 from streamlit.navigation.page import Page
 from streamlit.runtime.pages_manager import PagesManager
 
 from core import logs
 from core.errors import TiebreakError
+from core.own_addresses import own_address, set_base_path
 from pages.account import routes as account_routes
 from pages.label import api
 from pages.parts import chart_files, downloads, image_routes, metrics, readiness
@@ -185,20 +187,30 @@ def show_error(error: Exception) -> bool:
     return True
 
 
+def own_routes() -> list[BaseRoute]:
+    """Return the routes that Streamlit does not have, at the path of the server."""
+    groups = (account_routes, api, readiness, metrics, chart_files, image_routes, downloads)
+    return [at_own_address(route) for group in groups for route in group.routes()]
+
+
+def at_own_address(route: BaseRoute) -> BaseRoute:
+    """Return a route at the path of the server."""
+    if isinstance(route, Mount):
+        return Mount(own_address(route.path), route.app)
+    assert isinstance(route, Route)
+    return Route(own_address(route.path), route.endpoint, methods=route.methods)
+
+
 if __name__ == "__main__":
     draw_app()
+try:
+    set_base_path(config.get_option("server.baseUrlPath") or "")
+except TiebreakError as error:
+    raise SystemExit(str(error)) from None
 app = st.App(
     "app.py",
     lifespan=lifespan,
-    routes=[
-        *account_routes.routes(),
-        *api.routes(),
-        *readiness.routes(),
-        *metrics.routes(),
-        *chart_files.routes(),
-        *image_routes.routes(),
-        *downloads.routes(),
-    ],
+    routes=own_routes(),
     middleware=[Middleware(RequestGuard, hosts=allowed_hosts()), Middleware(AccountGuard), Middleware(RequestTimer)],
     on_script_error=show_error,
 )

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 from core import remote_images
 from core.llm import images
 from core.llm.images import Image
+from core.own_addresses import own_address
 from core.remote_images import RemoteImageError
 from storage import studies
 
@@ -40,7 +41,7 @@ def routes(session: Session, study_id: int, hosts: Collection[str]) -> Route:
 
 def route(secret: bytes, study_id: int, address: str) -> str:
     """Return the signed address of an image on this server."""
-    return f"{ROUTE}?{urlencode({'study': study_id, 'url': address, 'mark': _mark(secret, address)})}"
+    return f"{own_address(ROUTE)}?{urlencode({'study': study_id, 'url': address, 'mark': _mark(secret, address)})}"
 
 
 def is_signed(session: Session, study_id: int, address: str, mark: str) -> bool:

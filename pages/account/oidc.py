@@ -12,6 +12,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 
 from core.errors import TiebreakError
+from core.own_addresses import own_address
 from pages.parts import resources
 from pages.parts.account_guard import OIDC_COOKIE
 from storage.accounts import sign_in as stored_sign_in
@@ -23,8 +24,9 @@ def links() -> list[tuple[str, str]]:
     """Return (label, address) of every provider that is configured."""
     from streamlit.auth_util import encode_provider_token
 
+    login = own_address("/auth/login")
     return [
-        ("Sign in with " + ("OpenID Connect" if name == "default" else name), f"/auth/login?provider={quote(token)}")
+        ("Sign in with " + ("OpenID Connect" if name == "default" else name), f"{login}?provider={quote(token)}")
         for name, token in ((name, encode_provider_token(name)) for name in providers())
     ]
 

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from core.errors import TiebreakError
+from core.own_addresses import cookie_path, own_address, route_path
 from pages.account import oidc
 from pages.parts import account_guard, assets, resources
 from pages.parts.account_guard import SESSION_COOKIE
@@ -108,7 +109,7 @@ async def post_invitation(request: Request) -> Response:
             audit.record(session, audit.Action.sign_in, actor=account.name, address=address, by="invitation")
             return logins.create(session, account.id, address=address, browser=browser)
 
-        return with_session(RedirectResponse("/", 303), request, database.write(engine, finish))
+        return with_session(RedirectResponse(own_address("/"), 303), request, database.write(engine, finish))
 
     return await _post(request, accept, lambda form, text: _invitation_page(form.get("token", ""), text))
 
@@ -124,15 +125,15 @@ async def post_sign_out(request: Request) -> Response:
                 database.write(resources.engine(), lambda session: logins.revoke(session, login_id))
 
     await run_in_threadpool(leave)
-    response = RedirectResponse("/account/sign-in", 303, headers=HEADERS)
-    response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="strict")
+    response = RedirectResponse(own_address("/account/sign-in"), 303, headers=HEADERS)
+    response.delete_cookie(SESSION_COOKIE, path=cookie_path(), httponly=True, samesite="strict")
     return response
 
 
 async def enter_by_oidc(request: Request) -> Response:
     """Turn the sign-in at an OIDC provider, which Streamlit has verified, into a session."""
     following = local_path(request.query_params.get("next", ""))
-    if following == "/":
+    if following == own_address("/"):
         following = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
     try:
         cookie = await run_in_threadpool(oidc.sign_in, request, client_address(request))
@@ -144,8 +145,8 @@ async def enter_by_oidc(request: Request) -> Response:
         response = with_session(page, request, cookie)
     for name in request.cookies:
         if name.startswith(account_guard.OIDC_COOKIE):
-            response.delete_cookie(name, path="/")
-    response.delete_cookie(NEXT_COOKIE, path="/account/")
+            response.delete_cookie(name, path=cookie_path())
+    response.delete_cookie(NEXT_COOKIE, path=own_address("/account/"))
     return response
 
 
@@ -154,12 +155,12 @@ def _remember_page(response: Response, request: Request, following: str) -> Resp
 
     The browser returns from another site, to which it sends no strict cookies.
     """
-    if oidc.providers() and following != "/":
+    if oidc.providers() and following != own_address("/"):
         response.set_cookie(
             NEXT_COOKIE,
             quote(following, safe=""),
             max_age=NEXT_SECONDS,
-            path="/account/",
+            path=own_address("/account/"),
             httponly=True,
             samesite="lax",
             secure=request.url.scheme == "https",
@@ -174,7 +175,7 @@ def with_session(response: Response, request: Request, cookie: str) -> Response:
         SESSION_COOKIE,
         cookie,
         max_age=int(logins.LIFETIME.total_seconds()),
-        path="/",
+        path=cookie_path(),
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
@@ -188,12 +189,15 @@ def client_address(request: Request) -> str:
 
 
 def local_path(path: str) -> str:
-    """Return the path of a page on this server; "/" for anything else, such as another site."""
+    """Return the path of a page on this server; that of the first page for anything else, such as another site."""
+    first = own_address("/")
     is_path = path.startswith("/") and not path.startswith("//") and "\\" not in path and path.isprintable()
-    if not is_path or len(path) > LONGEST_PATH or path.startswith("/account/"):
-        return "/"
+    if not is_path or len(path) > LONGEST_PATH:
+        return first
     parts = urlsplit(path)
-    return "/" if parts.scheme or parts.netloc else path
+    route = route_path(parts.path)
+    is_other = bool(parts.scheme or parts.netloc) or not route or route.startswith("/account/")
+    return first if is_other else path
 
 
 async def _post(
@@ -230,7 +234,7 @@ async def _read_form(request: Request) -> Form | None:
 
 def _sign_in_page(following: str, name: str = "", problem: str = "", status: int = 200) -> HTMLResponse:
     content = f"""
-<form method="post" action="/account/sign-in">
+<form method="post" action="{own_address("/account/sign-in")}">
   <input type="hidden" name="next" value="{escape(local_path(following))}">
   <label>Name <input name="name" value="{escape(name[:200])}" autocomplete="username" required autofocus></label>
   <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
@@ -243,7 +247,7 @@ def _sign_in_page(following: str, name: str = "", problem: str = "", status: int
 
 def _invitation_page(token: str = "", problem: str = "") -> HTMLResponse:
     content = f"""
-<form method="post" action="/account/invitation">
+<form method="post" action="{own_address("/account/invitation")}">
   <input type="hidden" name="token" id="token" value="{escape(token[:200])}">
   <label>Password <input name="password" type="password" autocomplete="new-password" minlength="{passwords.SHORTEST}"
     required autofocus></label>
@@ -251,12 +255,13 @@ def _invitation_page(token: str = "", problem: str = "") -> HTMLResponse:
   <button>Set password and sign in</button>
 </form>
 <p class="note">At least {passwords.SHORTEST} characters. The link of an invitation works once.</p>
-<script src="/assets/account/invitation.js"></script>"""
+<script src="{own_address("/assets/account/invitation.js")}"></script>"""
     return _page("Choose a password", content, problem)
 
 
 def _page(title: str, content: str, problem: str = "", *, refresh: str = "", status: int = 200) -> HTMLResponse:
     parts = {
+        "STYLE": f'<link rel="stylesheet" href="{own_address("/assets/account/account.css")}">',
         "TITLE": escape(title),
         "REFRESH": f'<meta http-equiv="refresh" content="0; url={escape(refresh)}">' if refresh else "",
         "PROBLEM": f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else "",

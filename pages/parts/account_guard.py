@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import TiebreakError
+from core.own_addresses import own_address, route_path
 from pages.parts import resources
 from storage import database, database_errors
 from storage.accounts import api_tokens, logins
@@ -58,7 +59,7 @@ class AccountGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request or a socket; other events and public paths are passed on."""
-        if scope["type"] not in ("http", "websocket") or is_public(scope["path"]):
+        if scope["type"] not in ("http", "websocket") or is_public(route_path(scope["path"])):
             await self._app(scope, receive, send)
             return
         connection = HTTPConnection(scope)
@@ -80,7 +81,7 @@ class AccountGuard:
 
 
 def is_public(path: str) -> bool:
-    """Return whether a path is answered without a session."""
+    """Return whether the path of a route is answered without a session."""
     return path.startswith(PUBLIC) or path in PUBLIC_PATHS
 
 
@@ -166,7 +167,7 @@ def _signed_out(connection: HTTPConnection) -> Response:
     query = connection.scope.get("query_string", b"").decode("latin-1")
     path = f"{connection.scope['path']}?{query}" if query else connection.scope["path"]
     page = "oidc" if OIDC_COOKIE in connection.cookies else "sign-in"
-    return RedirectResponse(f"/account/{page}?next={quote(path, safe='')}", 303)
+    return RedirectResponse(f"{own_address(f'/account/{page}')}?next={quote(path, safe='')}", 303)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:

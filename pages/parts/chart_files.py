@@ -24,6 +24,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from core.formats.tables import flatten, latex_table, rows_csv
+from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
 from pages.parts import account_guard, permissions, visitor
 from storage.access import Forbidden
@@ -87,7 +88,8 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
         while len(_charts) > MAX_CHARTS:
             _charts.popitem(last=False)
     formats = {**(IMAGES if has_browser() else {}), **TABLES}
-    links = (f'<a href="/charts/{token}.{suffix}" download>{LABELS[suffix]}</a>' for suffix in formats)
+    address = own_address(f"/charts/{token}")
+    links = (f'<a href="{address}.{suffix}" download>{LABELS[suffix]}</a>' for suffix in formats)
     with st.popover("Download", icon=":material/download:", type="tertiary", key=f"{key}_files"):
         st.html(f'<div class="chart-files">{" ".join(links)}</div>')
         if not has_browser():

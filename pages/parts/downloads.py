@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Route
 
 from core.errors import TiebreakError
 from core.formats.tables import csv_text
+from core.own_addresses import own_address
 from pages.parts import account_guard, permissions, visitor
 from storage.access import Forbidden, Permission
 
@@ -86,7 +87,7 @@ def offer(file: File, key: str, permission: Permission | None = None) -> str:
         _offers.move_to_end(token)
         while len(_offers) > MAX_FILES:
             _offers.popitem(last=False)
-    return f"/files/{token}"
+    return own_address(f"/files/{token}")
 
 
 def routes() -> list[BaseRoute]:

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import TiebreakError
+from core.own_addresses import route_path
 from pages.parts import account_guard, resources
 from storage import database
 from storage.database_errors import DBAPIError
@@ -62,7 +63,8 @@ class RequestTimer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request; everything else is passed on."""
-        if scope["type"] != "http" or not scope["path"].startswith(MEASURED):
+        route = route_path(scope["path"]) if scope["type"] == "http" else ""
+        if not route.startswith(MEASURED):
             await self._app(scope, receive, send)
             return
         start, status = time.perf_counter(), 500
@@ -76,7 +78,7 @@ class RequestTimer:
         try:
             await self._app(scope, receive, send_measured)
         finally:
-            path = "/".join(scope["path"].split("/")[:4])  # no name or id of a longer path becomes a label
+            path = "/".join(route.split("/")[:4])  # no name or id of a longer path becomes a label
             known = path if status != 404 else "unknown"
             REQUESTS.labels(known, str(status)).observe(time.perf_counter() - start)
 

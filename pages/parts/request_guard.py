@@ -19,6 +19,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core.own_addresses import cookie_path
+
 HOSTS_VARIABLE = "TIEBREAK_HOSTS"
 """Host names, separated by commas, under which a proxy serves Tiebreak."""
 VISITOR_COOKIE = "tiebreak_visitor"
@@ -115,7 +117,8 @@ def _with_headers(send: Send, visitor: str) -> Send:
             headers["X-Frame-Options"] = "DENY"
             headers.setdefault("Content-Security-Policy", content_security_policy())
             if visitor and headers.get("content-type", "").startswith("text/html"):
-                headers.append("Set-Cookie", f"{VISITOR_COOKIE}={visitor}; Path=/; HttpOnly; SameSite=Strict")
+                scope = f"Path={cookie_path()}; HttpOnly; SameSite=Strict"
+                headers.append("Set-Cookie", f"{VISITOR_COOKIE}={visitor}; {scope}")
         await send(message)
 
     return send_with_headers

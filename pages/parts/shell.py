@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.labels import Target
+from core.own_addresses import cookie_path, own_address
 from pages.parts import assets, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.parts.visitor import COOKIE, current_visitor
@@ -24,7 +25,7 @@ _remember = st.components.v2.component(
     export default function ({ data }) {
       const year = 365 * 24 * 3600;
       const name = encodeURIComponent(data.name);
-      document.cookie = `${data.cookie}=${name}; path=/; max-age=${name ? year : 0}; SameSite=Lax`;
+      document.cookie = `${data.cookie}=${name}; path=${data.path}; max-age=${name ? year : 0}; SameSite=Lax`;
     }
     """,
 )
@@ -37,7 +38,7 @@ def draw_frame() -> None:
     identity = visitor.current_identity()
     if identity.accounts and identity.actor is None:
         st.subheader("You are signed out")
-        st.html('<a href="/account/sign-in" target="_self">Sign in</a>')
+        st.html(f'<a href="{own_address("/account/sign-in")}" target="_self">Sign in</a>')
         st.stop()
     with st.sidebar.container(key="account"):
         name = current_annotator()
@@ -60,7 +61,7 @@ def require_annotator() -> str:
     name = current_annotator()
     if name is not None:
         if st.session_state.get("annotator_new"):
-            _remember(key="remember", data={"cookie": COOKIE, "name": name})
+            _remember(key="remember", data={"cookie": COOKIE, "path": cookie_path(), "name": name})
         return name
     st.subheader("Sign in")
     st.write(
@@ -99,7 +100,7 @@ def _sign_out() -> None:
             logins.revoke(session, identity.login_id)
         st.rerun()
     st.session_state["annotator"], st.session_state["annotator_new"] = "", True
-    _remember(key="forget", data={"cookie": COOKIE, "name": ""})
+    _remember(key="forget", data={"cookie": COOKIE, "path": cookie_path(), "name": ""})
 
 
 def record_views(study_id: int, viewed: Collection[Target]) -> bool:

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from core.errors import TiebreakError
+from core.own_addresses import own_address
 from pages.parts import permissions, resources, shell, visitor
 from pages.parts.text import escape_markdown
 from storage import access, accounts, annotator_merges, annotators, database
@@ -79,7 +80,9 @@ def draw_invitation_form(study: Study) -> None:
         with permissions.writing(study.id, Permission.manage, "") as session:
             token = invite(session, study.id, name, role)
         parts = urlsplit(st.context.url or "http://127.0.0.1:8501")
-        st.session_state["invitation_link"] = invitations.link(f"{parts.scheme}://{parts.netloc}", token)
+        st.session_state["invitation_link"] = invitations.link(
+            f"{parts.scheme}://{parts.netloc}{own_address('')}", token
+        )
         st.rerun()
     if link := st.session_state.pop("invitation_link", None):
         st.success("Send this link to the person. It works once, within 7 days, and is not shown again.")

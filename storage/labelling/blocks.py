@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 from core import remote_images
 from core.items import Item, Response
 from core.labels import Target
+from core.own_addresses import own_address
 from storage import study_images
 from storage.labelling.work import Json, Task, Work, target_name, task_name
 
@@ -75,7 +76,7 @@ def _image(work: Work, task: Task, name: str, path: str | None) -> Json:
     if not path:
         return {}
     query = {"study": work.study.name, "kind": work.name, "task": task_name(work, task.id), "block": name}
-    return {"image": {"url": f"/api/label/image?{urlencode(query)}", "alt": ""}}
+    return {"image": {"url": f"{own_address('/api/label/image')}?{urlencode(query)}", "alt": ""}}
 
 
 def _response(work: Work, task: Task, number: int, response: Response, only: bool) -> Json:

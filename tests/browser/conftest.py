@@ -42,7 +42,8 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def serve(database: str, log: Path, port: int = 0, **environment: str) -> Served:
+def serve(database: str, log: Path, port: int = 0, path: str = "", **environment: str) -> Served:
+    """Start a server; `path`, such as "tiebreak/", is that of its first page."""
     port = port or free_port()
     inherited = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     with log.open("wb") as log_file:
@@ -58,7 +59,7 @@ def serve(database: str, log: Path, port: int = 0, **environment: str) -> Served
         if process.poll() is not None:
             break
         try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1):
+            with urllib.request.urlopen(f"{address}/{path}_stcore/health", timeout=1):
                 return Served(address, database, process)
         except OSError:
             time.sleep(0.25)

@@ -9,13 +9,14 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from core.labels import Kind, Target
+from core.own_addresses import own_address
 from pages.parts import permissions, resources, shell
 from storage import database, studies
 from storage import items as stored_items
 from storage.labelling import work
 from storage.studies import Study
 
-SCRIPT = "/assets/workbench/workbench.js"
+API, SCRIPT = "/api/label", "/assets/workbench/workbench.js"
 PAGE_STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 0; max-width: none; }
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0; }
@@ -82,5 +83,7 @@ def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None],
 
 def element(name: str, query: str) -> Any:
     """Return the component of a queue. It has no script: the element is one file that the page loads."""
-    html = f'<label-workbench query="{escape(query)}"></label-workbench><script type="module" src="{SCRIPT}"></script>'
+    attributes = f'api="{own_address(API)}" query="{escape(query)}"'
+    script = f'<script type="module" src="{own_address(SCRIPT)}"></script>'
+    html = f"<label-workbench {attributes}></label-workbench>{script}"
     return st.components.v2.component(name, html=html, isolate_styles=False)
