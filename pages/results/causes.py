@@ -172,7 +172,7 @@ def table_line(errors: JudgeErrors) -> dict[str, str]:
     shares = {one.cause: numbers.format_estimate(one.value, one.low, one.high) for one in causes.shares}
     return {
         "Judge": errors.judge,
-        "Disagreements": f"{causes.disagreements:,} of {causes.items:,}",
+        "Disagreements": f"{causes.disagreements:,} of {causes.decided:,}",
         **{cause.capitalize(): shares.get(cause, "–") for cause in CAUSES},
         "Wrong on clear targets": "–" if causes.error_rate is None else f"{causes.error_rate:.2f}",
         "Why": causes.reason,

@@ -61,7 +61,8 @@ class JudgeErrors:
         if not causes.shares:
             return f"{self.judge}: {causes.reason}."
         parts = [f"{one.value:.0%} [{one.low:.0%}, {one.high:.0%}] {one.cause}" for one in causes.shares]
-        return f"{self.judge} differs from people on {causes.disagreements:,} of {causes.items:,}: {', '.join(parts)}."
+        counts = f"{causes.disagreements:,} of {causes.decided:,}"
+        return f"{self.judge} differs from people on {counts}: {', '.join(parts)}."
 
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 400) -> list[JudgeErrors]:
@@ -149,7 +150,7 @@ def table(found: Sequence[JudgeErrors]) -> list[dict[str, object]]:
     for errors in found:
         causes = errors.causes
         row: dict[str, object] = {
-            "judge": errors.judge, "targets": causes.items, "disagreements": causes.disagreements,
+            "judge": errors.judge, "targets": causes.decided, "disagreements": causes.disagreements,
         }  # fmt: skip
         shares = {share.cause: share for share in causes.shares}
         for cause in CAUSES:

@@ -1,6 +1,7 @@
 """The systems of a study: win rates and mean scores from people's decisions and a judge's verdicts."""
 
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 UNNAMED = "unnamed system"
 KINDS = ("preference", "score")
+VALUE_COLUMNS = ("item", "part", "people", "judge", "has_labels")
+VALUE_TYPES = {"people": float, "judge": float, "undecided": bool}
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,13 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
 
 
 def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
-    """Return item, criterion and part with the columns people and judge, one row per target."""
+    """Return item, criterion and part with the columns people, judge and has_labels, one row per target.
+
+    `has_labels`: the reference has labels of the target, whether or not it has a value; the labels of all annotators
+    do not count if the reference is one annotator or a debate.
+    """
+    import pandas as pd
+
     target = ["item", "criterion", "part"]
     criterion = _one_criterion(choice.criterion)
     gold = select_rows(data.gold, choice.kind, criterion)
@@ -107,7 +116,13 @@ def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
     opinions = select_rows(data.opinions, choice.kind, criterion)
     opinions = opinions[opinions["judge"] == judge]
     judged = opinions.assign(judge=opinions["value"].astype(float))[[*target, "judge"]].drop_duplicates(target)
-    return people.merge(judged, on=target, how="outer")
+    values = people.merge(judged, on=target, how="outer")
+    asked = gold[target]
+    if data.reference.type in ("gold", "majority", "mean"):
+        labels = select_rows(data.labels, choice.kind, criterion)
+        asked = pd.concat([asked, labels.loc[labels["value"].notna(), target]])
+    values = values.merge(asked.drop_duplicates(), on=target, how="outer", indicator="source")
+    return values.assign(has_labels=values["source"] != "left_only")
 
 
 def _games(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
@@ -115,17 +130,18 @@ def _games(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
     import pandas as pd
 
     rows = []
-    columns = (values[name].tolist() for name in ("item", "part", "people", "judge"))
-    for key, part, people, judge in zip(*columns, strict=True):
+    columns = (values[name].tolist() for name in VALUE_COLUMNS)
+    for key, part, people, judge, has_labels in zip(*columns, strict=True):
         scenario, systems = data.systems[key]
         numbers = pair_numbers(part)
         if numbers is None or numbers[1] > len(systems):  # the part names no pair: it is of the whole item
             numbers = (1, 2) if len(systems) == 2 else None
         if numbers is not None:
             first, second = (systems[number - 1] or UNNAMED for number in numbers)
-            rows.append((key, scenario, first, second, _whole(people), judge))
+            winner = _whole(people)
+            rows.append((key, scenario, first, second, winner, judge, has_labels and isnan(winner)))
     games = pd.DataFrame(rows, columns=list(GAME_COLUMNS))
-    return games[games["first"] != games["second"]].astype({"people": float, "judge": float})
+    return games[games["first"] != games["second"]].astype(VALUE_TYPES)
 
 
 def _whole(value: float) -> float:
@@ -138,11 +154,11 @@ def _scores(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
     import pandas as pd
 
     rows = []
-    columns = (values[name].tolist() for name in ("item", "part", "people", "judge"))
-    for key, part, people, judge in zip(*columns, strict=True):
+    columns = (values[name].tolist() for name in VALUE_COLUMNS)
+    for key, part, people, judge, has_labels in zip(*columns, strict=True):
         scenario, names = data.systems[key]
         systems = [name or UNNAMED for name in names]
         system = part if part in systems else systems[0] if len(systems) == 1 else None
         if system is not None:
-            rows.append((key, scenario, system, people, judge))
-    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype({"people": float, "judge": float})
+            rows.append((key, scenario, system, people, judge, has_labels and isnan(people)))
+    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(VALUE_TYPES)

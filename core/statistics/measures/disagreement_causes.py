@@ -51,6 +51,8 @@ class Causes:
     """In the order of `CAUSES`; empty if there is no decomposition."""
     items: int
     """Items with two labels or more, and a verdict."""
+    decided: int
+    """Those of them with a majority, on which the judge can differ from people."""
     disagreements: int
     disagreeing: Bools
     """(N,): whether the verdict differs from the majority."""
@@ -74,10 +76,10 @@ def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed
     majority = majority_category(counts)
     disagreeing = used & (majority >= 0) & (majority != verdicts)
     empty = np.full((verdicts.size, len(CAUSES)), np.nan)
-    n = int(used.sum())
+    n, decided = int(used.sum()), int((used & (majority >= 0)).sum())
     if n < MIN_ITEMS or not disagreeing.any():
         what = "no disagreement" if n >= MIN_ITEMS else f"{n} targets with a verdict and two labels, {MIN_ITEMS} needed"
-        return Causes((), n, int(disagreeing.sum()), disagreeing, empty, None, None, what)
+        return Causes((), n, decided, int(disagreeing.sum()), disagreeing, empty, None, None, what)
     differs = disagreeing[used]
     rows = np.column_stack([counts[used], verdicts[used], differs]).astype(np.int64)
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
@@ -103,7 +105,7 @@ def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed
     )
     by_item = empty.copy()
     by_item[used] = np.where(differs[:, None], probabilities[0][inverse], np.nan)
-    return Causes(shares, n, int(differs.sum()), disagreeing, by_item, float(kappas[0]), float(errors[0]))
+    return Causes(shares, n, decided, int(differs.sum()), disagreeing, by_item, float(kappas[0]), float(errors[0]))
 
 
 def describe_patterns(distinct: Ints) -> Ints:

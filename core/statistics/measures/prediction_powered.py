@@ -13,6 +13,8 @@ from core.statistics.measures.means import Z
 
 FEWEST_LABELS = 10
 """Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
+FEWEST_VERDICTS = 10
+"""Below this many items with only a verdict there are no effective labels: the variance of the verdicts is unknown."""
 FEW_LABELS = 30
 """Below this many labels the normal approximation of the interval is rough."""
 
@@ -34,7 +36,7 @@ class PredictionPoweredMean:
     judged: int
     """Items with only the judge's verdict."""
     effective_labels: float | None
-    """The number of human labels that alone would give an interval as narrow."""
+    """The number of human labels that alone would give an interval as narrow, at most labelled + judged."""
     reason: str = ""
 
 
@@ -76,9 +78,19 @@ def prediction_powered_mean(
         float(lam),
         n,
         n_unlabelled,
-        float(n * human_variance / variance) if variance > 0 else None,
+        _effective_labels(n, n_unlabelled, human_variance, variance),
         caveats(n, n_unlabelled, human_variance),
     )
+
+
+def _effective_labels(n: int, n_unlabelled: int, human_variance: float, variance: float) -> float | None:
+    """Return the effective labels; None if there is no interval, or for few items with only a verdict.
+
+    A verdict is worth one label at most: a larger value is an error of the estimated variances.
+    """
+    if n < FEWEST_LABELS or 0 < n_unlabelled < FEWEST_VERDICTS or variance <= 0:
+        return None
+    return float(min(n * human_variance / variance, n + n_unlabelled))
 
 
 def _interval(value: float, variance: float, n: int, limits: tuple[float, float]) -> tuple[float | None, float | None]:
@@ -115,6 +127,10 @@ def caveats(n: int, n_unlabelled: int, human_variance: float) -> str:
     notes = []
     if not n_unlabelled:
         notes.append("no items that only the judge saw: this is the mean of the human labels")
+    elif n_unlabelled < FEWEST_VERDICTS:
+        notes.append(
+            f"no estimate of the labels saved: {n_unlabelled} items that only the judge saw, {FEWEST_VERDICTS} needed"
+        )
     if human_variance == 0:
         notes.append("no interval: all human labels are the same")
     if n < FEWEST_LABELS:

@@ -16,8 +16,8 @@ from core.statistics.data.frames import ALL
 from core.statistics.measures.bradley_terry import SystemRating, rate_systems
 from core.statistics.measures.prediction_powered import prediction_powered_mean
 
-GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge")
-SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge")
+GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "undecided")
+SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge", "undecided")
 WIN, TIE, LOSS = 1.0, 0.5, 0.0
 
 
@@ -42,8 +42,10 @@ class SystemRow:
     """Targets with a label of people and a verdict."""
     judged: int
     """Targets with only a verdict."""
+    undecided: int
+    """Targets with labels of people but no majority, which are left out."""
     labels_saved: float | None
-    """How many further labels of people alone would give an interval as narrow."""
+    """How many further labels of people alone would give an interval as narrow, at most `judged`."""
     strength: float | None
     """Bradley-Terry log-strength from people's labels, mean 0 over the systems; None for scores."""
     strength_low: float | None
@@ -55,7 +57,8 @@ def rate_by_games(games: pd.DataFrame, *, resamples: int = 1000, seed: int = 0) 
     """Return the win rate of each system, of all targets and of each scenario, the best first.
 
     `games`: GAME_COLUMNS, one row per pair of responses; `first` and `second` are systems, `people` and `judge` the
-    number of the better response, 0 for a tie, nan if there is none.
+    number of the better response, 0 for a tie, nan if there is none. `undecided` targets have labels of people but no
+    value of them; they are left out, because they are not a random sample of the targets without labels.
     """
     rows = []
     for scenario, part in _parts(games):
@@ -70,13 +73,12 @@ def rate_by_scores(scores: pd.DataFrame) -> list[SystemRow]:
     """Return the mean score of each system, of all targets and of each scenario, the highest first.
 
     `scores`: SCORE_COLUMNS, one row per response; `people` is the mean of people's scores, nan if there is none.
+    `undecided` as in `rate_by_games`.
     """
     rows = []
     for scenario, part in _parts(scores):
-        ranked = [
-            _row(system, scenario, *_columns(part[part["system"] == system]), None)
-            for system in sorted(set(part["system"]))
-        ]
+        own = {system: part[part["system"] == system] for system in sorted(set(part["system"]))}
+        ranked = [_row(system, scenario, *_columns(frame), None) for system, frame in own.items()]
         rows += sorted(ranked, key=_value_or_lowest, reverse=True)
     return rows
 
@@ -94,9 +96,10 @@ def _win_row(games: pd.DataFrame, scenario: str, system: str, strength: SystemRa
     """Return the row of one system, from the pairs in which it is exactly one of the two."""
     own = games[(games["first"] == system) ^ (games["second"] == system)]
     is_first = (own["first"] == system).to_numpy(bool)
-    people, judge = _columns(own)
+    people, judge, undecided = _columns(own)
     items = own["item"] if own["item"].duplicated().any() else None
-    return _row(system, scenario, wins(people, is_first), wins(judge, is_first), strength, (LOSS, WIN), items)
+    values = wins(people, is_first), wins(judge, is_first)
+    return _row(system, scenario, *values, undecided, strength, (LOSS, WIN), items)
 
 
 def wins(winners: Floats, is_first: Bools) -> Floats:
@@ -105,8 +108,11 @@ def wins(winners: Floats, is_first: Bools) -> Floats:
     return np.where(np.isnan(winners), np.nan, np.select([winners == 0, won], [TIE, WIN], LOSS))
 
 
-def _columns(frame: pd.DataFrame) -> tuple[Floats, Floats]:
-    return frame["people"].to_numpy(float), frame["judge"].to_numpy(float)
+def _columns(frame: pd.DataFrame) -> tuple[Floats, Floats, int]:
+    """Return the values of people and of the judge, nan on undecided targets, and the number of these."""
+    undecided = frame["undecided"].to_numpy(bool)
+    people, judge = (np.where(undecided, np.nan, frame[name].to_numpy(float)) for name in ("people", "judge"))
+    return people, judge, int(undecided.sum())
 
 
 def _row(
@@ -114,6 +120,7 @@ def _row(
     scenario: str,
     people: Floats,
     judge: Floats,
+    undecided: int,
     strength: SystemRating | None,
     limits: tuple[float, float] = (-np.inf, np.inf),
     items: "pd.Series[str] | None" = None,
@@ -134,10 +141,13 @@ def _row(
     without_verdict = int((labelled & ~judged).sum())
     if judged.any() and without_verdict:
         notes.append(f"{without_verdict} labelled targets have no verdict and are left out")
+    if undecided:
+        targets = "1 target has" if undecided == 1 else f"{undecided} targets have"
+        notes.append(f"left out: {targets} labels of people but no majority")
     saved = None if mean.effective_labels is None else max(0.0, mean.effective_labels - mean.labelled)
     return SystemRow(
         system, scenario, mean.value, mean.low, mean.high, mean.human, mean.human_low, mean.human_high,
-        float(judge[judged].mean()) if judged.any() else None, mean.labelled, mean.judged, saved,
+        float(judge[judged].mean()) if judged.any() else None, mean.labelled, mean.judged, undecided, saved,
         *((strength.strength, strength.low, strength.high) if strength else (None, None, None)),
         reason="; ".join([*notes, *([strength.reason] if strength and strength.reason else [])]),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from core.items import Item, Response
 from core.labels import Label, Target
 from storage.reports import systems
 from storage.studies import Study
+from storage.transfer import imports
 from tests.conftest import make_label
 from tests.storage.reports.test_alignment import import_study, make_trace
 from tests.storage.shared import RUN
@@ -38,6 +39,18 @@ def test_win_rates_come_from_labels_and_verdicts(engine: Engine, study: Study) -
     assert (large.system, small.system) == ("large", "small")
     assert large.people == pytest.approx(0.8) and large.judge == 1.0
     assert (large.labelled, large.judged) == (10, 30)
+
+
+@pytest.mark.parametrize("reference", ["gold", "majority"])
+def test_split_votes_are_left_out_and_counted(engine: Engine, study: Study, reference: str) -> None:
+    split = [make_label(value, name, f"i{n}") for n in (10, 11, 12) for value, name in ((1, "ann"), (2, "ben"))]
+    imports.import_records(engine, study.name, split)
+    large = systems.report(engine, study, reference=reference, resamples=10).rows[0]
+    assert (large.labelled, large.judged, large.undecided) == (10, 27, 3)
+    assert large.people == pytest.approx(0.8)
+    assert "left out: 3 targets have labels of people but no majority" in large.reason
+    alone = systems.report(engine, study, judge="", reference=reference, resamples=10).rows[0]
+    assert (alone.labelled, alone.judged, alone.undecided) == (10, 0, 3)
 
 
 def test_people_alone(engine: Engine, study: Study) -> None:

@@ -63,6 +63,14 @@ def test_a_judge_against_unanimous_people_is_wrong():
     assert found.disagreements == 10 and found.shares[0].value > 0.99
 
 
+def test_items_without_a_majority_are_not_decided():
+    codes = np.repeat(np.arange(40)[:, None] % 2, 4, axis=1)
+    codes[:6, :2] = 1 - codes[:6, :2]
+    verdicts = (1 - np.arange(40) % 2).astype(np.int16)
+    found = find_causes(ratings_from_codes(codes, 2), verdicts, resamples=5)
+    assert (found.items, found.decided, found.disagreements) == (40, 34, 34)
+
+
 @settings(max_examples=20)
 @given(st.integers(0, 1000), st.integers(2, 4))
 def test_probabilities_add_up_and_names_of_categories_do_not_matter(seed, n_categories):

@@ -32,6 +32,15 @@ def test_without_unlabelled_items_it_is_the_human_mean():
     assert "mean of the human labels" in result.reason
 
 
+def test_verdicts_are_worth_one_label_at_most():
+    human = np.array([1.0] * 10 + [0.0] * 10)
+    verdicts = np.ones(12)  # their sample variance is 0, so that they appear to be worth more
+    enough = prediction_powered_mean(human, human, verdicts, judge_weight=0.9)
+    assert enough.effective_labels == 20 + 12
+    few = prediction_powered_mean(human, human, verdicts[:3], judge_weight=0.9)
+    assert few.effective_labels is None and "3 items that only the judge saw, 10 needed" in few.reason
+
+
 def test_a_random_judge_costs_nothing_and_a_good_one_saves_labels():
     rng = np.random.default_rng(0)
     human = (rng.random(100) < 0.6).astype(float)

@@ -20,7 +20,7 @@ def planted_games(seed: int, pairs: int = 900, labelled: int = 150) -> pd.DataFr
         truth = 1 if rng.random() < chance else 2
         judge = 2 if rng.random() < 0.2 else truth
         people = truth if number < labelled else np.nan
-        rows.append((f"i{number}", "math" if number % 2 else "code", first, second, people, judge))
+        rows.append((f"i{number}", "math" if number % 2 else "code", first, second, people, judge, False))
     return pd.DataFrame(rows, columns=list(GAME_COLUMNS))
 
 
@@ -84,7 +84,8 @@ def test_mean_scores_are_corrected_for_a_harsh_judge() -> None:
     for number in range(600):
         for system, mean in (("a", 3.5), ("b", 2.5)):
             score = mean + rng.normal()
-            rows.append((f"i{number}", "", system, score if number < 80 else np.nan, score - 1 + 0.2 * rng.normal()))
+            people = score if number < 80 else np.nan
+            rows.append((f"i{number}", "", system, people, score - 1 + 0.2 * rng.normal(), False))
     a, b = rate_by_scores(pd.DataFrame(rows, columns=list(SCORE_COLUMNS)))
     assert (a.system, b.system) == ("a", "b")
     assert a.judge is not None and a.judge < 2.7 and a.value == pytest.approx(3.5, abs=0.2)
@@ -96,6 +97,28 @@ def test_labels_without_a_verdict_are_counted_as_left_out() -> None:
     games = planted_games(6)
     games.loc[:9, "judge"] = np.nan
     assert "labelled targets have no verdict and are left out" in rate_by_games(games, resamples=5)[0].reason
+
+
+def test_undecided_targets_are_neither_labelled_nor_judged_only() -> None:
+    games = planted_games(7).assign(scenario="")
+    labelled = games["people"].notna()
+    split = games.index[labelled][:20]
+    marked = games.copy()
+    marked.loc[split, ["people", "undecided"]] = [np.nan, True]
+    without = games.drop(index=split)
+    for row, expected in zip(rate_by_games(marked, resamples=2), rate_by_games(without, resamples=2), strict=True):
+        assert (row.value, row.labelled, row.judged) == (expected.value, expected.labelled, expected.judged)
+        assert row.judge == expected.judge and expected.undecided == 0
+        assert row.undecided > 0 and f"{row.undecided} targets have labels of people but no majority" in row.reason
+
+
+def test_no_more_labels_are_saved_than_targets_only_judged() -> None:
+    games = planted_games(8).assign(scenario="")
+    for row in rate_by_games(games.iloc[:165], resamples=2):
+        assert row.labels_saved is not None or row.judged < 10
+        assert row.labels_saved is None or row.labels_saved <= row.judged
+    for row in rate_by_games(games.iloc[:155], resamples=2):
+        assert 0 < row.judged < 10 and row.labels_saved is None and "no estimate of the labels saved" in row.reason
 
 
 def test_pairs_of_one_item_are_not_independent() -> None:
