@@ -42,6 +42,13 @@ class CellTable:
     """(labels of the row, its entries)."""
     averaged: tuple[str, ...]
     """Axes that are neither rows nor columns: entries are means over their levels."""
+    column_axes: tuple[str, ...] = ()
+
+    @property
+    def cells_per_entry(self) -> tuple[int, int]:
+        """The fewest and the most cells of an entry; they differ if the design leaves combinations out."""
+        counts = [entry.cells for _, row in self.lines for entry in row if entry is not None]
+        return min(counts, default=0), max(counts, default=0)
 
     @property
     def header(self) -> list[str]:
@@ -110,7 +117,7 @@ def cell_table(
     column_labels = _in_order({place[1] for place in places}, [levels[name] for name in chosen_columns])
     lines = tuple((row, tuple(_entry(places.get((row, column), [])) for column in column_labels)) for row in row_labels)
     names = tuple(" · ".join(labels) or "value" for labels in column_labels)
-    return CellTable(tuple(chosen_rows), names, lines, averaged)
+    return CellTable(tuple(chosen_rows), names, lines, averaged, tuple(chosen_columns))
 
 
 def long_csv(cells: Sequence[CellResult], axes: Sequence[str], statistic: str) -> str:

@@ -56,6 +56,11 @@ class Results:
     def of(self, statistic: str | None) -> tuple[str, Sequence[CellResult]]:
         """Return the full name and the cells of a statistic; raises TiebreakError for one that they do not have."""
         name = self.statistics[0] if statistic is None and self.cells else ALIASES.get(statistic or "", statistic or "")
+        if name == "dollars" and name not in self.cells:
+            raise TiebreakError(
+                "The dollars are unknown: a model has no price. `prompt_price` and `completion_price` in its settings "
+                "are dollars per million tokens."
+            )
         if name not in self.cells:
             known = ", ".join(self.statistics) or "none, because no run has a verdict"
             raise TiebreakError(f"The experiment has no statistic {statistic!r}; it has {known}.")
@@ -184,10 +189,20 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         + (" ± standard deviation between repeats" if max(repeats) > 1 else ""),
         "[95 % interval over items]" if any(cell.low is not None for cell in cells) else "",
         f"{_span(items, 'item')}, {_span(repeats, 'repeat')}",
-        f"mean over the levels of {', '.join(table.averaged)}" if table.averaged else "",
+        f"columns: {', '.join(table.column_axes)}" if table.column_axes else "",
+        _averages(table),
         "" if statistic in (*COSTS, DISPUTED) else f"reference: {results.reference}",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _averages(table: CellTable) -> str:
+    """Return what the entries are means of; empty if each is one cell."""
+    if not table.averaged:
+        return ""
+    fewest, most = table.cells_per_entry
+    unequal = f" (not comparable everywhere: an entry has {fewest:,} to {most:,} of them)" if fewest < most else ""
+    return f"mean over the levels of {', '.join(table.averaged)}{unequal}"
 
 
 def _span(numbers: set[int], noun: str) -> str:

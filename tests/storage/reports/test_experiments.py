@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,22 @@ def test_differences_along_an_axis_are_paired_and_corrected(results: report.Resu
     assert all(difference.p is None and "same on every item" in difference.reason for difference in by_axis["words"])
 
 
+def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(results: report.Results) -> None:
+    _, cells = results.of("accuracy")
+    partial = replace(results, cells={"accuracy_gold": cells[:-1]})
+    _, table = report.table_of(partial, None, rows=["judge.model"], columns=[])
+    caption = report.caption_of(partial, "accuracy_gold", table)
+    assert "mean over the levels of words (not comparable everywhere: an entry has 1 to 2 of them)" in caption
+    _, whole = report.table_of(results, None, rows=["judge.model"], columns=[])
+    assert "not comparable" not in report.caption_of(results, "accuracy_gold", whole)
+
+
+def test_dollars_without_a_price_name_the_settings(results: report.Results) -> None:
+    unpriced = replace(results, cells={name: cells for name, cells in results.cells.items() if name != "dollars"})
+    with pytest.raises(TiebreakError, match="prompt_price"):
+        unpriced.of("dollars")
+
+
 def test_costs_are_those_of_the_calls(results: report.Results) -> None:
     assert [cell.value for cell in results.of("dollars")[1]] == [pytest.approx(1.0)] * 4
     assert [cell.value for cell in results.of("seconds")[1]] == [pytest.approx(2000.0)] * 4
@@ -119,7 +136,7 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     text = command(engine, "--rows", "words", "--columns", "judge.model", "--statistic", "accuracy")
     assert text.splitlines()[0] == (
         "e: accuracy_gold, mean ± standard deviation between repeats; [95 % interval over items]; 20 items, 2 repeats; "
-        "reference: gold"
+        "columns: judge.model; reference: gold"
     )
     rows = [line.split()[:4] for line in text.splitlines()[3:5]]
     assert rows == [["50", "1.000", "±", "0.000"], ["150", "1.000", "±", "0.000"]]
