@@ -11,10 +11,9 @@ DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 def escape_markdown(text: str) -> str:
     """Return a text on one line with all Markdown escaped, for a label or a heading.
 
-    Characters of direction are shown as U+FFFD. An address is no link: links are found in escaped text too, so an
-    invisible word joiner divides it.
+    Characters of direction are shown as U+FFFD.
     """
-    line = DIRECTION.sub("\ufffd", " ".join(text.split())).replace("://", ":\u2060//").replace("www.", "www\u2060.")
+    line = DIRECTION.sub("\ufffd", " ".join(text.split()))
     return re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", line)
 
 

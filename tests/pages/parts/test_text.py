@@ -7,9 +7,8 @@ def test_an_escaped_name_is_one_line_without_formatting():
     assert escape_markdown("a *b*\n[c](d)") == r"a \*b\* \[c\]\(d\)"
 
 
-def test_a_name_reverses_nothing_and_is_no_link():
+def test_a_name_reverses_nothing_after_it():
     assert escape_markdown("judge\u202e 4") == "judge\ufffd 4"
-    assert "://" not in escape_markdown("http://e.x")
 
 
 def test_a_long_text_is_truncated():
