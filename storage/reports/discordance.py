@@ -197,6 +197,17 @@ def differing_targets(
 
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[SliceRow]:
     """Compare the slices of a study's judges with the annotators' majority; empty if there is nothing to compare."""
+    loaded = load_selected(engine, study, selection)
+    return [] if loaded is None else report(*loaded)
+
+
+def load_selected(
+    engine: Engine, study: Study, selection: Selection
+) -> tuple[AlignmentData, RankingQuery, "pd.Series[float]"] | None:
+    """Return the labels and verdicts, the query of the first kind and criterion selected, and trace id -> contention.
+
+    None if there is nothing to compare.
+    """
     data = load_data(engine, study, "majority")
     keys = [
         key
@@ -204,10 +215,9 @@ def of_study(engine: Engine, study: Study, selection: Selection) -> list[SliceRo
         if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])
     ]
     if not keys:
-        return []
+        return None
     with database.reading(engine) as session:
-        by_trace = contentions(session, study.id)
-    return report(data, RankingQuery(*keys[0], scenario=selection.scenario), by_trace)
+        return data, RankingQuery(*keys[0], scenario=selection.scenario), contentions(session, study.id)
 
 
 def table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:

@@ -8,16 +8,14 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.recommendations import comparable_judges
-from storage import database
-from storage.reports import judge_ranking
-from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.alignment import AlignmentData
 from storage.reports.discordance import (
     ABOVE,
     NOT_UNANIMOUS,
     NUMBERS,
     SIDES,
     compare_with_people,
-    contentions,
+    load_selected,
     targets_of,
 )
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
@@ -76,17 +74,8 @@ def compare(
 def of_study(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:
     """Compare two slices of a study, each a saved name or a condition; raises TiebreakError."""
     slices = parse(first, study.rules.slices), parse(second, study.rules.slices)
-    data = load_data(engine, study, "majority")
-    keys = [
-        key
-        for key in judge_ranking.rankable(data)
-        if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])
-    ]
-    if not keys:
-        return []
-    with database.reading(engine) as session:
-        by_trace = contentions(session, study.id)
-    return compare(data, RankingQuery(*keys[0], scenario=selection.scenario), by_trace, (first, second), slices)
+    loaded = load_selected(engine, study, selection)
+    return [] if loaded is None else compare(*loaded, (first, second), slices)
 
 
 def table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:
