@@ -2,7 +2,6 @@
 
 from storage.worker.experiment_runs import Plan, base_of_run, estimate, execute_experiment, plan, start
 from storage.worker.launch import (
-    RunRequest,
     ceiling_warning,
     create_run,
     estimate_run,
@@ -12,6 +11,7 @@ from storage.worker.launch import (
     request_from_file,
     resume_run,
 )
+from storage.worker.run_request import RunRequest
 from storage.worker.run_worker import RunWorker
 from storage.worker.worker import execute_run, worker_name
 

@@ -21,7 +21,8 @@ from storage.experiments import Progress
 from storage.item_selection import ItemSelection
 from storage.runs import Run
 from storage.studies import Study
-from storage.worker.launch import RunRequest, create_run, estimate_with_paid_calls, settings_of_run
+from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run
+from storage.worker.run_request import RunRequest
 from storage.worker.worker import execute_run, worker_name
 
 FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,61 +16,18 @@ from core.llm import costs, images, receivers
 from core.llm.client import Model
 from core.llm.costs import CostEstimate
 from core.llm.router import Router
-from core.pairs import Pairs
-from core.protocols import Protocol, registry, settings_file
-from core.protocols.flows import trace_parts
-from core.templates import replace_templates
-from core.trace import Spec, model_specs
+from core.protocols import registry, settings_file
+from core.trace import model_specs
 from storage import aius, recorded_calls, runs, studies
 from storage.database import reading, writing
-from storage.item_selection import ItemSelection
 from storage.runs import Progress, Run
 from storage.studies import Study
 from storage.worker.paid_calls import PaidCalls, find_paid
+from storage.worker.run_request import RunRequest
 from storage.worker.worker import execute_run, worker_name
 
 CLAIM_TIMEOUT = 60.0
 """Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner."""
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """A run to be created."""
-
-    study: Study
-    protocol: Protocol
-    settings: Frozen
-    name: str
-    seed: int = 0
-    parallel: int = 8
-    ceiling: float | None = None
-    selection: ItemSelection = field(default_factory=ItemSelection)
-    repeat: int = 1
-    """Runs with other numbers have independent replies."""
-    fresh: bool = False
-    """Whether every call is made anew, also if another run has made it."""
-    extractor: Spec | None = None
-    """The model that is asked which value an unreadable reply states; None for none."""
-    pairs: Pairs | None = None
-    """Which pairs of an item's responses are compared; see `core.protocols.flows.trace_parts` for None."""
-    own_prompts: Mapping[str, str] = field(default_factory=dict)
-    """Template name -> text that this run uses instead of the study's."""
-
-    @property
-    def prompts(self) -> dict[str, str]:
-        """The text of every template of the protocol, with the study's own and then the run's own in place."""
-        templates = self.study.templates(self.protocol.name)
-        return replace_templates(self.protocol.name, templates, self.own_prompts)
-
-    @property
-    def criterion(self) -> str:
-        """The name of the criterion; empty if the protocol judges none or several."""
-        criteria = self.protocol.criteria(self.settings)
-        return criteria[0].name if len(criteria) == 1 else ""
-
-    def parts(self, item: Item) -> list[str]:
-        """Return the part of each trace of an item."""
-        return trace_parts(self.protocol, self.settings, item, self.pairs)
 
 
 def request_from_file(

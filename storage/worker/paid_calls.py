@@ -7,7 +7,6 @@ read, is not known.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -22,9 +21,7 @@ from core.protocols.flows import start_flow
 from core.trace import Ask, Flow, Turn
 from storage import calls
 from storage.database import batches, reading
-
-if TYPE_CHECKING:
-    from storage.worker.launch import RunRequest
+from storage.worker.run_request import RunRequest
 
 FORMATS: tuple[Format, ...] = ("json", "text")
 """Which one a model accepts is not known before the call."""
@@ -54,7 +51,7 @@ class _Walk:
     """Key -> request of each ask of the round, by format."""
 
 
-def find_paid(engine: Engine, request: "RunRequest", traces: Sequence[tuple[Item, str]]) -> PaidCalls:
+def find_paid(engine: Engine, request: RunRequest, traces: Sequence[tuple[Item, str]]) -> PaidCalls:
     """Return the stored calls of the (item, part) traces of a planned run."""
     folder = media_folder(request.study.name)
     walks = list(_start(request, traces))
@@ -80,7 +77,7 @@ def find_paid(engine: Engine, request: "RunRequest", traces: Sequence[tuple[Item
     return PaidCalls(count, dollars, first_keys or ())
 
 
-def _start(request: "RunRequest", traces: Iterable[tuple[Item, str]]) -> Iterator[_Walk]:
+def _start(request: RunRequest, traces: Iterable[tuple[Item, str]]) -> Iterator[_Walk]:
     for item, part in traces:
         flow = start_flow(
             request.protocol, item, request.settings, seed=request.seed, templates=request.prompts, part=part

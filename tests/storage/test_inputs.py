@@ -17,7 +17,8 @@ from storage.inputs import Input
 from storage.reports import weight_laboratory
 from storage.studies import Study
 from storage.transfer import exports, imports
-from storage.worker.launch import RunRequest, create_run, estimate_run, execute_here
+from storage.worker.launch import create_run, estimate_run, execute_here
+from storage.worker.run_request import RunRequest
 from tests.core.protocols.scorings import make_item, make_settings
 from tests.storage.critique_studies import import_study
 

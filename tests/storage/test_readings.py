@@ -22,7 +22,7 @@ from storage.transfer import export_records, import_records
 from storage.transfer.participation import annotator_names
 from storage.unread import UnreadFilter
 from storage.worker import launch
-from storage.worker.launch import RunRequest
+from storage.worker.run_request import RunRequest
 
 FIRST_ITEM = ItemSelection(limit=1)
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."

@@ -14,7 +14,8 @@ from core.trace import Ask, TurnCompleted
 from storage import aius, items, readings, runs, traces
 from storage.database import reading, writing
 from storage.studies import Study
-from storage.worker.launch import RunRequest, create_run, estimate_run, execute_here
+from storage.worker.launch import create_run, estimate_run, execute_here
+from storage.worker.run_request import RunRequest
 from tests.core.protocols.critiques import make_complete_item, make_settings
 from tests.storage.critique_studies import import_study, save_edit
 

@@ -22,7 +22,7 @@ from storage.traces import Filter
 from storage.transfer import exports, imports
 from storage.transfer.gold import gold_rows
 from storage.worker import launch
-from storage.worker.launch import RunRequest
+from storage.worker.run_request import RunRequest
 from tests.conftest import make_item
 from tests.storage.labelling.workbench import Client
 

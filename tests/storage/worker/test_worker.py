@@ -20,7 +20,7 @@ from storage.database import reading, writing
 from storage.tables import RunRow, now
 from storage.traces import NewEvent
 from storage.worker import launch
-from storage.worker.launch import RunRequest
+from storage.worker.run_request import RunRequest
 from storage.worker.run_worker import RunWorker
 from storage.worker.worker import execute_run, worker_name
 from tests.storage.shared import a_turn, a_verdict
