@@ -1,9 +1,11 @@
 """Options that several commands share, and the study that they name."""
 
+import atexit
 import os
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
+from weakref import WeakSet
 
 import typer
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from storage.studies import Study
 
+_engines: "WeakSet[Engine]" = WeakSet()
 
 DatabaseUrl = Annotated[
     str | None,
@@ -73,11 +76,27 @@ def record_export(engine: "Engine", study_id: int | None, files: Sequence[str]) 
         audit.record(session, audit.Action.export, study_id=study_id, files=list(files))
 
 
+def connect(url: str | None) -> "Engine":
+    """Connect to the database; its connections are closed when the command ends."""
+    from storage import database
+
+    engine = database.connect(database.database_url(url))
+    _engines.add(engine)
+    return engine
+
+
+@atexit.register
+def _close_connections() -> None:
+    """Close all connections: the last one of a SQLite database moves its log into the file."""
+    for engine in list(_engines):
+        engine.dispose()
+
+
 def open_database(url: str | None) -> "Engine":
     """Connect to the database, and migrate it to this version."""
     from storage import audit, database
 
-    engine = database.connect(database.database_url(url))
+    engine = connect(url)
     database.upgrade(engine)
     audit.set_process_actor(f"command line ({_user_name()})")
     return engine

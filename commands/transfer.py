@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, open_database
+from commands.options import DatabaseUrl, Json, StudyName, connect, open_database
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
 from core.formats.registry import FORMAT_NAMES
@@ -102,7 +102,7 @@ def backup(
     from storage import backup
     from storage import database as databases
 
-    engine = databases.connect(databases.database_url(database))
+    engine = connect(database)
     if databases.is_empty(engine):
         raise TiebreakError("There is nothing to back up: the database has no tables.")
     if file.is_dir():
@@ -120,9 +120,8 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Replace the database by a copy. Stop the server first. What it contains is copied before."""
-    from storage import database as databases
     from storage.restore import restore as restore_copy
 
-    previous = restore_copy(databases.connect(databases.database_url(database)), file)
+    previous = restore_copy(connect(database), file)
     text = f"Restored {file}." + (f" The former content is in {previous}." if previous else "")
     print_result({"restored": str(file), "previous": str(previous) if previous else None}, text, as_json)

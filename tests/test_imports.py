@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
+from sqlalchemy import make_url
 
 from storage.transfer import samples
 from tests.databases import create_database
@@ -72,3 +74,5 @@ def test_commands_import_only_the_libraries_that_they_use(database, tmp_path):
         critique = settings(server.address)
         assert loaded("run", "metacritique", "--protocol", "metacritique", *critique) <= ALLOWED["run"]
     assert loaded("agreement", "scaleeval") <= ALLOWED["agreement"]
+    file = Path(make_url(database).database)
+    assert [path.name for path in file.parent.iterdir()] == [file.name]  # each command has closed its connections
