@@ -11,7 +11,7 @@ from commands.experiments import describe_plan, execute
 from commands.options import DatabaseUrl, Json, StudyName, open_study
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
-from core.wording import format_count
+from core.wording import format_count, format_estimate
 
 if TYPE_CHECKING:
     from core.improvement.comparison import PairedResult
@@ -277,5 +277,5 @@ def _status_row(evaluation: "Evaluation") -> dict[str, Any]:
 
 def _difference(result: "PairedResult") -> str:
     """Return the difference with its interval, n and both scores."""
-    interval = "" if result.low is None else f" [{result.low:.3f}, {result.high:.3f}]"
-    return f"{result.difference:+.3f}{interval}, n {result.targets:,} ({result.current:.3f} to {result.variant:.3f})"
+    difference = format_estimate(result.difference, result.low, result.high, 3, sign=True)
+    return f"{difference}, n {result.targets:,} ({result.current:.3f} to {result.variant:.3f})"

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 import typer
 
+from core.wording import format_p, is_p_value
+
 Record = TypeVar("Record")
 
 
@@ -69,15 +71,22 @@ def with_progress(records: Iterable[Record], total: int, show: ShowProgress) -> 
 
 
 def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
-    """Return rows as a text table: floats with three decimals, None as a dash; `empty` if there are no rows."""
+    """Return rows as a text table: floats with three decimals, p-values under 0.001 as `< 0.001`, None as a dash.
+
+    `empty` is the text without rows."""
     from tabulate import tabulate
 
     if not rows:
         return empty
     # tabulate would turn names such as "007" and "1e3" into numbers.
     names = [index for index, column in enumerate(rows[0]) if any(isinstance(row[column], str) for row in rows)]
-    cells = [list(row.values()) for row in rows]
-    return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names)
+    cells = [[_cell(name, value) for name, value in row.items()] for row in rows]
+    alignment = ["right" if is_p_value(name) else "global" for name in rows[0]]
+    return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names, colalign=alignment)
+
+
+def _cell(column: str, value: Any) -> Any:
+    return format_p(value) if is_p_value(column) and isinstance(value, float) else value
 
 
 def print_result(value: Any, sentence: str, as_json: bool) -> None:

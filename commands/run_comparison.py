@@ -6,6 +6,7 @@ import typer
 
 from commands.options import CriterionName, DatabaseUrl, Json, Kind, Reference, ScenarioName, StudyName, open_study
 from commands.output import format_table, print_result
+from core.wording import format_estimate
 
 if TYPE_CHECKING:
     from storage.reports.run_comparison import ComparedRuns
@@ -88,8 +89,7 @@ def _with_intervals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 continue
             low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
             if f"{name}_n" in row:
-                interval = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-                value = "–" if value is None else f"{value:.3f}{interval} n {row[f'{name}_n']:,}"
+                value = "–" if value is None else f"{format_estimate(value, low, high, 3)} n {row[f'{name}_n']:,}"
             line[name] = value
         merged.append(line)
     return merged

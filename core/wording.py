@@ -8,6 +8,39 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def format_number(value: float, digits: int = 2) -> str:
+    """Return a number with `digits` decimals; adding 0.0 turns -0.0 into 0.0."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def format_estimate(
+    value: float | None, low: float | None, high: float | None, digits: int = 2, *, sign: bool = False
+) -> str:
+    """Return `0.62 [0.51, 0.71]`; a dash if the value is undefined. With `sign`, a positive number has a plus."""
+    if value is None:
+        return "–"
+    form = f"{'+' if sign else ''}.{digits}f"
+    text, *ends = (format(round(one, digits) + 0.0, form) for one in (value, low, high) if one is not None)
+    return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text
+
+
+def format_p(p: float | None) -> str:
+    """Return a p-value with three decimals, `< 0.001` below that; a dash if there is none."""
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def equate_p(p: float) -> str:
+    """Return a p-value for a sentence: `p = 0.012`, `p < 0.001`."""
+    return f"p {format_p(p)}" if p < 0.001 else f"p = {format_p(p)}"
+
+
+def is_p_value(column: str) -> bool:
+    """Return whether a column of a table has p-values by its name, such as `p` or `p_corrected`."""
+    return column == "p" or column.startswith(("p_", "p "))
+
+
 def format_minutes(seconds: float) -> str:
     """Return a duration: `45 s`, `12 min`."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"

@@ -8,6 +8,7 @@ from typing import Any
 from core.errors import TiebreakError
 from core.formats.tables import latex_tabular, rows_csv
 from core.statistics.reports.experiments import CellResult
+from core.wording import format_estimate
 
 JUDGED = "judged criterion"
 """The name of the axis of criteria, if a run judges several."""
@@ -28,8 +29,8 @@ class Entry:
         if self.value is None:
             return MISSING
         deviation = "" if self.deviation is None else f" ± {self.deviation:.3f}"
-        interval = "" if self.low is None or self.high is None else f" [{self.low:.3f}, {self.high:.3f}]"
-        return f"{self.value:.3f}{deviation}{interval}"
+        value, *interval = format_estimate(self.value, self.low, self.high, 3).split(" ", 1)
+        return " ".join([f"{value}{deviation}", *interval])
 
 
 @dataclass(frozen=True)

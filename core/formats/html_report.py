@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, TextIO
 
+from core.wording import format_number, format_p, is_p_value
+
 STYLE = """
 :root { color-scheme: light dark; --text: #111418; --quiet: #5b626d; --line: #d6dae0; --accent: #2457c5; --page: #fff; }
 @media (prefers-color-scheme: dark) {
@@ -81,6 +83,9 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cell(tag: str, column: str, value: object, numeric: set[str]) -> str:
-    text = "–" if value is None else f"{round(value, 3) + 0.0:.3f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        text = format_p(value) if is_p_value(column) else format_number(value, 3)
+    else:
+        text = "–" if value is None else str(value)
     style = ' class="number"' if column in numeric else ""
     return f"<{tag}{style}>{escape(text)}</{tag}>"

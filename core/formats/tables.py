@@ -8,6 +8,7 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from core.formats.spreadsheet import escape_formula
+from core.wording import format_estimate, format_number, format_p, is_p_value
 
 LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -70,9 +71,7 @@ def fold_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _latex_estimate(value: float | None, low: float | None, high: float | None) -> str | None:
-    if value is None or low is None or high is None:
-        return None if value is None else _latex_text(float(value))
-    return f"{_latex_text(float(value))} [{_latex_text(float(low))}, {_latex_text(float(high))}]"
+    return None if value is None else format_estimate(value, low, high, 3)
 
 
 def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
@@ -87,7 +86,7 @@ def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
     numeric = {name for name in columns if all(_is_number(row.get(name)) for row in flat)}
     header = [name.replace("_", " ") for name in columns]
     alignment = ["r" if name in numeric else "l" for name in columns]
-    lines = [[_latex_text(row.get(name)) for name in columns] for row in flat]
+    lines = [[_latex_text(row.get(name), name) for name in columns] for row in flat]
     return latex_tabular(header, lines, alignment, caption, label)
 
 
@@ -124,12 +123,14 @@ def _latex_line(cells: Iterable[str]) -> str:
                       for cell in cells) + r" \\"  # fmt: skip
 
 
-def _latex_text(value: object) -> str:
+def _latex_text(value: object, column: str = "") -> str:
     match value:
         case None:
             return ""
+        case float() if is_p_value(column):
+            return format_p(value)
         case float():
-            return f"{round(value, 3) + 0.0:.3f}"
+            return format_number(value, 3)
         case tuple() | list():
             return ", ".join(map(_latex_text, value))
     return str(value)

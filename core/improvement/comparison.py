@@ -17,6 +17,7 @@ from core.frozen import Frozen
 from core.labels import Scale, Value
 from core.statistics.measures.comparison import correct_p_values, paired_comparison
 from core.statistics.measures.sign_flips import sign_flip_p_value
+from core.wording import format_p
 
 LEVEL = 0.05
 """Two-sided level of the test; an improvement is found by chance in half of it."""
@@ -110,6 +111,6 @@ def decide(rule: AcceptanceRule, result: PairedResult, others: Sequence[float]) 
     relation, relation_of_p = "above" if is_above else "not above", "not above" if is_significant else "above"
     reason = (
         f"The lower bound of the difference, {low:.3f}, is {relation} {rule.margin:g}; p, corrected for {planned} "
-        f"planned evaluations, is {corrected:.4f}, {relation_of_p} {LEVEL:g}."
+        f"planned evaluations, is {format_p(corrected)}, {relation_of_p} {LEVEL:g}."
     )
     return Decision(is_above and is_significant, corrected, reason)

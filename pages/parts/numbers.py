@@ -3,26 +3,9 @@
 from decimal import Decimal
 
 from core.wording import format_count as format_count
-
-
-def format_estimate(value: float | None, low: float | None, high: float | None, digits: int = 2) -> str:
-    """Return `0.62 [0.51, 0.71]`; a dash if the value is undefined."""
-    if value is None:
-        return "–"
-    if low is None or high is None:
-        return format_number(value, digits)
-    return f"{format_number(value, digits)} [{format_number(low, digits)}, {format_number(high, digits)}]"
-
-
-def format_number(value: float, digits: int = 2) -> str:
-    """Return a number with `digits` decimals; adding 0.0 turns -0.0 into 0.0."""
-    return f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def format_p(p: float) -> str:
-    """Return a p-value with three decimals; `< 0.001` below that."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
+from core.wording import format_estimate as format_estimate
+from core.wording import format_number as format_number
+from core.wording import format_p as format_p
 
 RANGE_HELP = (
     "The range of the figure, with all unreadable replies counted one way or the other. This is not a confidence "

@@ -118,7 +118,7 @@ def table_line(row: BiasRow) -> dict[str, str]:
         "Found": "yes" if row.found else "no" if row.p_corrected is not None else "–",
         "Effect": numbers.format_estimate(effect.value, effect.low, effect.high),
         "n": f"{effect.items:,}",
-        "p": "–" if row.p_corrected is None else numbers.format_p(row.p_corrected),
+        "p": numbers.format_p(row.p_corrected),
         "Judge chose it": "" if effect.judge_share is None else f"{effect.judge_share:.0%}",
         "People chose it": "" if effect.people_share is None else f"{effect.people_share:.0%}",
         "Changed": "" if row.flips is None else f"{row.flips:,} of {effect.items:,}",

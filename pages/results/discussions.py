@@ -106,7 +106,7 @@ def draw_ablations(rows: Sequence[AblationRow]) -> None:
             "Accuracy": f"{row.accuracy:.2f}",
             "Decided": f"{row.decided:.0%}",
             "Difference": numbers.format_estimate(row.difference, row.low, row.high),
-            "p": "–" if row.p_corrected is None else numbers.format_p(row.p_corrected),
+            "p": numbers.format_p(row.p_corrected),
         }
         for row in rows
     ]

@@ -18,6 +18,7 @@ from core.experiments import Definition
 from core.improvement.comparison import Decision, PairedResult, compare, decide
 from core.improvement.split import PARTS, Part, set_names
 from core.labels import Target, Value
+from core.wording import equate_p, format_estimate
 from storage import audit, experiments, items, studies
 from storage.database import reading, write
 from storage.experiments import Experiment, Progress
@@ -185,10 +186,10 @@ def accept(session: Session, study: Study, evaluation: Evaluation) -> int:
     current = variant.current
     versions.check_is_current(session, study.id, current)
     result = use.result
-    interval = "" if result.low is None else f" [{result.low:.3f}, {result.high:.3f}]"
+    difference = format_estimate(result.difference, result.low, result.high, 3, sign=True)
     note = (
-        f"variant {variant.name} accepted: difference {result.difference:.3f}{interval} on {result.targets:,} held-out "
-        f"targets, corrected p {decision.p_corrected:.4f}"
+        f"variant {variant.name} accepted: difference {difference} on {result.targets:,} held-out "
+        f"targets, corrected {equate_p(decision.p_corrected)}"
     )
     return versions.replace(
         session,

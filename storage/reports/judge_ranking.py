@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Engine
@@ -129,14 +130,14 @@ def of_data(data: AlignmentData, selection: Selection, *, resamples: int = 1000)
     return ranked
 
 
-def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[dict[str, object]]:
+def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[dict[str, Any]]:
     """Return one row for each judge, then one for the human ceiling and for each baseline.
 
     With `costs`, judges have dollars and seconds per 1,000 items, and "efficient" if no other is cheaper and as
     accurate.
     """
     shown = judge_costs.with_efficiency(costs or {}, {one.judge: one.accuracy.value for one in report.ranking.judges})
-    rows: list[dict[str, object]] = [
+    rows: list[dict[str, Any]] = [
         {
             "judge": judge.judge,
             "decision": judge.decision,

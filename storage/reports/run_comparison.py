@@ -20,7 +20,7 @@ from core.errors import TiebreakError
 from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.reports.run_comparison import Pair, RunComparison, compare_runs
-from core.wording import format_count
+from core.wording import equate_p, format_count, format_estimate
 from storage import database, labels, runs, targets
 from storage.reports import references
 from storage.reports.alignment import continuous_scale, is_between_categories
@@ -258,8 +258,8 @@ def _sentence(pair: Pair, titles: Mapping[str, str]) -> str:
     if one.difference is None or one.low is None or one.high is None or one.p_corrected is None:
         return f"{start}; against the reference: {one.reason or 'no difference can be computed'}."
     name = "accuracy" if pair.statistic == "accuracy_gold" else "Pearson's r"
-    p = "p < 0.001" if one.p_corrected < 0.001 else f"p = {one.p_corrected:.3f}"
     found = "" if one.p_corrected < 0.05 else ", which can be chance"
-    interval = f"{one.difference + 0.0:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
+    interval = format_estimate(one.difference, one.low, one.high, 3, sign=True)
     targets_used = format_count(one.items, "target")
+    p = equate_p(one.p_corrected)
     return f"{start}. The difference in {name} is {interval}, {p}{found} ({targets_used} with a reference)."

@@ -13,6 +13,7 @@ from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.judge_biases import summarize as summarize_biases
 from core.statistics.reports.recommendations import Ranking, summarize
+from core.wording import format_estimate, format_p
 from storage.database import reading
 from storage.reports import agreement, alignment, judge_biases, judge_ranking, overview, systems
 from storage.studies import Study
@@ -43,9 +44,8 @@ def _overview(engine: Engine, study: Study) -> Section:
         "annotators."
     )
     if row is not None:
-        sentences.append(
-            f"{row.statistic} between annotators: {_estimate(row.value, row.low, row.high)}, n = {row.items:,}."
-        )
+        estimate = format_estimate(row.value, row.low, row.high, 3)
+        sentences.append(f"{row.statistic} between annotators: {estimate}, n = {row.items:,}.")
     return Section("Overview", sentences)
 
 
@@ -59,10 +59,10 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         {
             "judge": row["judge"],
             "decision": row["decision"],
-            "accuracy": _estimate(row["accuracy"], row["low"], row["high"]),
+            "accuracy": format_estimate(row["accuracy"], row["low"], row["high"], 3),
             "targets": row["targets"],
             "coverage": row["coverage"],
-            "from_ceiling": _estimate(row["from_ceiling"], row["from_ceiling_low"], row["from_ceiling_high"]),
+            "from_ceiling": format_estimate(row["from_ceiling"], row["from_ceiling_low"], row["from_ceiling_high"], 3),
             "winning_rate": row["winning_rate"],
         }
         for row in judge_ranking.table(report)
@@ -94,12 +94,12 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
         {
             "system": row.system,
             "scenario": row.scenario,
-            "together": _estimate(row.value, row.low, row.high),
-            "people_alone": _estimate(row.people, row.people_low, row.people_high),
-            "verdicts_alone": _estimate(row.judge, None, None),
+            "together": format_estimate(row.value, row.low, row.high, 3),
+            "people_alone": format_estimate(row.people, row.people_low, row.people_high, 3),
+            "verdicts_alone": format_estimate(row.judge, None, None, 3),
             "labelled": row.labelled,
             "only_judged": row.judged,
-            "bradley_terry": _estimate(row.strength, row.strength_low, row.strength_high),
+            "bradley_terry": format_estimate(row.strength, row.strength_low, row.strength_high, 3),
             "caveat": row.reason,
         }
         for row in report.rows
@@ -124,9 +124,9 @@ def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
         {
             "judge": row.judge,
             "bias": row.bias,
-            "effect": _estimate(row.effect.value, row.effect.low, row.effect.high),
+            "effect": format_estimate(row.effect.value, row.effect.low, row.effect.high, 3),
             "n": row.effect.items,
-            "p_corrected": _p(row.p_corrected),
+            "p_corrected": format_p(row.p_corrected),
             "found": "yes" if row.found else "no",
             "caveat": row.effect.reason,
         }
@@ -200,18 +200,6 @@ def _printed(rows: Iterable[Any], names: Sequence[str]) -> list[Mapping[str, Any
     """Return rows for print: the given columns, the estimate with its interval, n, and the caveat."""
     return [
         {name: getattr(row, name) for name in names}
-        | {"value": _estimate(row.value, row.low, row.high), "n": row.items, "caveat": row.reason}
+        | {"value": format_estimate(row.value, row.low, row.high, 3), "n": row.items, "caveat": row.reason}
         for row in rows
     ]
-
-
-def _estimate(value: Any, low: Any, high: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.3f}, {high:.3f}]")
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -25,6 +25,8 @@ from core.statistics.reports.recommendations import rank_judges
 
 ITEMS, ANNOTATORS = 400, 3
 PLANTED = {("mid", "length"), ("weak", "position")}
+CAUSES_OF = ("strong", "mid", "random")
+"""The judges whose causes of disagreements are compared with the truth."""
 LENGTH_EFFECT = 0.2
 """Half of the share of pairs on which mid follows the length."""
 RIGHT = {"A": 0.95, "B": 0.5, "C": 0.6}
@@ -104,7 +106,7 @@ def evaluate(study: Study, resamples: int = 1000) -> Outcome:
     """Return what the reports of the pages Judges, Biases and Causes find."""
     ranking = rank_judges(study.dataset, resamples=resamples)
     found = frozenset((row.judge, row.bias) for row in bias_rows(study.dataset, {}) if row.found)
-    covered = {name: covered_causes(study, name) for name in ("strong", "mid", "random")}
+    covered = {name: covered_causes(study, name) for name in CAUSES_OF}
     decisions = {judge.judge: judge.decision for judge in ranking.judges}
     return Outcome(tuple(judge.judge for judge in ranking.judges), decisions, found, covered)
 
@@ -180,10 +182,10 @@ def main() -> None:
     for judge, bias in sorted(PLANTED):
         print(f"  {bias} of {judge} found: {sum((judge, bias) in outcome.found for outcome in outcomes)}")
     print(f"  seeds with another finding: {sum(bool(outcome.found - PLANTED) for outcome in outcomes)}")
-    for judge in outcomes[0].covered:
-        held = np.sum([outcome.covered[judge] for outcome in outcomes], axis=0)
-        shares = ", ".join(f"{cause} {count}" for cause, count in zip(CAUSES, held, strict=True))
-        print(f"  true shares within their intervals, {judge}: {shares}")
+    for judge in CAUSES_OF:
+        held = np.mean([covered_causes(plant(seed), judge) for seed in range(options.studies)], axis=0)
+        shares = ", ".join(f"{cause} {share:.1%}" for cause, share in zip(CAUSES, held, strict=True))
+        print(f"{options.studies} studies: true shares within their intervals, {judge}: {shares}")
     unbiased = (bias_rows(plant(seed, biased=False).dataset, {}) for seed in range(options.studies))
     false = np.mean([any(row.found for row in rows) for rows in unbiased])
     print(f"{options.studies} studies without a bias: {false:.1%} have a finding")

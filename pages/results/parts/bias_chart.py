@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.judge_biases import CHOICES, BiasRow
+from core.wording import equate_p
 from pages.parts import charts, intervals, numbers
 from pages.parts.name_rows import wrap_name
 
@@ -81,7 +82,7 @@ def _hover(row: BiasRow) -> str:
         f"<b>{escape(row.judge, quote=False)}</b>",
         f"prefers {CHOICES[row.bias][(effect.value or 0) < 0]}" if row.found else row.bias,
         numbers.format_estimate(effect.value, effect.low, effect.high),
-        "" if row.p_corrected is None else f"Holm-corrected p {row.p_corrected:.3g}",
+        "" if row.p_corrected is None else f"Holm-corrected {equate_p(row.p_corrected)}",
         f"n {effect.items:,}",
     ]
     return "<br>".join(filter(None, lines))

@@ -47,7 +47,7 @@ def table_line(row: FormatRow) -> dict[str, str]:
         "Judge": row.judge,
         "Format": f"{row.format}, compared with {row.base}",
         "Effect": numbers.format_estimate(row.effect, row.low, row.high),
-        "p": "–" if row.p_corrected is None else numbers.format_p(row.p_corrected),
+        "p": numbers.format_p(row.p_corrected),
         "Accuracy": numbers.format_estimate(row.accuracy, None, None),
         "Base": numbers.format_estimate(row.base_accuracy, None, None),
         "n": f"{row.targets:,}",

@@ -8,6 +8,7 @@ from core.provenance import INTERVALS
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.recommendations import Decision, JudgeEvaluation, Ranking
+from core.wording import equate_p
 from pages.parts import charts, colours, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, LINE_LENGTH, LONG_LINE_LENGTH, ROW_HEIGHT, place_rows, wrap_name
 
@@ -254,7 +255,7 @@ def _difference_hover(row: str, column: str, difference: float | None, compariso
     lines = [
         f"<b>{escape(row, quote=False)}</b> minus <b>{escape(column, quote=False)}</b>",
         numbers.format_estimate(difference, low, high),
-        f"Holm-corrected p {corrected:.3g}" if corrected is not None else escape(comparison.reason, quote=False),
+        f"Holm-corrected {equate_p(corrected)}" if corrected is not None else escape(comparison.reason, quote=False),
         numbers.format_count(comparison.items, "target"),
         "Click to list the targets on which they differ",
     ]

@@ -124,7 +124,7 @@ def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
         "Second": titles[pair.second],
         "Changed verdicts": f"{pair.changed:,} of {pair.targets:,}: {share}" if pair.targets else "no common target",
         "Difference": numbers.format_estimate(one.difference, one.low, one.high, 3),
-        "p": "–" if one.p_corrected is None else numbers.format_p(one.p_corrected),
+        "p": numbers.format_p(one.p_corrected),
         "n": f"{one.items:,}",
     }
     line |= {NAMES[name]: _estimate(estimate) for name, estimate in pair.agreement.items()}

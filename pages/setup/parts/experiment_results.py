@@ -87,7 +87,7 @@ def _draw_differences(results: Results) -> None:
                 "Criterion": row.criterion,
                 "Difference": numbers.format_estimate(row.difference, row.low, row.high),
                 "n": row.items,
-                "p": "–" if row.p_corrected is None else numbers.format_p(row.p_corrected),
+                "p": numbers.format_p(row.p_corrected),
                 "Note": row.reason,
             }
             for row in results.differences

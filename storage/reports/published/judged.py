@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from core.statistics.data.frames import ALL
 from core.statistics.measures.means import mean_estimate
 from core.statistics.reports.judge_comparison import judge_comparison_rows
+from core.wording import format_p
 from storage import targets
 from storage.reports import alignment, weights
 from storage.reports.alignment import AS_TIE, FIRST_OPINION
@@ -86,7 +87,7 @@ def differences(request: Request, kind: str) -> list[PublishedRow]:
 
 def _p_values(p_bootstrap: float | None, p_t: float | None, p_corrected: float | None) -> str:
     named = {"p of the bootstrap": p_bootstrap, "of the test": p_t, "corrected (Holm)": p_corrected}
-    return ", ".join(f"{name} {p:.3g}" for name, p in named.items() if p is not None)
+    return ", ".join(f"{name} {format_p(p)}" for name, p in named.items() if p is not None)
 
 
 def verdict_agreement(request: Request) -> list[PublishedRow]:

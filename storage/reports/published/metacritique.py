@@ -10,6 +10,7 @@ from core.statistics.data.frames import select_rows
 from core.statistics.measures.correlation import item_level_correlations
 from core.statistics.measures.means import mean_estimate
 from core.statistics.reports.judge_comparison import correlation_difference
+from core.wording import equate_p
 from storage import database
 from storage.reports import critiques as leaderboards
 from storage.reports.critique_scores import load_data
@@ -127,7 +128,7 @@ def _less_baselines(
         columns = np.array([[scorers.gold[k], scorers.scores[name][k], scorers.scores[baseline][k]] for k in shared])
         groups = tuple(item for item, _ in shared)
         row = correlation_difference(name, baseline, columns, groups, resamples, 0)
-        p = f"p = {row.p_bootstrap:.3g} (paired bootstrap)" if row.p_bootstrap is not None else ""
+        p = f"{equate_p(row.p_bootstrap)} (paired bootstrap)" if row.p_bootstrap is not None else ""
         note = "; ".join(filter(None, (p, row.reason)))
         statistic = f"pearson less {baseline}"
         yield PublishedRow(name, group, statistic, row.difference, row.low, row.high, row.items, note)

@@ -77,7 +77,7 @@ def test_the_margin_is_that_of_the_lower_bound():
     assert not decision.accepted
     assert decision.reason == (
         "The lower bound of the difference, 0.100, is not above 0.1; p, corrected for 5 planned evaluations, is "
-        "0.0005, not above 0.05."
+        "< 0.001, not above 0.05."
     )
 
 

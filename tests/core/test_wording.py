@@ -1,0 +1,25 @@
+"""Numbers of a table have the same form on pages, in commands and in files for a paper."""
+
+from commands.output import format_table
+from core.formats.tables import latex_table, rows_csv
+from core.wording import equate_p, format_estimate, format_p
+
+ROW = {"judge": "a", "accuracy": 0.0004, "p": 2e-7, "p_corrected": 0.0123}
+
+
+def test_an_estimate_has_its_interval() -> None:
+    assert format_estimate(0.62, 0.514, 0.71) == "0.62 [0.51, 0.71]"
+    assert format_estimate(-0.0001, None, 0.2, 3) == "0.000"
+    assert format_estimate(0.04, -0.01, 0.09, sign=True) == "+0.04 [-0.01, +0.09]"
+    assert format_estimate(None, None, None) == "–"
+
+
+def test_a_p_value_is_never_printed_as_zero() -> None:
+    assert [*map(format_p, (None, 0.0009999, 0.001, 0.25))] == ["–", "< 0.001", "0.001", "0.250"]
+    assert (equate_p(2e-7), equate_p(0.0123)) == ("p < 0.001", "p = 0.012")
+
+
+def test_tables_print_p_values_and_csv_has_all_their_digits() -> None:
+    assert format_table([ROW], "").splitlines()[-1].split() == ["a", "0.000", "<", "0.001", "0.012"]
+    assert r"0.000 & \textless{} 0.001 & 0.012" in latex_table([ROW], "", "t")
+    assert rows_csv([ROW]).splitlines()[-1] == "a,0.0004,2e-07,0.0123"
