@@ -51,7 +51,8 @@ def test_aspects_without_a_run_are_read_from_a_label(engine: Engine) -> None:
 
 def test_definitions_are_those_of_the_run(engine: Engine, study: Study) -> None:
     with reading(engine) as session:
-        assert aspects.definitions(session, study.id, NOTE)["relevance"] == "It keeps to what was asked."
+        relevance = aspects.definitions(session, study.id, NOTE)["relevance"]
+    assert relevance == "The response answers the question that was asked."
 
 
 def test_a_quality_that_aspects_are_not_rated_on_is_refused() -> None:

@@ -32,7 +32,7 @@ def test_replaying_the_replies_gives_the_same_trace(trace):
 
 def test_the_study_is_described_as_a_sample_and_has_guidelines():
     (study,) = records(StudyRecord)
-    assert study.sample and "no model was asked" in study.description
+    assert study.sample and "not the output of a model" in study.description
     assert "Is it factual?" in study.guidelines and "Is it covered?" in study.guidelines
     assert [record.kind for record in records(ScaleRecord)] == ["aiu_precision", "aiu_recall"]
 

@@ -32,7 +32,7 @@ def test_replaying_the_replies_gives_the_same_review(trace):
 
 def test_the_study_is_described_as_a_sample():
     (study,) = records(StudyRecord)
-    assert study.sample and "no model was asked" in study.description and "proves anything" in study.description
+    assert study.sample and "not the output of a model" in study.description and "no evidence" in study.description
 
 
 def test_peers_and_samples_differ_and_some_are_unreadable():

@@ -88,7 +88,7 @@ def test_the_file_is_written_as_tiebreak_writes_it(tmp_path):
 def test_the_study_is_described_as_a_sample():
     (study,) = records(StudyRecord)
     assert study.sample and study.rules.overlap == 3
-    assert "no model was asked" in study.description and "proves anything about any model" in study.description
+    assert "not the output of a model" in study.description and "no evidence about any model" in study.description
     assert study.guidelines.startswith("### ")
 
 
