@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Codes, Floats
-from core.statistics.data.patterns import Units, category_counts, distinct_patterns, majority_category
+from core.statistics.data.patterns import Units, category_counts, distinct_units, majority_category
 from core.statistics.data.ratings import Ratings
 
 
@@ -39,15 +39,15 @@ class JudgedPatterns:
         """(P,): the category that more than half of the annotators chose; -1 if there is none."""
         return majority_category(self.counts)
 
-    def majority_of_others(self, rater: int) -> Codes:
-        """Return the majority category of the other annotators, (P,), for patterns that this annotator labelled too."""
-        own = self.annotators[:, rater]
-        labelled = np.flatnonzero(own >= 0)
-        others = self.counts[labelled]
-        others[np.arange(labelled.size), own[labelled]] -= 1
-        majority = np.full(own.size, -1, np.int16)
-        majority[labelled] = majority_category(others)
-        return majority
+    @cached_property
+    def majorities_of_others(self) -> Codes:
+        """(P, R): for each label of an annotator the majority category of the others; -1 for none, or no label."""
+        rows, raters = np.nonzero(self.annotators >= 0)
+        others = self.counts[rows]
+        others[np.arange(rows.size), self.annotators[rows, raters]] -= 1
+        majorities = np.full(self.annotators.shape, -1, np.int16)
+        majorities[rows, raters] = majority_category(others)
+        return majorities
 
     def count_items(self, used: Bools) -> int:
         """Return the number of items whose pattern is in the mask (P,)."""
@@ -58,8 +58,5 @@ def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes) -> JudgedPatter
     """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,)."""
     codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
     names = (*ratings.raters, "judge", "gold")
-    patterns = distinct_patterns(Ratings(ratings.items, names, codes, ratings.categories, ratings.groups))
-    rows = patterns.codes
-    return JudgedPatterns(
-        rows[:, :-2], rows[:, -2], rows[:, -1], ratings.raters, len(ratings.categories), patterns.units
-    )
+    rows, units = distinct_units(Ratings(ratings.items, names, codes, ratings.categories, ratings.groups))
+    return JudgedPatterns(rows[:, :-2], rows[:, -2], rows[:, -1], ratings.raters, len(ratings.categories), units)

@@ -61,6 +61,13 @@ class Units:
         """The number of units in one resample: clusters, or items."""
         return int(self.frequencies.sum()) if self.clusters is None else int(self.clusters.shape[0])
 
+    @property
+    def largest_resample(self) -> float:
+        """The largest sum of the pattern frequencies of one resample."""
+        if self.clusters is None:
+            return float(self.frequencies.sum())
+        return float(self.clusters.sum(axis=1).max(initial=0)) * self.size
+
     def resample_weights(self, resamples: int, seed: int) -> Iterator[Floats]:
         """Yield the pattern frequencies (b, P) of resamples with replacement, in chunks of bounded memory."""
         if self.clusters is None and self.frequencies.size == BLOCKS == self.frequencies.sum():
@@ -83,6 +90,8 @@ class Units:
         """
         if self.clusters is None and self.frequencies.size <= MAX_JACKKNIFE_BLOCKS:
             return self.frequencies - np.eye(self.frequencies.size), self.frequencies
+        if self.clusters is None and self.frequencies.size == BLOCKS == self.frequencies.sum():
+            return _jackknife_blocks(), np.ones(MAX_JACKKNIFE_BLOCKS)
         blocks = self.clusters
         if blocks is None:
             blocks = random_blocks(self.frequencies, MAX_JACKKNIFE_BLOCKS)
@@ -148,9 +157,12 @@ def merge_equal_rows(features: Floats, units: Units) -> tuple[Floats, Units]:
 def _distinct_features(features: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
     """Return the distinct rows and their frequencies. Rows are found by a random projection, which hardly ever agrees
     for different rows; rows that agree by rounding alone are equal for every purpose."""
-    projection = np.random.default_rng(0).random(features.shape[1])
-    _, first, inverse = np.unique(features @ projection, return_index=True, return_inverse=True)
-    return features[first], np.bincount(inverse.reshape(-1), frequencies).astype(float)
+    projected = features @ np.random.default_rng(0).random(features.shape[1])
+    distinct = np.unique(projected)  # without places: numbers alone are sorted several times as fast
+    inverse = np.searchsorted(distinct, projected)
+    first = np.empty(distinct.size, np.int64)
+    first[inverse[::-1]] = np.arange(inverse.size)[::-1]
+    return features[first], np.bincount(inverse, frequencies).astype(float)
 
 
 @lru_cache(maxsize=2)
@@ -159,6 +171,14 @@ def _draw_blocks(resamples: int, seed: int) -> Floats:
     weights = draw_resamples(np.ones(BLOCKS), resamples, np.random.default_rng(seed))
     weights.setflags(write=False)
     return weights
+
+
+@lru_cache(maxsize=1)
+def _jackknife_blocks() -> Floats:
+    """Return how often each of `BLOCKS` blocks occurs without each of `MAX_JACKKNIFE_BLOCKS` shares of them."""
+    weights = 1 - random_blocks(np.ones(BLOCKS), MAX_JACKKNIFE_BLOCKS).toarray()
+    weights.setflags(write=False)
+    return np.asarray(weights)
 
 
 def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -> Floats:
@@ -185,12 +205,17 @@ def draw_resamples(frequencies: Floats, number: int, rng: np.random.Generator) -
 
 def distinct_patterns(ratings: Ratings) -> Patterns:
     """Return the distinct rows of labels with their frequencies, unlabelled items included."""
-    n_categories = len(ratings.categories)
+    rows, units = distinct_units(ratings)
+    return Patterns(rows, category_counts(rows, len(ratings.categories)), units)
+
+
+def distinct_units(ratings: Ratings) -> tuple[Codes, Units]:
+    """Return the distinct rows of labels (P, R), unlabelled items included, and their sampling units."""
     rows, frequencies, pattern_of_item = distinct_rows(
-        ratings.codes, n_categories, return_inverse=ratings.groups is not None
+        ratings.codes, len(ratings.categories), return_inverse=ratings.groups is not None
     )
     clusters = cluster_table(ratings.groups, pattern_of_item, frequencies.size)
-    return Patterns(rows, category_counts(rows, n_categories), Units(np.asarray(frequencies, float), clusters))
+    return rows, Units(np.asarray(frequencies, float), clusters)
 
 
 def count_patterns(ratings: Ratings) -> Patterns:

@@ -8,13 +8,15 @@ annotators by Benjamini & Yekutieli 2001, because the tests share their annotato
 winning rate omega is the share of annotators that the judge wins against; the judge passes from 0.5 on.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Floats, ratio
+from core.statistics.data.arrays import Bools, Floats, Ints, ratio
 from core.statistics.data.distributions import students_t_cdf
-from core.statistics.data.patterns import Units
+from core.statistics.data.patterns import Units, category_counts
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.statistic import Statistic, mean_statistic, weighted_mean
 
@@ -45,10 +47,27 @@ class AlternativeAnnotatorTest:
     tests: tuple[AnnotatorTest, ...]
     skipped: tuple[str, ...]
     """Annotators with fewer than 30 items that others labelled too."""
-    mean_advantage: Statistic
-    """Mean of rho_f over annotators, as a function of weights (B, N)."""
+    advantages: tuple[tuple[Ints, Bools], ...]
+    """For each tested annotator the rows of its items, and whether the judge is at least as close on each."""
     units: Units
-    used: Bools
+
+    @cached_property
+    def used(self) -> Bools:
+        """(N,): whether each row is an item of a tested annotator."""
+        used = np.zeros(self.units.frequencies.size, bool)
+        for rows, _ in self.advantages:
+            used[rows] = True
+        return used
+
+    @cached_property
+    def mean_advantage(self) -> Statistic:
+        """Mean of rho_f over annotators, as a function of weights (B, N)."""
+        rates = []
+        for rows, is_close in self.advantages:
+            values, tested = np.zeros(self.units.frequencies.size), np.zeros(self.units.frequencies.size, bool)
+            values[rows], tested[rows] = is_close, True
+            rates.append(weighted_mean(values, tested))
+        return mean_statistic(rates)
 
     @property
     def winning_rate(self) -> float | None:
@@ -74,40 +93,51 @@ def run_alternative_annotator_test(
     difference to theirs. `units` gives how often each of the N rows occurs.
     """
     tests, advantages, skipped = [], [], []
-    used = np.zeros(judge.size, bool)
-    for rater, name in enumerate(names):
-        tested, judge_scores, rater_scores = closeness_to_others(annotators, judge, rater, numeric)
-        frequencies = units.frequencies[tested]
+    closeness = numeric_closeness if numeric else category_closeness
+    for name, (rows, judge_scores, rater_scores) in zip(names, closeness(annotators, judge), strict=True):
+        frequencies = units.frequencies[rows]
         if int(frequencies.sum()) < min_items:
             skipped.append(name)
             continue
-        tests.append(annotator_test(name, judge_scores[tested], rater_scores[tested], frequencies, epsilon))
-        advantages.append(weighted_mean((judge_scores >= rater_scores).astype(float), tested))
-        used |= tested
-    return AlternativeAnnotatorTest(
-        tuple(decide_winners(tests)), tuple(skipped), mean_statistic(advantages), units, used
-    )
+        tests.append(annotator_test(name, judge_scores, rater_scores, frequencies, epsilon))
+        advantages.append((rows, judge_scores >= rater_scores))
+    return AlternativeAnnotatorTest(tuple(decide_winners(tests)), tuple(skipped), tuple(advantages), units)
 
 
-def closeness_to_others(annotators: Floats, judge: Floats, rater: int, numeric: bool) -> tuple[Bools, Floats, Floats]:
-    """Return where the test can be made (N,), and the judge's and the rater's closeness to the others, (N,) each."""
-    labelled = np.flatnonzero(~np.isnan(judge) & ~np.isnan(annotators[:, rater]))
-    others = np.delete(annotators[labelled], rater, axis=1)
-    present = ~np.isnan(others)
-    tested, judge_scores, rater_scores = np.zeros(judge.size, bool), *np.full((2, judge.size), np.nan)
-    tested[labelled] = present.any(axis=1)
-    judge_scores[labelled] = closeness(judge[labelled], others, present, numeric)
-    rater_scores[labelled] = closeness(annotators[labelled, rater], others, present, numeric)
-    return tested, judge_scores, rater_scores
+Closeness = tuple[Ints, Floats, Floats]
+"""The rows that an annotator, another one and the judge have labelled, (M,), and on each how close the judge and the
+annotator are to the other annotators; higher is closer."""
 
 
-def closeness(labels: Floats, others: Floats, present: Bools, numeric: bool) -> Floats:
-    """Return how close labels (N,) are to the others' labels (N, R - 1); higher is closer."""
-    if numeric:
-        squared = np.where(present, (others - labels[:, None]) ** 2, 0)
-        return -ratio(squared.sum(axis=1), present.sum(axis=1))
-    equal = present & (others == labels[:, None])
-    return ratio(equal.sum(axis=1), present.sum(axis=1))
+def numeric_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]:
+    """Yield for each annotator minus the mean squared differences to the others' numbers."""
+    for rater in range(annotators.shape[1]):
+        rows = np.flatnonzero(~np.isnan(judge) & ~np.isnan(annotators[:, rater]))
+        others = np.delete(annotators[rows], rater, axis=1)
+        present = ~np.isnan(others)
+        has_others = present.any(axis=1)
+        rows, others, present = rows[has_others], others[has_others], present[has_others]
+        scores = [
+            -ratio(np.where(present, (others - labels[:, None]) ** 2, 0).sum(axis=1), present.sum(axis=1))
+            for labels in (judge[rows], annotators[rows, rater])
+        ]
+        yield rows, scores[0], scores[1]
+
+
+def category_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]:
+    """Yield for each annotator the shares of the others with the same category, from the counts of each row."""
+    labelled = ~np.isnan(annotators)
+    categories = np.unique(np.concatenate([np.unique(annotators[labelled]), judge[~np.isnan(judge)]]))
+    codes = np.full(annotators.shape, -1, np.int16)
+    codes[labelled] = np.searchsorted(categories, annotators[labelled])
+    verdicts = np.searchsorted(categories, judge)
+    counts = category_counts(codes, categories.size)
+    raters, rows = np.nonzero((labelled & ~np.isnan(judge)[:, None] & (labelled.sum(axis=1) > 1)[:, None]).T)
+    own, others = codes[rows, raters], counts.sum(axis=1)[rows] - 1
+    judge_scores = ratio(counts[rows, verdicts[rows]] - (verdicts[rows] == own), others)
+    rater_scores = ratio(counts[rows, own] - 1, others)
+    ends = np.searchsorted(raters, np.arange(1, annotators.shape[1]))
+    yield from zip(*(np.split(column, ends) for column in (rows, judge_scores, rater_scores)), strict=True)
 
 
 def annotator_test(

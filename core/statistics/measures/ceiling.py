@@ -12,7 +12,7 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools
 from core.statistics.data.judged_patterns import JudgedPatterns
-from core.statistics.measures.statistic import Statistic, difference, match_rate, mean_statistic
+from core.statistics.measures.statistic import Statistic, difference, mean_match_rate
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,15 @@ class Ceiling:
 
 def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     """Return the leave-one-annotator-out test; None if no annotator can be left out."""
-    annotator_rates, judge_rates, comparisons = [], [], 0
-    used = np.zeros(patterns.judge.size, bool)
-    for rater in range(patterns.annotators.shape[1]):
-        reference = patterns.majority_of_others(rater)
-        tested = (reference >= 0) & (patterns.judge >= 0)
-        if patterns.count_items(tested):
-            annotator_rates.append(match_rate(patterns.annotators[:, rater], reference, tested))
-            judge_rates.append(match_rate(patterns.judge, reference, tested))
-            comparisons += patterns.count_items(tested)
-            used |= tested
-    if not annotator_rates:
+    references = patterns.majorities_of_others
+    tested = (references >= 0) & (patterns.judge >= 0)[:, None]
+    items = patterns.units.frequencies @ tested
+    compared = items > 0
+    if not compared.any():
         return None
-    annotators, judge = mean_statistic(annotator_rates), mean_statistic(judge_rates)
-    return Ceiling(annotators, judge, difference(judge, annotators), used, len(annotator_rates), comparisons)
+    references, tested = references[:, compared], tested[:, compared]
+    annotators = mean_match_rate(patterns.annotators[:, compared], references, tested)
+    judge = mean_match_rate(np.broadcast_to(patterns.judge[:, None], references.shape), references, tested)
+    return Ceiling(
+        annotators, judge, difference(judge, annotators), tested.any(axis=1), int(compared.sum()), int(items.sum())
+    )

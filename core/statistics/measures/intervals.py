@@ -40,7 +40,7 @@ def bootstrap(family: Family, units: Units, resamples: int, seed: int) -> list[R
         return [Resampled(None, None, None, 0) for _ in undefined]
     if isinstance(family, SumStatistic):
         features, units = merge_equal_rows(family.features, units)
-        family = SumStatistic(features, family.combine)
+        family = SumStatistic(features, family.combine).of_counts(units.largest_resample)
     values = family(units.frequencies[None])[:, 0]
     chunks = [family(weights) for weights in units.resample_weights(resamples, seed)]
     weights, block_frequencies = units.jackknife_weights()
