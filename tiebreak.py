@@ -238,7 +238,12 @@ class Study:
 
     def comparisons(self, reference: str | None = None) -> "pd.DataFrame":
         """One row per two judges: the difference in accuracy on the same targets, its interval and corrected p."""
-        return _frame(list(self._ranked(reference).comparisons))
+        from storage.reports import judge_ranking
+
+        selection = judge_ranking.Selection()
+        return _frame(
+            list(judge_ranking.comparisons_of_study(self._engine, self._stored, selection, reference=reference))
+        )
 
     def biases(self, reference: str | None = None) -> "pd.DataFrame":
         """One row per judge and bias: its effect, interval and corrected p."""

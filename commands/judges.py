@@ -69,8 +69,8 @@ def compare(
 
     engine, source = open_study(database, study)
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value)
-    report = judge_ranking.of_study(engine, source, query, reference=reference)
-    rows = [asdict(comparison) for comparison in report.comparisons]
+    comparisons = judge_ranking.comparisons_of_study(engine, source, query, reference=reference)
+    rows = [asdict(comparison) for comparison in comparisons]
     print_result(rows, format_table(rows, "There is only one judge."), as_json)
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.measures.alternative_annotator import EPSILON
+from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.label_plans import PairPlan, PlanReport
 from core.statistics.reports.recommendations import Abstentions, JudgeEvaluation, Ranking, Rule, summarize
 from pages.parts import charts, downloads, name_columns, numbers, resources, shell
@@ -47,8 +48,16 @@ RANGE_HELP = (
 def load_report(
     url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
 ) -> JudgeReport | None:
-    """Return the ranking and the comparisons at a version; the cache is shared by all visitors."""
+    """Return the ranking at a version; the cache is shared by all visitors."""
     return judge_ranking.report(_data, query)
+
+
+@st.cache_data(max_entries=64, show_spinner="Comparing judges …")
+def load_comparisons(
+    url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
+) -> tuple[Comparison, ...]:
+    """Return the difference of every two judges at a version; the cache is shared by all visitors."""
+    return judge_ranking.compare(_data, query)
 
 
 @st.cache_data(max_entries=64, show_spinner="Planning labels …")
@@ -81,10 +90,13 @@ def draw_page(study: Study) -> None:
         if not keys:
             return empty_state(study)
         query = choose_query(data, keys)
+        compared = st.query_params.get("section") == SECTIONS[1]
 
         def compute(newer: Version) -> JudgeReport | None:
             url = str(resources.engine().url)
             newer_data = alignment_data.load_data(url, study.id, newer, reference)
+            if compared:
+                load_comparisons(url, study.id, newer, reference, query, newer_data)
             return load_report(url, study.id, newer, reference, query, newer_data)
 
         report = compute(version)
@@ -110,7 +122,9 @@ def draw_report(
             draw_accuracy(report)
     if versus is not None and versus.open:
         with versus:
-            draw_comparisons(study, data, query, report)
+            url = str(resources.engine().url)
+            comparisons = load_comparisons(url, study.id, version, reference, query, data)
+            draw_comparisons(study, data, query, report, comparisons)
     if cost.open:
         costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
         with cost:
@@ -283,17 +297,19 @@ def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
     }
 
 
-def draw_comparisons(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport) -> None:
+def draw_comparisons(
+    study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport, comparisons: Sequence[Comparison]
+) -> None:
     """Draw the difference between every two judges; a click lists the targets on which they differ."""
     names = [judge.judge for judge in report.ranking.judges]
     selected = st.query_params.get("pair", "")
-    significant = [comparison for comparison in report.comparisons if judge_charts.is_significant(comparison)]
+    significant = [comparison for comparison in comparisons if judge_charts.is_significant(comparison)]
     st.markdown(
-        f"{len(significant)} of {numbers.format_count(len(report.comparisons), 'difference')} "
+        f"{len(significant)} of {numbers.format_count(len(comparisons), 'difference')} "
         "remain with p under 0.05 after Holm's correction; marked with *."
     )
-    figure = judge_charts.difference_figure(report.comparisons, names, selected=selected)
-    paired = ChartData(report.comparisons, judge_charts.COMPARISON_METHOD, "targets")
+    figure = judge_charts.difference_figure(comparisons, names, selected=selected)
+    paired = ChartData(comparisons, judge_charts.COMPARISON_METHOD, "targets")
     charts.draw(figure, "differences", "Differences in accuracy between judges", _select_pair, paired)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):

@@ -92,7 +92,10 @@ def _judge_errors(dataset: Dataset, judge: str, resamples: int) -> JudgeErrors:
 
 def informative(data: AlignmentData, query: RankingQuery, errors: JudgeErrors) -> list[Disagreement]:
     """Return the most uncertain disagreements of a judge, the most uncertain first."""
-    found = pairs_at(data, query, errors.judge, [place for place, _ in errors.uncertain])
+    dataset = find_dataset(data, query)
+    if dataset is None:
+        return []
+    (found,) = pairs_at(data, query, dataset, [errors.judge], [place for place, _ in errors.uncertain])
     return [Disagreement(pair, chances) for pair, (_, chances) in zip(found, errors.uncertain, strict=True)]
 
 

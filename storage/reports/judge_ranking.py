@@ -17,6 +17,7 @@ from core.statistics.reports.recommendations import (
     Abstentions,
     Ranking,
     Rule,
+    common_targets,
     comparable_judges,
     compare_judges,
     rank_judges,
@@ -29,6 +30,7 @@ from storage.studies import Study
 
 MAX_PAIRS = 500
 """Targets that are listed."""
+NO_COMMON_TARGET = "No judge can be ranked: no target has both a reference and an opinion of every judge."
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """The ranking of judges, and the differences between them."""
+    """The ranking of judges, and those that are not in it."""
 
     ranking: Ranking
-    comparisons: tuple[Comparison, ...]
     left_out: tuple[str, ...]
     """Judges that were asked about too few of the targets."""
     averaging: tuple[str, ...] = ()
@@ -94,19 +95,32 @@ def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
 
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
-    """Rank the judges of a query and compare them; None if nothing can be ranked."""
-    dataset = find_dataset(data, query)
-    if dataset is None:
-        return None
-    names = query.judges or comparable_judges(dataset)
-    chosen = replace(dataset, judges={name: dataset.judges[name] for name in names if name in dataset.judges})
-    if not chosen.judges:
+    """Rank the judges of a query; None if nothing can be ranked."""
+    dataset, chosen = _with_chosen_judges(data, query)
+    if dataset is None or chosen is None:
         return None
     ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
-    comparisons = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
     left_out = tuple(name for name in dataset.judges if name not in chosen.judges)
     reference = f"{data.reference}: {ranking.sources}"
-    return JudgeReport(ranking, tuple(comparisons), left_out, _averaging_judges(data, query), reference)
+    return JudgeReport(ranking, left_out, _averaging_judges(data, query), reference)
+
+
+def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> tuple[Comparison, ...]:
+    """Compare every two judges of a query on the targets of its ranking."""
+    _, chosen = _with_chosen_judges(data, query)
+    if chosen is None:
+        return ()
+    return tuple(compare_judges(chosen, abstentions=query.abstentions, resamples=resamples))
+
+
+def _with_chosen_judges(data: AlignmentData, query: RankingQuery) -> tuple[Dataset | None, Dataset | None]:
+    """Return the targets of a query with every judge, and with the verdicts of those that are ranked; None if none."""
+    dataset = find_dataset(data, query)
+    if dataset is None:
+        return None, None
+    names = query.judges or comparable_judges(dataset)
+    judges = {name: replace(dataset.judges[name], sides={}) for name in names if name in dataset.judges}
+    return dataset, replace(dataset, judges=judges) if judges else None
 
 
 def of_study(
@@ -118,16 +132,34 @@ def of_study(
 
 def of_data(data: AlignmentData, selection: Selection, *, resamples: int = 1000) -> JudgeReport:
     """Rank the judges of loaded data; raises TiebreakError if nothing can be ranked."""
-    keys = [key for key in rankable(data) if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])]
-    if not keys:
-        raise TiebreakError("No judge can be ranked: no target has both a value of the reference and a verdict.")
-    query = RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
-    ranked = report(data, query, resamples=resamples)
+    ranked = report(data, _selected_query(data, selection), resamples=resamples)
     if ranked is not None and not ranked.ranking.targets:
-        raise TiebreakError("No judge can be ranked: no target has both a reference and an opinion of every judge.")
+        raise TiebreakError(NO_COMMON_TARGET)
     if ranked is None:
         raise TiebreakError(f"No judge can be ranked in the scenario {selection.scenario!r}.")
     return ranked
+
+
+def comparisons_of_study(
+    engine: Engine, study: Study, selection: Selection, *, reference: str | None = None
+) -> tuple[Comparison, ...]:
+    """Compare every two judges of a study; raises TiebreakError if none can be compared."""
+    data = load_data(engine, study, reference)
+    query = _selected_query(data, selection)
+    _, chosen = _with_chosen_judges(data, query)
+    if chosen is None:
+        raise TiebreakError(f"No judge can be ranked in the scenario {selection.scenario!r}.")
+    if not common_targets(chosen).any():
+        raise TiebreakError(NO_COMMON_TARGET)
+    return compare(data, query)
+
+
+def _selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
+    """Return the query of a selection; raises TiebreakError if nothing can be ranked."""
+    keys = [key for key in rankable(data) if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])]
+    if not keys:
+        raise TiebreakError("No judge can be ranked: no target has both a value of the reference and a verdict.")
+    return RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
 
 
 def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[dict[str, Any]]:
@@ -197,11 +229,9 @@ def differing_targets(
     differ = first.asked & second.asked & (first.values != second.values) & ~both_missing
     labelled = labelled_by(dataset, viewer)
     places = np.flatnonzero(differ & labelled)[:MAX_PAIRS].tolist()
+    of_judge, of_other = pairs_at(data, query, dataset, (judge, other_judge), places)
     rows: list[tuple[Pair, dict[str, Value | None]]] = [
-        (pair, {judge: pair.judge, other_judge: other.judge})
-        for pair, other in zip(
-            pairs_at(data, query, judge, places), pairs_at(data, query, other_judge, places), strict=True
-        )
+        (pair, {judge: pair.judge, other_judge: other.judge}) for pair, other in zip(of_judge, of_other, strict=True)
     ]
     return listed(drill_down_judges(rows, viewer), differ, labelled)
 
@@ -211,7 +241,7 @@ def find_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
     for dataset in data.categorical_datasets:
         if (dataset.kind, dataset.criterion) == (query.kind, query.criterion):
             chosen = np.ones(dataset.gold.size, bool) if query.scenario is None else dataset.scenario == query.scenario
-            return dataset.subset(query.scenario or ALL, chosen) if chosen.any() else None
+            return dataset.subset(ALL if query.scenario is None else query.scenario, chosen) if chosen.any() else None
     return None
 
 
@@ -224,21 +254,26 @@ def _averaging_judges(data: AlignmentData, query: RankingQuery) -> tuple[str, ..
     return tuple(sorted(opinions.loc[opinions["stage"] != "first", "judge"].unique()))
 
 
-def pairs_at(data: AlignmentData, query: RankingQuery, judge: str, places: Sequence[int]) -> list[Pair]:
-    """Return the judge's opinions of targets by their places in the dataset of the query, with people's labels."""
-    dataset = find_dataset(data, query)
-    if dataset is None or not len(places):
-        return []
-    items = set(dataset.item[list(places)].tolist())
-    opinions = data.opinions[data.opinions["judge"] == judge]
+def pairs_at(
+    data: AlignmentData, query: RankingQuery, dataset: Dataset, judges: Sequence[str], places: Sequence[int]
+) -> list[list[Pair]]:
+    """Return each judge's opinions of targets by their places in the dataset of the query, with people's labels."""
+    if not len(places):
+        return [[] for _ in judges]
+    keys = [(dataset.item[place], dataset.part[place]) for place in places]
+    items = {item for item, _ in keys}
+    of_judges = data.opinions[data.opinions["judge"].isin(judges)]
     few = replace(
         data,
-        opinions=opinions[opinions["item"].isin(items)],
+        opinions=of_judges[of_judges["item"].isin(items)],
         labels=data.labels[data.labels["item"].isin(items)],
     )
-    found = pairs(few, JudgeQuery(judge, query.kind, query.criterion, query.scenario))
-    by_key = {(pair.target.item, _part(pair, query)): pair for pair in found}
-    return [by_key[dataset.item[place], dataset.part[place]] for place in places]
+    found = []
+    for judge in judges:
+        of_judge = pairs(few, JudgeQuery(judge, query.kind, query.criterion, query.scenario))
+        by_key = {(pair.target.item, _part(pair, query)): pair for pair in of_judge}
+        found.append([by_key[key] for key in keys])
+    return found
 
 
 def _part(pair: Pair, query: RankingQuery) -> str:

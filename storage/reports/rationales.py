@@ -100,7 +100,8 @@ def differing_targets(
     selected &= found.targets_of(chosen, dataset.gold.size)
     labelled = labelled_by(dataset, viewer)
     places = np.flatnonzero(selected & labelled)[:MAX_PAIRS].tolist()
-    return listed(drill_down(pairs_at(data, query, judge, places), judge, viewer), selected, labelled)
+    (found_pairs,) = pairs_at(data, query, dataset, [judge], places)
+    return listed(drill_down(found_pairs, judge, viewer), selected, labelled)
 
 
 def of_study(

@@ -90,6 +90,8 @@ class Dataset:
 
     def subset(self, group: str, mask: Bools) -> "Dataset":
         """Return only the targets where the mask is true, under the group's name."""
+        if mask.all():
+            return replace(self, group=group)
         judges = {
             name: JudgeOpinions(
                 opinions.asked[mask],

@@ -136,8 +136,10 @@ def category_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]
     own, others = codes[rows, raters], counts.sum(axis=1)[rows] - 1
     judge_scores = ratio(counts[rows, verdicts[rows]] - (verdicts[rows] == own), others)
     rater_scores = ratio(counts[rows, own] - 1, others)
-    ends = np.searchsorted(raters, np.arange(1, annotators.shape[1]))
-    yield from zip(*(np.split(column, ends) for column in (rows, judge_scores, rater_scores)), strict=True)
+    ends = np.searchsorted(raters, np.arange(1, annotators.shape[1] + 1))
+    for rater, end in enumerate(ends.tolist()):
+        own_cells = slice(int(ends[rater - 1]) if rater else 0, end)
+        yield rows[own_cells], judge_scores[own_cells], rater_scores[own_cells]
 
 
 def annotator_test(

@@ -41,5 +41,10 @@ def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     annotators = mean_match_rate(patterns.annotators[:, compared], references, tested)
     judge = mean_match_rate(np.broadcast_to(patterns.judge[:, None], references.shape), references, tested)
     return Ceiling(
-        annotators, judge, difference(judge, annotators), tested.any(axis=1), int(compared.sum()), int(items.sum())
+        annotators,
+        judge,
+        difference(judge, annotators),
+        np.asarray(tested.any(axis=1)),
+        int(compared.sum()),
+        int(items.sum()),
     )

@@ -53,7 +53,7 @@ def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(d
     assert report.ranking.targets == ITEMS and report.left_out == ("rare",)
     assert report.ranking.judges[1].accuracy.value == pytest.approx(20 / ITEMS)
     assert [row["reference"] for row in judge_ranking.table(report)[:2]] == [f"gold: {ITEMS} by people"] * 2
-    (comparison,) = report.comparisons
+    (comparison,) = judge_ranking.compare(data, RankingQuery(kind, criterion), resamples=200)
     assert (comparison.judge, comparison.other_judge, comparison.items) == ("good", "silent", ITEMS)
     assert comparison.difference == pytest.approx((report.ranking.judges[0].accuracy.value or 0) - 20 / ITEMS)
     assert comparison.p_corrected is not None and comparison.p_corrected < 0.01
@@ -74,7 +74,8 @@ def test_a_scenario_has_its_own_ranking(data: alignment.AlignmentData) -> None:
 
 def test_nothing_can_be_ranked_in_an_unknown_scenario(data: alignment.AlignmentData) -> None:
     ((kind, criterion),) = judge_ranking.rankable(data)
-    assert judge_ranking.report(data, RankingQuery(kind, criterion, scenario="none")) is None
+    query = RankingQuery(kind, criterion, scenario="none")
+    assert judge_ranking.report(data, query) is None and judge_ranking.compare(data, query) == ()
 
 
 def test_a_study_without_opinions_has_nothing_to_rank(engine: Engine) -> None:

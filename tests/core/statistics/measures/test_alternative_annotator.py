@@ -48,6 +48,12 @@ def test_the_test_equals_the_papers_loop(seed):
     assert test.mean_advantage(np.ones((1, 120)))[0] == pytest.approx(advantage)
 
 
+@pytest.mark.parametrize("numeric", [True, False])
+def test_without_annotators_nobody_is_tested(numeric):
+    test = run_alternative_annotator_test(np.empty((3, 0)), np.zeros(3), (), numeric=numeric, units=Units(np.ones(3)))
+    assert test.tests == () and test.winning_rate is None and not test.used.any()
+
+
 def test_scores_are_tested_by_their_distance():
     annotators = np.column_stack([np.arange(40.0), np.arange(40.0) + 2, np.arange(40.0) - 2])
     near, far = (

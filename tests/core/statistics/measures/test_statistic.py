@@ -1,8 +1,18 @@
 """Combinations of statistics."""
 
 import numpy as np
+import pytest
 
-from core.statistics.measures.statistic import difference, mean_statistic, on_subset, stack_statistics, weighted_mean
+from core.statistics.measures.statistic import (
+    SumStatistic,
+    difference,
+    match_rate,
+    mean_match_rate,
+    mean_statistic,
+    on_subset,
+    stack_statistics,
+    weighted_mean,
+)
 
 VALUES = np.array([1.0, 2.0, 6.0])
 WEIGHTS = np.array([[1.0, 1, 1], [0, 2, 1], [0, 0, 0]])
@@ -27,3 +37,30 @@ def test_differences_subsets_and_stacks_see_the_same_weights():
     np.testing.assert_array_equal(difference(total, total)(WEIGHTS), np.zeros(3))
     np.testing.assert_array_equal(on_subset(lambda w: w.sum(axis=1), np.array([True, False, True]))(WEIGHTS), [2, 1, 0])
     assert stack_statistics([total, total])(WEIGHTS).shape == (2, 3)
+
+
+def test_sums_of_whole_numbers_are_the_same_in_single_precision():
+    rng = np.random.default_rng(1)
+    features = rng.integers(0, 3, (400, 6)).astype(float)
+    weights = rng.multinomial(40_000, np.full(400, 1 / 400), 50).astype(float)
+    statistic = SumStatistic(features, lambda sums: sums[:, 0] / sums.sum(axis=1))
+    counted = statistic.of_counts(40_000)
+    assert counted is not statistic
+    assert counted(weights).tolist() == statistic(weights).tolist()
+
+
+@pytest.mark.parametrize(("feature", "largest"), [(0.5, 10), (3.0, 2**24)])
+def test_other_sums_stay_in_double_precision(feature, largest):
+    statistic = SumStatistic(np.full((4, 1), feature), lambda sums: sums[:, 0])
+    assert statistic.of_counts(largest) is statistic
+
+
+def test_the_mean_match_rate_is_the_mean_of_the_match_rates():
+    rng = np.random.default_rng(2)
+    codes, references = rng.integers(0, 3, (2, 60, 4)).astype(np.int16)
+    used = rng.random((60, 4)) < 0.4
+    used[:, 3] = False
+    weights = rng.integers(0, 5, (20, 60)).astype(float)
+    rates = [match_rate(codes[:, rater], references[:, rater], used[:, rater]) for rater in range(4)]
+    expected = mean_statistic(rates)(weights)
+    assert mean_match_rate(codes, references, used)(weights).tolist() == expected.tolist()
