@@ -20,6 +20,7 @@ from commands.options import (
 )
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
+from core.wording import format_count
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -92,7 +93,14 @@ def run(
     state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
     print_result(state | asdict(progress), progress.summary(), as_json)
     if ended.state != "finished" or progress.failed:
-        raise TiebreakError(ended.problem or f"The run is not complete; continue with --resume {ended.name!r}.")
+        raise TiebreakError(" ".join(filter(None, [ended.problem, _continuation(ended, progress)])))
+
+
+def _continuation(run: "Run", progress: "Progress") -> str:
+    """Return how a run that is not complete is continued."""
+    if run.state == "finished":
+        return f"{format_count(progress.failed, 'trace')} failed; try again with --resume {run.name!r}."
+    return f"The run is not complete; continue with --resume {run.name!r}."
 
 
 def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progress]":

@@ -31,10 +31,6 @@ def worker(
     worker = RunWorker(open_database(database), Router, traces=traces, grace=grace)
     worker.start()
     typer.echo("Waiting for runs. Stop with Ctrl+C.", err=True)
-    problem = ""
-    while not stopping.wait(1.0):
-        if (current := worker.problem()) != problem:
-            typer.echo(current or "Requested runs are executed again.", err=True)
-        problem = current
+    stopping.wait()
     typer.echo("Waiting for calls in progress.", err=True)
     worker.stop()

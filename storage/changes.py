@@ -149,7 +149,8 @@ class _Listener:
                             self._count(notification.payload)
             except psycopg.Error as error:
                 if self._listening:
-                    log.warning("Notifications of the database ended; connecting again: %s", error)
+                    reason = str(error).partition("\n")[0]
+                    log.warning("The connection for notifications ended; connecting again: %s.", reason)
             self._listening = False
             self._stopping.wait(pause)
             pause = min(2 * pause, longest)

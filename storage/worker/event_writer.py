@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
@@ -14,33 +12,16 @@ from storage import events, runs, traces
 from storage.database import Session, write
 from storage.database_errors import DatabaseUnavailable
 from storage.traces import NewEvent
+from storage.worker.outages import through_outage
 
 MAX_BATCH = 256
 """Events stored in one transaction."""
-OUTAGE_SECONDS = 60.0
-"""How long an operation is repeated while the database cannot be reached: longer than a restart of it takes."""
-MAX_WAIT = 2.0
-"""Seconds between two attempts in an outage."""
 log = logging.getLogger("tiebreak")
-Result = TypeVar("Result")
 Waiter = asyncio.Future[None]
 
 
 class EventNotStored(TiebreakError):
     """An event that the database does not accept; other events are stored."""
-
-
-async def through_outage(operation: Callable[[], Result]) -> Result:
-    """Run an operation in a thread, and repeat it while the database is unavailable, up to OUTAGE_SECONDS."""
-    end, wait = time.monotonic() + OUTAGE_SECONDS, 0.1
-    while True:
-        try:
-            return await asyncio.to_thread(operation)
-        except DatabaseUnavailable:
-            if time.monotonic() + wait > end:
-                raise
-        await asyncio.sleep(wait)
-        wait = min(2 * wait, MAX_WAIT)
 
 
 Fence = Callable[[Session, Sequence[int]], None]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine
@@ -17,11 +18,13 @@ from core.protocols.prompt_parts import format_note
 from core.wording import format_count
 from storage import experiments, runs, studies
 from storage.database import reading, write, writing
+from storage.database_errors import DatabaseUnavailable
 from storage.experiments import Progress
 from storage.item_selection import ItemSelection
 from storage.runs import Run
 from storage.studies import Study
 from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run
+from storage.worker.outages import report_until_done, through_outage
 from storage.worker.run_request import RunRequest
 from storage.worker.worker import execute_run, worker_name
 
@@ -175,21 +178,24 @@ async def execute_experiment(
     A run that another process executes is waited for.
     """
     model = model or Router()
+    load = partial(_progress, engine, experiment_id)
     try:
         while True:
-            run_id = await asyncio.to_thread(_claim_next, engine, experiment_id)
-            if run_id is None:
-                progress = await asyncio.to_thread(_progress, engine, experiment_id)
-                report(progress)
-                if not progress.active and not _is_waiting(engine, experiment_id):
-                    return progress
-                await asyncio.sleep(POLL_SECONDS)
+            run_id = await through_outage(partial(_claim_next, engine, experiment_id))
+            if run_id is not None:
+                execution = asyncio.create_task(execute_run(engine, run_id[0], model, worker=run_id[1]))
+                await report_until_done(execution, load, report)
                 continue
-            execution = asyncio.create_task(execute_run(engine, run_id[0], model, worker=run_id[1]))
-            while not execution.done():
-                await asyncio.wait({execution}, timeout=POLL_SECONDS)
-                report(await asyncio.to_thread(_progress, engine, experiment_id))
-            await execution
+            progress = await through_outage(load)
+            report(progress)
+            if not progress.active and not await through_outage(partial(_is_waiting, engine, experiment_id)):
+                return progress
+            await asyncio.sleep(POLL_SECONDS)
+    except DatabaseUnavailable as error:
+        raise DatabaseUnavailable(
+            f"{error} The experiment has not ended: a server or worker on this database continues it when the database "
+            "is available again, and so does the same command."
+        ) from error
     finally:
         await model.close()
 

@@ -28,7 +28,8 @@ from storage.runs import ClaimLost
 from storage.tables import RunRow
 from storage.trace_claims import ClaimedTrace
 from storage.worker import jobs
-from storage.worker.event_writer import EventWriter, through_outage
+from storage.worker.event_writer import EventWriter
+from storage.worker.outages import through_outage
 from storage.worker.shared_limits import CeilingReached, SharedLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces
@@ -42,6 +43,8 @@ FILL_SECONDS = 2.0
 """Interval at which queues are filled when nothing has changed."""
 STALLED_SECONDS = 5.0
 """Interval at which the jobs of crashed workers are looked for."""
+INTERRUPTED_SECONDS = 10.0
+"""A job queue that ends again within this time is reported, also if only its connections were interrupted."""
 log = logging.getLogger("tiebreak")
 
 
@@ -97,6 +100,7 @@ class JobWorker:
         self._app = jobs.create_app(engine, self._execute)
         self._work: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
+        self._work_since = 0.0
         self._known: changes.Version = ()
         self._next_fill = self._next_stalled = 0.0
         self._released = asyncio.Event()
@@ -152,12 +156,21 @@ class JobWorker:
             await self._model.close()
 
     def _restart_work(self) -> None:
-        """Start to execute jobs: at first, and when they were interrupted; raises TiebreakError with the reason."""
-        ended, self._work = (
-            self._work,
+        """Start to execute jobs: at first, and when they were interrupted.
+
+        Raises TiebreakError with the reason, but not for the first interruption: after an outage of the database, the
+        connections of the queue have ended too.
+        """
+        ended, lasted = self._work, time.monotonic() - self._work_since
+        self._work, self._work_since = (
             asyncio.create_task(jobs.work(self._app, self._traces, self._stopping, self._grace)),
+            time.monotonic(),
         )
-        if ended is not None and not ended.cancelled() and (error := ended.exception()) is not None:
+        if ended is None or ended.cancelled() or (error := ended.exception()) is None:
+            return
+        from storage.worker.job_connector import is_interruption  # imports the queue, which only PostgreSQL needs
+
+        if lasted < INTERRUPTED_SECONDS or not is_interruption(error):
             cause = " ".join(str(error.__cause__ or error).split()).rstrip(".")
             raise TiebreakError(f"The job queue was interrupted: {cause}.")
 

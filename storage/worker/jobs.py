@@ -32,9 +32,12 @@ def create_app(engine: Engine, execute: Callable[[int], Awaitable[None]]) -> "pr
     """Return the queue in a database; its workers call `execute` with the id of a trace."""
     import procrastinate
 
+    from storage.worker import job_connector
+
+    job_connector.filter_logs()
     address = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     options = postgresql.connect_arguments(engine.url.query)
-    connector = procrastinate.PsycopgConnector(
+    connector = job_connector.JobConnector(
         conninfo=address, kwargs=options, min_size=1, max_size=CONNECTIONS, timeout=POOL_TIMEOUT
     )
     app = procrastinate.App(connector=connector)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from core.protocols import registry, settings_file
 from core.trace import model_specs
 from storage import aius, recorded_calls, runs, studies
 from storage.database import reading, writing
+from storage.database_errors import DatabaseUnavailable
 from storage.runs import Progress, Run
 from storage.studies import Study
+from storage.worker.outages import report_until_done, through_outage
 from storage.worker.paid_calls import PaidCalls, find_paid
 from storage.worker.run_request import RunRequest
 from storage.worker.worker import execute_run, worker_name
@@ -189,22 +192,28 @@ async def execute_here(
 ) -> tuple[Run, Progress]:
     """Execute a run until it ends; `report` is called about once a second when there is progress.
 
-    A run that workers share is left to them.
+    A run that workers share is left to them and waited for, also if they have claimed it during an outage of the
+    database. Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
     """
-    worker, model = worker_name(), model or Router()
-    if not await _claim(engine, run_id, worker, report):
-        return progress(engine, run_id)
-    execution = asyncio.create_task(execute_run(engine, run_id, model, worker=worker))
-    previous = None
-    while not execution.done():
-        await asyncio.wait({execution}, timeout=1.0)
-        current = await asyncio.to_thread(progress, engine, run_id)
-        if current != previous:
-            report(*current)
-        previous = current
-    await execution
-    await model.close()
-    return progress(engine, run_id)
+    model = model or Router()
+    load = partial(progress, engine, run_id)
+    run, current = load()
+    try:
+        while True:
+            worker = worker_name()
+            if await _claim(engine, run_id, worker, report):
+                execution = asyncio.create_task(execute_run(engine, run_id, model, worker=worker))
+                await report_until_done(execution, load, lambda loaded: report(*loaded))
+            run, current = await through_outage(load)
+            if run.state not in ("requested", "cancelling"):
+                return run, current
+    except DatabaseUnavailable as error:
+        raise DatabaseUnavailable(
+            f"{error} The run {run.name!r} has not ended: a server or worker on this database continues it when the "
+            f"database is available again; without one, continue it with --resume {run.name!r}."
+        ) from error
+    finally:
+        await model.close()
 
 
 def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
@@ -216,17 +225,26 @@ def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
 async def _claim(engine: Engine, run_id: int, worker: str, report: Callable[[Run, Progress], None]) -> bool:
     """Claim a run, waiting for the claim of a crashed worker to expire; return False once other workers ended it."""
     deadline = time.monotonic() + CLAIM_TIMEOUT
+    previous: tuple[Run, Progress] | None = None
     while True:
-        with writing(engine) as session:
-            if runs.claim_run(session, run_id, worker):
-                return True
-            is_shared = runs.is_shared_by_workers(session, run_id)
-        run, current = await asyncio.to_thread(progress, engine, run_id)
-        if run.state not in ("requested", "cancelling"):
+        claimed, is_shared, current = await through_outage(partial(_try_to_claim, engine, run_id, worker))
+        if claimed:
+            return True
+        if current[0].state not in ("requested", "cancelling"):
             return False
         if is_shared:
-            report(run, current)
+            if current != previous:
+                report(*current)
+            previous = current
             deadline = time.monotonic() + CLAIM_TIMEOUT
         elif time.monotonic() > deadline:
             raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
         await asyncio.sleep(1.0)
+
+
+def _try_to_claim(engine: Engine, run_id: int, worker: str) -> tuple[bool, bool, tuple[Run, Progress]]:
+    """Return whether the run was claimed, whether workers share it, and its progress."""
+    with writing(engine) as session:
+        claimed = runs.claim_run(session, run_id, worker)
+        is_shared = runs.is_shared_by_workers(session, run_id)
+    return claimed, is_shared, progress(engine, run_id)

@@ -81,7 +81,8 @@ class RunWorker:
         while not self._stopping.is_set():
             try:
                 await executor.step()
-                self._problem, wait = "", POLL_SECONDS
+                self._report_recovery()
+                wait = POLL_SECONDS
             except Exception as error:  # the next attempt may succeed
                 wait = min(2 * wait, MAX_WAIT)
                 self._report(error)
@@ -97,14 +98,16 @@ class RunWorker:
         return JobWorker(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
 
     def _report(self, error: Exception) -> None:
-        problem = (
-            str(error)
-            if isinstance(error, TiebreakError)
-            else f"An unexpected error occurred ({type(error).__name__})."
-        )
+        is_expected = isinstance(error, TiebreakError)
+        problem = str(error) if is_expected else f"An unexpected error occurred ({type(error).__name__})."
         if problem != self._problem:  # an outage is logged once
-            log.error("Requested runs cannot be executed: %s", problem, exc_info=error)
+            log.error("Requested runs cannot be executed: %s", problem, exc_info=None if is_expected else error)
         self._problem = problem
+
+    def _report_recovery(self) -> None:
+        if self._problem:
+            log.info("Requested runs are executed again.")
+        self._problem = ""
 
 
 class _WholeRuns:

@@ -17,7 +17,7 @@ from core.trace import Ask, Spec
 from storage import reservations
 from storage.database import write
 from storage.runs import Run
-from storage.worker.event_writer import through_outage
+from storage.worker.outages import through_outage
 
 WAIT_SECONDS = (0.02, 0.1)
 """Between two attempts to reserve a call, at random: a call takes about a second."""

@@ -24,7 +24,7 @@ from storage import calls
 from storage.database import Session, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
-from storage.worker.event_writer import through_outage
+from storage.worker.outages import through_outage
 
 MAX_BATCH = 256
 """Requests to the database that are combined."""

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,7 +30,8 @@ from storage.database import reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
 from storage.trace_claims import MAX_INITIAL_FAILURES, ONLY_FAILURES
-from storage.worker.event_writer import EventWriter, run_claim, through_outage
+from storage.worker.event_writer import EventWriter, run_claim
+from storage.worker.outages import through_outage
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
 
@@ -66,7 +68,7 @@ class _RunExecution:
         """
         self.setup = RunSetup.of(self.run)
         if not self.setup.protocol.is_current(self.run.prompts):
-            updated = await asyncio.to_thread(write, self.engine, partial(update_prompts, run=self.run))
+            updated = await through_outage(partial(write, self.engine, partial(update_prompts, run=self.run)))
             self.setup = replace(self.setup, run=updated)
         running: set[asyncio.Task[None]] = set()
         try:
@@ -114,10 +116,7 @@ async def execute_run(
 
     The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
-    with reading(engine) as session:
-        run = runs.get(session, run_id)
-        ceiling, spent = experiments.budget(session, run)
-        folder = images.media_folder(studies.by_id(session, run.study_id).name)
+    run, ceiling, spent, folder = await through_outage(partial(_load, engine, run_id))
     budget = Budget(ceiling, costs.maximum_cost, spent) if ceiling is not None else None
     cancelled = threading.Event()
 
@@ -132,6 +131,14 @@ async def execute_run(
     async with run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
         state, problem = await _outcome(execution, must_end)
     await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
+
+
+def _load(engine: Engine, run_id: int) -> tuple[Run, float | None, float, Path]:
+    """Return a run, its ceiling, what has been spent of it, and the folder of its images."""
+    with reading(engine) as session:
+        run = runs.get(session, run_id)
+        ceiling, spent = experiments.budget(session, run)
+        return run, ceiling, spent, images.media_folder(studies.by_id(session, run.study_id).name)
 
 
 async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tuple[str | None, str]:
@@ -159,12 +166,18 @@ async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: thread
         return write(engine, lambda session: runs.renew_claim(session, run_id, worker))
 
     async def beat() -> None:
+        interrupted = False
         while True:  # after a cancel too: the claim holds until the running traces have ended
             try:
                 if not await asyncio.to_thread(renew):
                     cancelled.set()
+                if interrupted:
+                    log.warning("The database is available again.")
+                interrupted = False
             except (DatabaseUnavailable, SQLAlchemyError) as error:  # a claim that expires meanwhile is noticed later
-                log.warning("The claim of run %d could not be renewed: %s", run_id, error)
+                if not interrupted:  # an outage is logged once
+                    log.warning("Run %d waits: %s", run_id, str(error).partition("\n")[0])
+                interrupted = True
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async with run_concurrently(beat()):

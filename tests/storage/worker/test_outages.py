@@ -1,12 +1,16 @@
 """A run survives what its database and its providers do: absurd numbers, restarts, a full disk, a deleted file."""
 
 import asyncio
+import logging
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, update
 
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
@@ -14,8 +18,9 @@ from core.trace import TraceFailed, Usage
 from storage import database, labels, runs, studies, traces
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
+from storage.tables import RunRow
 from storage.transfer import imports
-from storage.worker import RunWorker, launch
+from storage.worker import RunWorker, job_connector, launch
 from storage.worker.event_writer import EventWriter, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
@@ -111,7 +116,85 @@ def test_a_run_and_its_worker_survive_a_restart_of_postgresql(postgres, postgres
             connection.exec_driver_sql("DELETE FROM study")
 
 
-def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_not(engine, a_study, monkeypatch):
+def fail_at_first(monkeypatch, name, times):
+    """Let a function of storage fail some times as in an outage of the database, and then work."""
+    module, _, attribute = name.rpartition(".")
+    function, failures = getattr(sys.modules[module], attribute), []
+
+    def fail_or_call(*arguments, **options):
+        if len(failures) < times:
+            failures.append(name)
+            raise DatabaseUnavailable("The database cannot be reached.")
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(name, fail_or_call)
+
+
+class ClosableModel(ScriptedModel):
+    """Answers 1; `closed` states whether its connections are closed."""
+
+    closed = False
+
+    def __init__(self):
+        super().__init__(lambda ask: "1")
+
+    async def close(self):
+        self.closed = True
+
+
+def test_a_command_executes_its_run_through_an_outage(engine, a_study, monkeypatch):
+    run_id = launch.create_run(engine, make_request(a_study))
+    for name in ("storage.runs.claim_run", "storage.runs.claim_traces", "storage.traces.append"):
+        fail_at_first(monkeypatch, name, 1)
+    model = ClosableModel()
+    run, progress = execute(engine, run_id, model)
+    assert (run.state, progress.done, len(model.asked), model.closed) == ("finished", 3, 6, True)
+
+
+def test_a_command_waits_for_a_worker_that_claimed_its_run_in_an_outage(engine, a_study, monkeypatch):
+    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.05)
+    run_id = launch.create_run(engine, make_request(a_study, parallel=1))
+    taken = []
+
+    async def lose_claim(ask):
+        if not taken:
+            taken.append(ask)
+            with writing(engine) as session:
+                until = database.clock(session) + timedelta(seconds=1)
+                session.execute(update(RunRow).values(claimed_by="another worker", claimed_until=until))
+        return "1"
+
+    run, progress = execute(engine, run_id, ScriptedModel(lose_claim))
+    assert (run.state, progress.done) == ("finished", 3)
+
+
+def test_a_command_states_who_continues_its_run_after_a_long_outage(engine, a_study, monkeypatch):
+    monkeypatch.setattr("storage.worker.outages.OUTAGE_SECONDS", 0.05)
+    run_id = launch.create_run(engine, make_request(a_study))
+    fail_at_first(monkeypatch, "storage.runs.claim_run", 100)
+    model = ClosableModel()
+    with pytest.raises(DatabaseUnavailable, match=r"cannot be reached. The run 'run' has not ended.*--resume 'run'"):
+        execute(engine, run_id, model)
+    assert model.closed
+    assert launch.progress(engine, run_id)[0].state == "requested", "a worker continues it"
+
+
+def test_the_queue_does_not_log_an_outage_but_any_other_error(caplog):
+    logger = logging.getLogger("procrastinate.utils")
+    job_connector.filter_logs()
+    outage, lost = psycopg.OperationalError("no connection"), psycopg.errors.RaiseException("Job was not found or not")
+    for cause in (outage, lost, psycopg.errors.UndefinedTable("no table"), ZeroDivisionError()):
+        wrapped = RuntimeError("Database error.")
+        wrapped.__cause__ = cause
+        logger.error("%s", type(cause).__name__, exc_info=wrapped)
+    logging.getLogger("psycopg.pool").warning("error connecting in %r: %s", "pool-1", outage)
+    assert [record.getMessage() for record in caplog.records] == ["UndefinedTable", "ZeroDivisionError"]
+
+
+def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_not(
+    engine, a_study, monkeypatch, caplog
+):
+    caplog.set_level(logging.INFO, "tiebreak")
     monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.02)
     unclaimed, outage = runs.unclaimed, threading.Event()
 
@@ -130,6 +213,12 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
         run_id = launch.create_run(engine, make_request(a_study))
         assert asyncio.run(wait_until_finished(engine, run_id))
         assert worker.problem() == ""
+        [outage, recovery] = [record for record in caplog.records if record.name == "tiebreak"]
+        assert (outage.exc_info, outage.getMessage()) == (
+            None,
+            "Requested runs cannot be executed: The database cannot be reached.",
+        )
+        assert recovery.getMessage() == "Requested runs are executed again."
     finally:
         worker.stop()
     assert "not running" in worker.problem()
@@ -177,7 +266,7 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing_that_was_confirmed(file_e
 
 
 def test_a_run_stops_with_the_reason_where_the_disk_is_full(file_engine, monkeypatch):
-    monkeypatch.setattr("storage.worker.event_writer.OUTAGE_SECONDS", 0.5)
+    monkeypatch.setattr("storage.worker.outages.OUTAGE_SECONDS", 0.5)
     imports.import_records(file_engine, "s", [ItemRecord(item=make_item(f"item {n}")) for n in range(3)])
     with reading(file_engine) as session:
         study = studies.get(session, "s")
