@@ -9,7 +9,8 @@ RESAMPLES, SEED = 1_000, 0
 """The defaults of all intervals by resampling: see core.statistics.measures.intervals."""
 PACKAGES = ("numpy", "scipy", "pandas", "krippendorff")
 """The libraries that compute the statistics."""
-INTERVALS = f"95 % intervals: BCa bootstrap of items ({RESAMPLES:,} resamples, seed {SEED}), closed forms for shares"
+BOOTSTRAP = f"BCa bootstrap of items ({RESAMPLES:,} resamples, seed {SEED})"
+INTERVALS = f"95 % intervals: Wilson's for shares of items, otherwise {BOOTSTRAP}; documents and dialogues as units"
 
 
 @cache

@@ -287,8 +287,8 @@ def critique_estimate(result: Resampled, used: int, total: int) -> Estimate:
     return judge_estimate(result, used, total, 0, notes)
 
 
-def judge_caveats(name: str, result: Resampled, has_interval: bool, items: int, note: str) -> str:
-    """Return the caveats of a judge's statistic; `has_interval` counts intervals not made by resampling."""
+def judge_caveats(name: str, result: Resampled, items: int, note: str) -> str:
+    """Return the caveats of a judge's statistic."""
     if not items:
         return "no item has both a verdict of the judge and a label to compare it with"
     notes = [note] if note else []
@@ -296,7 +296,7 @@ def judge_caveats(name: str, result: Resampled, has_interval: bool, items: int, 
         notes.insert(0, "both used one and the same category: there is no variation to correct for")
     elif result.value is None:
         notes.insert(0, "all scores of one side are equal, so they cannot be ranked")
-    elif not has_interval:
+    elif result.low is None:
         notes.append(result.problem)
     elif items < FEW_ITEMS:
         notes.append(few_items())

@@ -15,7 +15,8 @@ from sqlmodel import col
 
 from core.labels import Value
 from core.statistics.data.estimate import Estimate
-from core.statistics.measures.means import mean_estimate, wilson_proportion
+from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import wilson_proportion
 from storage.tables import (
     AdjudicationRow,
     AnnotatorRow,

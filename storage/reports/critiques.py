@@ -281,8 +281,8 @@ def _accuracies(data: CritiqueData, resamples: int) -> Iterator[Accuracy]:
 def _accuracy(
     judge: str, task: Task, group: str, selected: Sequence[Target], values: AiuValues, gold: AiuValues, resamples: int
 ) -> Accuracy:
-    from core.statistics.measures.means import mean_estimate
     from core.statistics.measures.ranges import possible_range
+    from core.statistics.measures.shares import share_estimate
 
     readable = [target for target in selected if values[target] is not None]
     unread = len(selected) - len(readable)
@@ -291,8 +291,8 @@ def _accuracy(
     if not readable:
         reason = "people and the judge have no AIU in common"
         return Accuracy(judge, task, group, None, None, 0, unread, reason, limits)
-    correct = [float(values[target] == gold[target]) for target in readable]
-    estimate = mean_estimate(correct, groups=[target.item for target in readable], resamples=resamples)
+    correct = [values[target] == gold[target] for target in readable]
+    estimate = share_estimate(correct, [target.item for target in readable])
     interval = _interval(estimate)
     return Accuracy(judge, task, group, estimate.value, interval, len(readable), unread, estimate.reason, limits)
 

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 from core.aspects import Weights
 from core.labels import Target, Value
 from core.statistics.data.estimate import Estimate
-from core.statistics.measures.means import mean_estimate, wilson_proportion
+from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.weight_distances import (
     AverageWeight,
     DistanceMeasure,
@@ -178,9 +179,8 @@ def _agreement(
 
 
 def _share_equal(pairs: Sequence[tuple[Value | None, Value]]) -> Estimate:
-    value, low, high = wilson_proportion(sum(verdict == label for verdict, label in pairs), len(pairs))
-    reason = "" if pairs else "there is no item with a verdict and a gold label"
-    return Estimate(value, low, high, len(pairs), len(pairs), 0, len(pairs), 0, reason)
+    equal = [verdict == label for verdict, label in pairs]
+    return share_estimate(equal, pairs=len(pairs), reason="there is no item with a verdict and a gold label")
 
 
 def _load_units(engine: Engine, study: Study) -> list[WeightUnit]:

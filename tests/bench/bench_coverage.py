@@ -88,8 +88,8 @@ def judge_correlations(codes: Codes, categories: int) -> tuple[Family, Units]:
     return stack_statistics([function(*rows.T) for function in functions]), units
 
 
-def accuracy(codes: Codes, categories: int) -> tuple[Family, Units]:
-    """The share of items on which the judge equals the first rater."""
+def win_rate(codes: Codes, categories: int) -> tuple[Family, Units]:
+    """The mean of wins, 1 where the judge equals the first rater; shares are in bench_coverage_reports."""
     rows, units = distinct_scores((codes[:, -1] == codes[:, 0]).astype(float)[:, None], None)
     return stack_statistics([weighted_mean(rows[:, 0], np.ones(len(rows), bool))]), units
 
@@ -109,7 +109,7 @@ CASES = (
     Case(("percent", "gwet_ac1", *PAIR_NAMES[1:4]), two_raters),
     Case(("alpha ordinal", "alpha interval", "quadratic kappa, 3 pairs", "spearman, 3 pairs"), many_raters),
     Case(("pearson with mean", "spearman with mean", "kendall_tau_b with mean"), judge_correlations),
-    Case(("accuracy",), accuracy),
+    Case(("win rate",), win_rate),
     Case(("human_ceiling", "judge_against_others", "judge_less_ceiling"), ceilings),
 )
 

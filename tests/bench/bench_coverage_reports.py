@@ -18,12 +18,12 @@ from core.statistics.data.patterns import row_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import correlation
 from core.statistics.measures.alternative_annotator import run_alternative_annotator_test
-from core.statistics.measures.bias import estimate_share
 from core.statistics.measures.bradley_terry import rate_systems
 from core.statistics.measures.critiques import AiuCounts, critique_scores
 from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.prediction_powered import prediction_powered_mean
+from core.statistics.measures.shares import share_estimate
 from core.statistics.measures.statistic import stack_statistics
 from tests.bench.bench_coverage import DESIGNS, draw_codes
 
@@ -50,9 +50,9 @@ def grouped_means(rng: np.random.Generator, units: int, resamples: int) -> Mappi
     """A share over items in dialogues of four to eight items, which are resampled whole."""
     sizes = rng.integers(4, 9, units)
     rates = rng.beta(3, 2, units)
-    values = np.concatenate([(rng.random(size) < rate) for size, rate in zip(sizes, rates, strict=True)]).astype(float)
+    values = np.concatenate([(rng.random(size) < rate) for size, rate in zip(sizes, rates, strict=True)])
     groups = np.repeat(np.arange(units), sizes).astype(str).tolist()
-    return {"share by dialogue": mean_estimate(values, groups=groups, resamples=resamples)}
+    return {"share by dialogue": share_estimate(values, groups)}
 
 
 def critique_f1(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -98,7 +98,7 @@ def correlations_of_systems(rng: np.random.Generator, units: int, resamples: int
 
 def shares(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Shares of verdicts with Wilson's interval, such as position, length and consistency in both orders."""
-    return {f"share of {rate:.0%}": estimate_share(rng.random(units) < rate, units) for rate in (0.1, 0.3, 0.5)}
+    return {f"share of {rate:.0%}": share_estimate(rng.random(units) < rate) for rate in (0.1, 0.3, 0.5)}
 
 
 def prediction_powered(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:

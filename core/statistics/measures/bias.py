@@ -4,15 +4,17 @@ Choices are 1, 2 or 0 for a tie; nan is no verdict. A tie or no verdict is not a
 left out; `items_total` counts it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.dataset import SIDE_COLUMNS, Dataset, JudgeOpinions
 from core.statistics.data.estimate import Estimate
-from core.statistics.measures import means
+from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import selected_groups, share_estimate
 
+NO_VERDICT = "no decided verdict"
 SUFFIXES = {"judge": "", "reference": "_people", "difference": "_less_people"}
 
 
@@ -27,24 +29,28 @@ def order_consistency(choice: Floats, shown_first: Ints, item: Ints) -> Estimate
         if first == 1 and (number, 2) in choices
     ]
     same = [value == swapped for value, swapped in in_both_orders if not np.isnan(value + swapped)]
-    return estimate_share(np.array(same, bool), len(in_both_orders))
+    return share_estimate(np.array(same, bool), total=len(in_both_orders), raters=1, reason=NO_VERDICT)
 
 
-def length_bias(choice: Floats, longer: Ints, reference: Floats | None = None) -> dict[str, Estimate]:
+def length_bias(
+    choice: Floats, longer: Ints, reference: Floats | None = None, groups: Sequence[str] | None = None
+) -> dict[str, Estimate]:
     """Estimate how often the longer response is preferred: by "judge", by "reference", and their "difference".
 
     `longer` (N,) is 1 or 2, 0 for equal lengths. People may prefer longer responses with reason, so only the
     judge's excess over them on the same items is a bias. `reference` is their majority choice (N,), nan for none.
     """
-    return side_preference(choice, longer, reference)
+    return side_preference(choice, longer, reference, groups)
 
 
-def own_family_bias(choice: Floats, own: Ints, reference: Floats | None = None) -> dict[str, Estimate]:
+def own_family_bias(
+    choice: Floats, own: Ints, reference: Floats | None = None, groups: Sequence[str] | None = None
+) -> dict[str, Estimate]:
     """Estimate self-preference: how often a judge prefers the response of its own family; see `length_bias`.
 
     `own` (N,) is 1 or 2 if exactly that response comes from the judge's family, otherwise 0.
     """
-    return side_preference(choice, own, reference)
+    return side_preference(choice, own, reference, groups)
 
 
 def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimate]:
@@ -54,16 +60,17 @@ def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimat
     `_less_people` for the difference.
     """
     choice, reference = dataset.to_numbers(opinions.values), dataset.to_numbers(dataset.gold)
+    groups = dataset.ratings.groups
     estimates: dict[str, Estimate] = {}
     for column in (column for column in SIDE_COLUMNS if column in opinions.sides):
         side = np.nan_to_num(np.where(opinions.asked, opinions.sides[column], 0)).astype(np.int64)
         if column == "shown_first":
             # People saw the responses in another order, so they are no reference here.
-            estimates["first_shown_preferred"] = side_preference(choice, side, None)["judge"]
+            estimates["first_shown_preferred"] = side_preference(choice, side, None, groups)["judge"]
         elif column == "longer":
-            estimates |= named_estimates("longer_preferred", length_bias(choice, side, reference))
+            estimates |= named_estimates("longer_preferred", length_bias(choice, side, reference, groups))
         elif column == "own":
-            estimates |= named_estimates("own_preferred", own_family_bias(choice, side, reference))
+            estimates |= named_estimates("own_preferred", own_family_bias(choice, side, reference, groups))
     return estimates
 
 
@@ -72,23 +79,28 @@ def named_estimates(name: str, estimates: Mapping[str, Estimate]) -> dict[str, E
     return {name + SUFFIXES[source]: estimate for source, estimate in estimates.items()}
 
 
-def side_preference(choice: Floats, side: Ints, reference: Floats | None) -> dict[str, Estimate]:
-    """Estimate how often the judge and the reference choose the side (1 or 2) among their decided verdicts."""
+def side_preference(
+    choice: Floats, side: Ints, reference: Floats | None, groups: Sequence[str] | None = None
+) -> dict[str, Estimate]:
+    """Estimate how often the judge and the reference choose the side (1 or 2) among their decided verdicts.
+
+    `groups` (N,) are the documents or dialogues of the targets.
+    """
+
+    def share(chosen: Floats, decided: Bools) -> Estimate:
+        clusters = selected_groups(groups, decided)
+        hit = (chosen == side)[decided]
+        return share_estimate(hit, clusters, total=int(has_side.sum()), raters=1, reason=NO_VERDICT)
+
     has_side = side > 0
     decided = has_side & ((choice == 1) | (choice == 2))
-    estimates = {"judge": estimate_share((choice == side)[decided], int(has_side.sum()))}
+    estimates = {"judge": share(choice, decided)}
     if reference is None:
         return estimates
     reference_decided = has_side & ((reference == 1) | (reference == 2))
-    estimates["reference"] = estimate_share((reference == side)[reference_decided], int(has_side.sum()))
+    estimates["reference"] = share(reference, reference_decided)
     both = decided & reference_decided
     excess = (choice == side)[both].astype(float) - (reference == side)[both]
-    estimates["difference"] = means.mean_estimate(excess, raters=1, pairs=int(both.sum()))
+    clusters = selected_groups(groups, both)
+    estimates["difference"] = mean_estimate(excess, groups=clusters, raters=1, pairs=int(both.sum()))
     return estimates
-
-
-def estimate_share(hits: Bools, total: int) -> Estimate:
-    """Return the share of hits among the decided verdicts, with Wilson's interval; `total` counts all verdicts."""
-    value, low, high = means.wilson_proportion(int(hits.sum()), hits.size)
-    reason = "" if hits.size else "no decided verdict"
-    return Estimate(value, low, high, hits.size, total, 1, 0, 0, reason)

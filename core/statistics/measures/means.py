@@ -1,4 +1,4 @@
-"""Means and shares over items, with their intervals."""
+"""Means over items, with their intervals."""
 
 from collections.abc import Sequence
 
@@ -6,13 +6,10 @@ import numpy as np
 
 from core.statistics import notes
 from core.statistics.data.arrays import Floats
-from core.statistics.data.distributions import normal_quantile
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import Units, group_indicator
 from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.statistic import stack_statistics, weighted_mean
-
-Z = normal_quantile(0.975)
 
 
 def mean_estimate(
@@ -51,17 +48,3 @@ def mean_estimate(
         result.dropped,
         "; ".join(caveats),
     )
-
-
-def wilson_proportion(hits: int, n: int) -> tuple[float | None, float | None, float | None]:
-    """Return hits / n with the ends of Wilson's 95 % score interval (Wilson 1927); three None for n = 0.
-
-    (p + z^2/2n +- z sqrt(p (1 - p)/n + z^2/4n^2)) / (1 + z^2/n), z = 1.96. It is valid at 0 and 1 too.
-    """
-    if not n:
-        return None, None, None
-    p, z2 = hits / n, Z**2 / n
-    centre = (p + z2 / 2) / (1 + z2)
-    half = Z / (1 + z2) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    low, high = float(max(0.0, centre - half)), float(min(1.0, centre + half))
-    return p, low if hits else 0.0, high if hits < n else 1.0  # exact at the ends, where the sum is rounded

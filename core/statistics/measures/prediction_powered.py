@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics.data.arrays import Floats, Ints
-from core.statistics.measures.means import Z
+from core.statistics.measures.shares import Z
 
 FEWEST_LABELS = 10
 """Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 
 from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Floats
-from core.statistics.measures.means import Z, mean_estimate
+from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import effective_counts, wilson_interval
 
 MIN_VERDICTS = 10
 """No test of fewer verdicts."""
@@ -151,32 +152,6 @@ def preference_in_both_orders(choices: Floats) -> SideEffect:
 def too_few(count: int) -> str:
     """Return why there is no effect."""
     return f"{count} decided verdicts, {MIN_VERDICTS} are needed"
-
-
-def effective_counts(chose: Bools, groups: Sequence[str] | None) -> tuple[float, float]:
-    """Return hits and verdicts, divided by the design effect if verdicts are in clusters (Rao & Scott 1992).
-
-    The design effect is the variance of the share with whole clusters as units over the binomial one; at least 1.
-    """
-    hits, n = float(chose.sum()), float(chose.size)
-    if groups is None or not chose.size:
-        return hits, n
-    _, cluster = np.unique(np.array(groups, str), return_inverse=True)
-    clusters, share = int(cluster.max()) + 1, hits / n
-    if clusters in (1, chose.size) or share in (0, 1):
-        return (hits, n) if clusters == chose.size else (share * clusters, float(clusters))
-    residuals = np.bincount(cluster, weights=chose - share)
-    variance = clusters / (clusters - 1) * float(residuals @ residuals) / n**2
-    design_effect = max(1.0, variance / (share * (1 - share) / n))
-    return hits / design_effect, n / design_effect
-
-
-def wilson_interval(hits: float, n: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share; counts may be fractions (Wilson 1927)."""
-    share, spread = hits / n, Z**2 / n
-    centre = (share + spread / 2) / (1 + spread)
-    half = Z / (1 + spread) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
-    return float(max(0.0, centre - half)), float(min(1.0, centre + half))
 
 
 def binomial_p(hits: int, n: int) -> float:

@@ -1,6 +1,6 @@
 """Alignment statistics of a judge with categorical verdicts: accuracy, kappa, ceiling, alternative-annotator test."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,9 +20,9 @@ from core.statistics.measures.alternative_annotator import (
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.coefficients import quadratic_weights
 from core.statistics.measures.intervals import Resampled, bootstrap
-from core.statistics.measures.means import wilson_proportion
 from core.statistics.measures.pairwise import cohen_kappa_statistic
 from core.statistics.measures.ranges import possible_range
+from core.statistics.measures.shares import pattern_share, selected_groups, share_estimate
 from core.statistics.measures.statistic import Statistic, match_rate, stack_statistics, weighted_mean
 
 
@@ -36,8 +36,8 @@ class Measure:
     """(P,): the patterns whose items it uses."""
     pairs: int
     note: str = ""
-    is_share: bool = False
-    """A share of items, so Wilson's interval applies if all items have the same outcome."""
+    hit: Bools | None = None
+    """(P,): the hits of a share of items, which has the interval of `shares`."""
 
 
 def verdict_statistics(
@@ -62,7 +62,7 @@ def verdict_statistics(
         epsilon=epsilon,
     )
     return {
-        "no_verdict_rate": no_verdict_rate(opinions),
+        "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
         **estimates,
         **unread_ranges(dataset, patterns),
         "system_level_agreement": system_level_agreement(dataset, opinions),
@@ -95,7 +95,8 @@ def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measu
     ):
         used = has_verdict & (reference >= 0)
         n = patterns.count_items(used)
-        yield Measure(f"accuracy_{name}", match_rate(patterns.judge, reference, used), used, n, note, True)
+        accuracy = match_rate(patterns.judge, reference, used)
+        yield Measure(f"accuracy_{name}", accuracy, used, n, note, patterns.judge == reference)
         yield Measure(f"cohen_kappa_{name}", judge_kappa(patterns, reference), used, n, note)
         if dataset.scale.level != "nominal":
             quadratic = judge_kappa(patterns, reference, quadratic_weights(patterns.n_categories))
@@ -107,7 +108,7 @@ def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measu
         has_gold,
         patterns.count_items(has_gold),
         "no verdict counts as a disagreement",
-        True,
+        patterns.judge == patterns.gold,
     )
     yield from ceiling_measures(patterns)
     if dataset.kind == "preference":
@@ -181,28 +182,18 @@ def measure_estimate(measure: Measure, result: Resampled, patterns: JudgedPatter
     """Return the measure's estimate with its reason."""
     items = patterns.count_items(measure.used)
     raters = int((patterns.annotators[measure.used] >= 0).any(axis=0).sum())
-    low, high = result.low, result.high
-    if measure.is_share and result.value is not None and low is None and patterns.units.clusters is None:
-        _, low, high = wilson_proportion(round(result.value * items), items)
-    return Estimate(
-        result.value,
-        low,
-        high,
-        items,
-        asked,
-        raters,
-        measure.pairs,
-        result.dropped,
-        notes.judge_caveats(measure.name, result, low is not None, items, measure.note),
-    )
+    counts = (items, asked, raters, measure.pairs)
+    if measure.hit is not None and items:
+        value, low, high, caveat = pattern_share(measure.hit, measure.used, patterns.units)
+        return Estimate(value, low, high, *counts, 0, "; ".join(filter(None, (measure.note, caveat))))
+    reason = notes.judge_caveats(measure.name, result, items, measure.note)
+    return Estimate(result.value, result.low, result.high, *counts, result.dropped, reason)
 
 
-def no_verdict_rate(opinions: JudgeOpinions) -> Estimate:
-    """Estimate the share of the targets asked about that have no verdict, with Wilson's interval."""
-    asked = int(opinions.asked.sum())
-    without_verdict = int((opinions.asked & np.isnan(opinions.values)).sum())
-    value, low, high = wilson_proportion(without_verdict, asked)
-    return Estimate(value, low, high, asked, asked, 0, 0, 0, "" if asked else "never asked")
+def no_verdict_rate(opinions: JudgeOpinions, groups: Sequence[str] | None) -> Estimate:
+    """Estimate the share of the targets asked about that have no verdict; `groups` (N,) are their clusters."""
+    missing = np.isnan(opinions.values[opinions.asked])
+    return share_estimate(missing, selected_groups(groups, opinions.asked), reason="never asked")
 
 
 def system_level_agreement(dataset: Dataset, opinions: JudgeOpinions) -> Estimate:

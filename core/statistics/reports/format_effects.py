@@ -7,7 +7,7 @@ import numpy as np
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.measures.comparison import Comparison, correct_p_values, paired_comparison
-from core.statistics.measures.means import wilson_proportion
+from core.statistics.measures.shares import selected_groups, share_estimate
 
 LEVEL = 0.05
 
@@ -92,12 +92,12 @@ def _format_row(dataset: Dataset, pair: FormatPair, resamples: int, seed: int) -
     base_right, right = ((opinions.values == dataset.gold).astype(float) for opinions in (base, other))
     differences = np.where(used, right - base_right, np.nan)
     compared = _compare(dataset, pair, differences, resamples, seed)
-    share, low, high = wilson_proportion(int(differs.sum()), int(judged.sum()))
+    share = share_estimate(differs, selected_groups(dataset.ratings.groups, judged))
     return FormatRow(
         pair.judge, pair.base, pair.format,
         float(base_right[used].mean()) if used.any() else None, float(right[used].mean()) if used.any() else None,
         compared.difference, compared.low, compared.high, int(used.sum()),
-        share, low, high, int(judged.sum()),
+        share.value, share.low, share.high, share.items,
         int(np.isnan(base.values[judged]).sum()), int(np.isnan(other.values[judged]).sum()),
         compared.p_bootstrap, reason=compared.reason,
     )  # fmt: skip

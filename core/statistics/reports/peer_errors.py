@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from core.labels import Scale, Value
 from core.statistics.data.estimate import Estimate
-from core.statistics.measures.means import wilson_proportion
+from core.statistics.measures.shares import wilson_proportion
 
 THRESHOLD = 0.25
 """The paper's value, a quarter of the scale."""

@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 
-from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes
 from core.statistics.data.dataset import Dataset, source_mix
 from core.statistics.data.estimate import Estimate
@@ -27,9 +26,9 @@ from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, r
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.comparison import Comparison, Correction, compare_scores
 from core.statistics.measures.intervals import bootstrap
-from core.statistics.measures.means import mean_estimate, wilson_proportion
 from core.statistics.measures.ranges import Range, possible_range
-from core.statistics.measures.statistic import match_rate, stack_statistics
+from core.statistics.measures.shares import selected_groups, share_estimate
+from core.statistics.measures.statistic import stack_statistics
 
 Abstentions = Literal["error", "excluded", "tie"]
 """How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0."""
@@ -120,7 +119,7 @@ def rank_judges(
         int((common.ratings.codes >= 0).any(axis=0).sum()),
         tuple(evaluations),
         annotator_ceiling(asked, resamples, seed),
-        tuple(baselines(common, resamples, seed)),
+        tuple(baselines(common)),
         source_mix(common, ~np.isnan(common.gold)),
     )
 
@@ -175,8 +174,9 @@ def evaluate_judge(
     Targets without a majority have no reference, and count for the comparison with annotators: without them, two
     annotators of each target would always agree.
     """
-    coverage = share(~np.isnan(dataset.judges[judge].values))
-    accuracy = accuracy_estimate(patterns_of(dataset, verdict_codes(dataset, judge, abstentions)), resamples, seed)
+    has_verdict: Bools = ~np.isnan(dataset.judges[judge].values)
+    coverage = share_estimate(has_verdict, dataset.ratings.groups, reason="no target was judged by every judge")
+    accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, abstentions))
     patterns = patterns_of(asked, verdict_codes(asked, judge, abstentions))
     less_ceiling = ceiling_difference(patterns, resamples, seed)
     test = run_alternative_annotator_test(
@@ -215,18 +215,15 @@ def patterns_of(dataset: Dataset, verdicts: Codes) -> JudgedPatterns:
     return judged_patterns(ratings, verdicts, np.where(np.isnan(dataset.gold), -1, dataset.gold).astype(np.int16))
 
 
-def accuracy_estimate(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:
-    """Estimate the share of targets on which the verdict equals the reference; Wilson's interval without variation."""
-    used = patterns.judge >= 0
-    statistic = match_rate(patterns.judge, patterns.gold, used)
-    (result,) = bootstrap(stack_statistics([statistic]), patterns.units, resamples, seed)
-    items = patterns.count_items(used)
-    low, high = result.low, result.high
-    if result.value is not None and low is None and patterns.units.clusters is None:
-        _, low, high = wilson_proportion(round(result.value * items), items)
-    reason = notes.judge_caveats("accuracy", result, low is not None, items, "")
-    total = int(patterns.units.frequencies.sum())
-    return Estimate(result.value, low, high, items, total, patterns.annotators.shape[1], items, result.dropped, reason)
+def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:
+    """Estimate the share of the targets with a verdict, of codes (N,), on which it equals the reference."""
+    used = verdicts >= 0
+    hit: Bools = verdicts[used] == dataset.gold[used]
+    groups = selected_groups(dataset.ratings.groups, used)
+    raters = len(dataset.ratings.raters)
+    return share_estimate(
+        hit, groups, total=verdicts.size, raters=raters, pairs=hit.size, reason="no target has a verdict"
+    )
 
 
 def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:
@@ -296,7 +293,7 @@ def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:
     )  # fmt: skip
 
 
-def baselines(dataset: Dataset, resamples: int, seed: int) -> list[Baseline]:
+def baselines(dataset: Dataset) -> list[Baseline]:
     """Return the accuracy of the most frequent answer, of every constant answer of a preference, and of chance."""
     gold = dataset.gold.astype(int)
     categories = dataset.scale.categories
@@ -304,7 +301,7 @@ def baselines(dataset: Dataset, resamples: int, seed: int) -> list[Baseline]:
     groups = dataset.ratings.groups
 
     def constant(code: int) -> Estimate:
-        return mean_estimate((gold == code).astype(float), groups=groups, resamples=resamples, seed=seed)
+        return share_estimate(gold == code, groups)
 
     if not gold.size:
         return []
@@ -329,13 +326,6 @@ def describe(kind: str, category: object) -> str:
     if kind == "preference":
         return "neither response" if category == TIE else f"response {category}"
     return str(category).lower() if isinstance(category, bool) else str(category)
-
-
-def share(mask: Bools) -> Estimate:
-    """Estimate the share of targets in a mask, with Wilson's interval."""
-    n = mask.size
-    value, low, high = wilson_proportion(int(mask.sum()), n)
-    return Estimate(value, low, high, n, n, 0, 0, 0, "" if n else "no target was judged by every judge")
 
 
 def summarize(ranking: Ranking) -> str:

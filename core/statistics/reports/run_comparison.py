@@ -17,7 +17,7 @@ from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures.agreement import estimate_score_statistics, estimate_statistics
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison
-from core.statistics.measures.means import wilson_proportion
+from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.reports.alignment import judge_statistics
 from core.statistics.reports.judge_comparison import correlation_difference
 
@@ -54,7 +54,7 @@ class Pair:
     changed_share: float | None
     changed_low: float | None
     changed_high: float | None
-    """Wilson's 95 % interval of the share."""
+    """The 95 % interval of the share."""
     agreement: Mapping[str, Estimate]
     """On targets with a verdict of both."""
     statistic: str
@@ -119,8 +119,8 @@ def _figures(dataset: Dataset, name: str, is_reference: bool, resamples: int, se
 
 def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resamples: int, seed: int) -> Pair:
     asked = dataset.judges[first].asked & dataset.judges[second].asked
-    changed = int(changed_targets(dataset, first, second).sum())
-    share, low, high = wilson_proportion(changed, int(asked.sum()))
+    changed = changed_targets(dataset, first, second)[asked]
+    share = share_estimate(changed, selected_groups(dataset.ratings.groups, asked))
     is_nominal = dataset.scale.level == "nominal"
     difference = Comparison(
         second, first, None, None, None, 0, None, None, None, "the reference is the verdicts of one of the runs"
@@ -128,7 +128,8 @@ def _pair(dataset: Dataset, first: str, second: str, is_reference: bool, resampl
     if not is_reference:
         difference = _difference(dataset, first, second, resamples, seed)
     return Pair(
-        first, second, int(asked.sum()), changed, share, low, high, _agreement(dataset, first, second, resamples, seed),
+        first, second, share.items, int(changed.sum()), share.value, share.low, share.high,
+        _agreement(dataset, first, second, resamples, seed),
         "accuracy_gold" if is_nominal else "pearson", difference,
     )  # fmt: skip
 

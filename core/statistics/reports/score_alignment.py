@@ -14,8 +14,8 @@ from core.statistics.measures import correlation
 from core.statistics.measures.alternative_annotator import EPSILON, run_alternative_annotator_test
 from core.statistics.measures.continuous import spearman
 from core.statistics.measures.intervals import bootstrap
-from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
+from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.measures.statistic import Statistic, difference, mean_statistic, on_subset, stack_statistics
 from core.statistics.reports.category_alignment import annotator_test_estimates, no_verdict_rate
 
@@ -35,20 +35,19 @@ def score_statistics(
     asked = int(opinions.asked.sum())
     raters = int((~np.isnan(annotators[~np.isnan(judge)])).any(axis=0).sum())
     return {
-        "no_verdict_rate": no_verdict_rate(opinions),
-        **({"accuracy_gold": answer_accuracy(dataset, judge, resamples, seed)} if dataset.kind == "answer" else {}),
+        "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
+        **({"accuracy_gold": answer_accuracy(dataset, judge)} if dataset.kind == "answer" else {}),
         **{name: replace(estimate, items_total=asked, raters=raters) for name, estimate in correlations.items()},
         **ceiling_estimates(rows, units, asked, resamples, seed),
         **annotator_test_estimates(test, asked, resamples, seed),
     }
 
 
-def answer_accuracy(dataset: Dataset, judge: Floats, resamples: int, seed: int) -> Estimate:
+def answer_accuracy(dataset: Dataset, judge: Floats) -> Estimate:
     """Estimate the share of a judge's numeric answers that equal the reference."""
     used = ~np.isnan(judge) & ~np.isnan(dataset.gold_scores)
-    equal = np.isclose(judge[used], dataset.gold_scores[used], rtol=1e-9, atol=0).astype(float)
-    groups = None if dataset.ratings.groups is None else list(np.array(dataset.ratings.groups, object)[used])
-    return mean_estimate(equal, groups=groups, total=int((~np.isnan(judge)).sum()), resamples=resamples, seed=seed)
+    equal: Bools = np.isclose(judge[used], dataset.gold_scores[used], rtol=1e-9, atol=0)
+    return share_estimate(equal, selected_groups(dataset.ratings.groups, used), total=int((~np.isnan(judge)).sum()))
 
 
 def judge_correlations(
@@ -89,7 +88,7 @@ def ceiling_estimates(rows: Floats, units: Units, asked: int, resamples: int, se
     return {
         name: Estimate(
             result.value, result.low, result.high, items, asked, len(tests), pairs, result.dropped,
-            notes.judge_caveats(name, result, result.low is not None, items, note),
+            notes.judge_caveats(name, result, items, note),
         )
         for name, result in zip(CEILING_STATISTICS, bootstrap(family, units, resamples, seed), strict=True)
     }  # fmt: skip

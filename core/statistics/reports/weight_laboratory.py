@@ -5,7 +5,7 @@ weights, the judge's own, the mean of people's, or weights fitted to people's pr
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,8 @@ import numpy as np
 from core.aspects import Weights, equal_weights, heaviest_aspects, normalize_weights, overall_score, preferred_response
 from core.statistics.data.arrays import Floats
 from core.statistics.data.estimate import Estimate
-from core.statistics.measures.means import mean_estimate, wilson_proportion
+from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import share_estimate
 from core.statistics.measures.weight_fitting import cross_validated_weights
 
 EQUAL, JUDGE, PEOPLE, FITTED = "equal weights", "the judge's weights", "people's weights", "fitted weights"
@@ -206,8 +207,8 @@ class Trial:
         return rows + [SchemeRow(a, b, self._difference(a, b)) for a, b in compared if a in known and b in known]
 
     def _agreement(self, values: Sequence[int | None]) -> Estimate:
-        equal = [None if v is None else float(v == pair.reference) for v, pair in zip(values, self.pairs, strict=True)]
-        return _share(self._mean(equal), len({pair.group for pair in self.pairs}) == len(self.pairs))
+        used = [(v == pair.reference, pair.group) for v, pair in zip(values, self.pairs, strict=True) if v is not None]
+        return _share(used, len(values))
 
     def _difference(self, scheme: str, less: str) -> Estimate:
         """Estimate the difference of two agreements on the pairs that have both."""
@@ -243,10 +244,8 @@ class Trial:
                 for pair, weights in pairs:
                     top = heaviest_aspects(weights, k)
                     used = top if weighting == HEAVIEST else equal_weights(tuple(top))
-                    equal.append(float(pair.preference(used) == pair.reference))
-                groups = [pair.group for pair, _ in pairs]
-                estimate = mean_estimate(equal, groups=groups, resamples=self.resamples)
-                points.append(CurvePoint(k, weighting, _share(estimate, len(set(groups)) == len(groups))))
+                    equal.append((pair.preference(used) == pair.reference, pair.group))
+                points.append(CurvePoint(k, weighting, _share(equal, len(equal))))
         return points
 
     def mean_weights(self) -> list[WeightRow]:
@@ -268,12 +267,9 @@ def _preference(pair: ScoredPair, weights: Weights | None) -> int | None:
     return None if weights is None else pair.preference(weights)
 
 
-def _share(estimate: Estimate, are_independent: bool) -> Estimate:
-    """Return a share of independent items with Wilson's interval, if every item is equal and resamples have none."""
-    if estimate.value is None or estimate.low is not None or not are_independent:
-        return estimate
-    _, low, high = wilson_proportion(round(estimate.value * estimate.items), estimate.items)
-    return replace(estimate, low=low, high=high, reason="every item is equal: Wilson's interval")
+def _share(equal: Sequence[tuple[bool, str]], total: int) -> Estimate:
+    """Return the share of equal preferences from (equal, group) of each pair that has both."""
+    return share_estimate([one for one, _ in equal], [group for _, group in equal], total=total)
 
 
 def describe(judge: str, schemes: Sequence[SchemeRow]) -> tuple[str, str]:

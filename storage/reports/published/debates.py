@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.labels import Target, Value, majority_value
 from core.pairs import pair_numbers
 from core.stances import Stance
-from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import share_estimate
 from storage import database, items, runs, targets
 from storage.reports import references, turns
 from storage.reports.alignment import FIRST_OPINION
@@ -288,8 +288,8 @@ def _standing(stances: Sequence[Stance], rounds: Sequence[int]) -> dict[int, dic
 
 
 def _round_row(name: str, number: int, given: Sequence[tuple[Value, Value | None]], request: Request) -> PublishedRow:
-    equal = [float(value == wanted) for wanted, value in given if value is not None]
-    estimate = mean_estimate(equal, total=len(given), resamples=request.resamples)
+    equal = [value == wanted for wanted, value in given if value is not None]
+    estimate = share_estimate(equal, total=len(given))
     return from_estimate(name, f"after round {number}", "accuracy", estimate)
 
 

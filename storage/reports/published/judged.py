@@ -7,7 +7,7 @@ arXiv:2405.15329.
 from collections.abc import Sequence
 
 from core.statistics.data.frames import ALL
-from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judge_comparison import judge_comparison_rows
 from core.wording import format_p
 from storage import targets
@@ -38,8 +38,7 @@ def annotator_accuracy(request: Request) -> list[PublishedRow]:
     if labels["rater"].nunique() > 1:
         for name, given in labels.groupby("rater", sort=True):
             pairs = zip(targets.of_frame(given), given["value"], strict=True)
-            equal = [float(value == decided[target]) for target, value in pairs if target in decided]
-            estimate = mean_estimate(equal, resamples=request.resamples)
+            estimate = share_estimate([bool(value == decided[target]) for target, value in pairs if target in decided])
             rows.append(from_estimate(str(name), "", "accuracy", estimate, PART_OF_MAJORITY))
     return rows
 

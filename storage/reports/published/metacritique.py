@@ -9,6 +9,7 @@ from core.statistics.conversions import win
 from core.statistics.data.frames import select_rows
 from core.statistics.measures.correlation import item_level_correlations
 from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judge_comparison import correlation_difference
 from core.wording import equate_p
 from storage import database
@@ -154,11 +155,11 @@ def _pair_row(
     request: Request,
 ) -> PublishedRow:
     used = [pair for pair in pairs if pair in choices]
-    equal = [float(choices[pair] == gold[pair]) for pair in used]
+    equal = [choices[pair] == gold[pair] for pair in used]
     ties = sum(choices[pair] == 0 for pair in used), sum(gold[pair] == 0 for pair in used)
     note = f"ties: {ties[0]} by the scorer, {ties[1]} by gold; a tie equals a tie only"
     note += f"; {len(pairs) - len(used)} pairs without a choice" if len(used) < len(pairs) else ""
-    estimate = mean_estimate(equal, groups=[item for item, _, _ in used], resamples=request.resamples)
+    estimate = share_estimate(equal, [item for item, _, _ in used])
     return from_estimate(name, group, "agreement", estimate, note)
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from sqlalchemy import Engine
 
 from core.statistics.data.estimate import Estimate
-from core.statistics.measures.means import wilson_proportion
+from core.statistics.measures.shares import wilson_proportion
 from storage.reports import alignment
 from storage.reports.alignment import AlignmentData
 from storage.studies import Study

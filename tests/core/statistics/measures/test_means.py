@@ -1,17 +1,9 @@
-"""Means and shares over items."""
+"""Means over items."""
 
 import numpy as np
-import pytest
 
 from core.statistics.measures.intervals import FEW_RESAMPLES, NO_SPREAD
-from core.statistics.measures.means import mean_estimate, wilson_proportion
-
-
-def test_wilsons_interval_equals_the_published_examples():
-    """Newcombe 1998 (Statistics in Medicine 17), Table I: 81 of 263: 0.2553 to 0.3662; 0 of 20: 0 to 0.1611."""
-    assert wilson_proportion(81, 263) == pytest.approx((81 / 263, 0.2553, 0.3662), abs=5e-5)
-    assert wilson_proportion(0, 20) == pytest.approx((0, 0, 0.1611), abs=5e-5)
-    assert wilson_proportion(0, 0) == (None, None, None)
+from core.statistics.measures.means import mean_estimate
 
 
 def test_undefined_values_are_left_out_and_counted():

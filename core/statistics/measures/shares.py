@@ -1,0 +1,100 @@
+"""Shares of targets, with one interval for all pages, commands and exports.
+
+Wilson's 95 % score interval (Wilson 1927). If targets are in clusters (documents, dialogues), hits and targets are
+divided by the design effect first (Rao & Scott 1992): the variance of the share with whole clusters as units over the
+binomial one, at least 1.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.statistics import notes
+from core.statistics.data.arrays import Bools, Floats
+from core.statistics.data.distributions import normal_quantile
+from core.statistics.data.estimate import Estimate
+from core.statistics.data.patterns import Units
+
+Z = normal_quantile(0.975)
+
+
+def share_estimate(
+    hits: Bools | Sequence[bool],
+    groups: Sequence[str] | None = None,
+    *,
+    total: int | None = None,
+    raters: int = 0,
+    pairs: int = 0,
+    reason: str = "no item has a value",
+) -> Estimate:
+    """Estimate the share of hits (N,); `groups` are the clusters, `total` counts targets without a value too.
+
+    `reason` is that of a share without targets.
+    """
+    hit = np.asarray(hits, bool)
+    counts = total if total is not None else hit.size
+    if not hit.size:
+        return Estimate(None, None, None, 0, counts, raters, pairs, 0, reason)
+    clusters = hit.size if groups is None else len(set(groups))
+    low, high = wilson_interval(*effective_counts(hit, groups))
+    caveat = notes.few_groups(clusters) if clusters < min(hit.size, notes.FEW_GROUPS) else ""
+    return Estimate(float(hit.mean()), low, high, hit.size, counts, raters, pairs, 0, caveat)
+
+
+def selected_groups(groups: Sequence[str] | None, mask: Bools) -> list[str] | None:
+    """Return the clusters (N,) of the observations in a mask; None if they are independent."""
+    return None if groups is None else [groups[place] for place in np.flatnonzero(mask).tolist()]
+
+
+def pattern_share(hit: Bools, used: Bools, units: Units) -> tuple[float | None, float | None, float | None, str]:
+    """Return the share of hits (P,) among the used patterns, the ends of its interval, and its caveat."""
+    weights = units.frequencies * used
+    hits, n = float(weights @ hit), float(weights.sum())
+    if not n:
+        return None, None, None, ""
+    if units.clusters is None:
+        return (hits / n, *wilson_interval(hits, n), "")
+    cluster_hits, sizes = (np.asarray(units.clusters @ one.astype(float), float) for one in (hit & used, used))
+    is_used = sizes > 0
+    low, high = wilson_interval(*_effective(cluster_hits[is_used], sizes[is_used]))
+    clusters = int(is_used.sum())
+    return hits / n, low, high, notes.few_groups(clusters) if clusters < min(n, notes.FEW_GROUPS) else ""
+
+
+def effective_counts(hit: Bools, groups: Sequence[str] | None) -> tuple[float, float]:
+    """Return hits and observations (N,), divided by the design effect if observations are in clusters."""
+    if groups is None or not hit.size:
+        return float(hit.sum()), float(hit.size)
+    _, cluster = np.unique(np.array(groups, str), return_inverse=True)
+    sizes, cluster_hits = np.bincount(cluster), np.bincount(cluster, weights=hit.astype(float))
+    return _effective(np.asarray(cluster_hits, float), np.asarray(sizes, float))
+
+
+def _effective(cluster_hits: Floats, sizes: Floats) -> tuple[float, float]:
+    hits, n, clusters = float(cluster_hits.sum()), float(sizes.sum()), sizes.size
+    share = hits / n
+    if clusters == n:
+        return hits, n
+    if clusters == 1 or share in (0, 1):
+        return share * clusters, float(clusters)
+    residuals = cluster_hits - share * sizes
+    variance = clusters / (clusters - 1) * float(residuals @ residuals) / n**2
+    design_effect = max(1.0, variance / (share * (1 - share) / n))
+    return hits / design_effect, n / design_effect
+
+
+def wilson_proportion(hits: int, n: int) -> tuple[float | None, float | None, float | None]:
+    """Return hits / n with the ends of its interval for independent observations; three None for n = 0."""
+    return (hits / n, *wilson_interval(hits, n)) if n else (None, None, None)
+
+
+def wilson_interval(hits: float, n: float) -> tuple[float, float]:
+    """Return Wilson's interval of hits / n; counts may be fractions. It is valid at 0 and 1 too.
+
+    (p + z^2/2n +- z sqrt(p (1 - p)/n + z^2/4n^2)) / (1 + z^2/n), z = 1.96.
+    """
+    share, spread = hits / n, Z**2 / n
+    centre = (share + spread / 2) / (1 + spread)
+    half = Z / (1 + spread) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    low, high = float(max(0.0, centre - half)), float(min(1.0, centre + half))
+    return low if hits else 0.0, high if hits < n else 1.0  # exact at the ends, where the sum is rounded
