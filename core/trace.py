@@ -212,6 +212,10 @@ class Verdict(Frozen):
     """How far the opinions are apart, from 0 to 1 (`core.contention`); None if it was not computed."""
     outcomes: Mapping[str, Outcome] = Field(default_factory=dict, exclude_if=lambda outcomes: not outcomes)
     """Criterion -> its outcome, if there are several; see `core.verdicts`."""
+    contentions: Mapping[str, float] = Field(default_factory=dict, exclude_if=lambda contentions: not contentions)
+    """Criterion -> its contention, if there are several."""
+    reasons: Mapping[str, str] = Field(default_factory=dict, exclude_if=lambda reasons: not reasons)
+    """Criterion -> its reason, if there are several."""
 
 
 Flow = Generator[Sequence[Ask], list[Turn], Verdict]

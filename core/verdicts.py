@@ -15,15 +15,19 @@ def combine_verdicts(verdicts: Mapping[str, Verdict]) -> Verdict:
     contention is the largest.
     """
     outcomes = {criterion: verdict.outcome for criterion, verdict in verdicts.items()}
+    contentions = {
+        criterion: verdict.contention for criterion, verdict in verdicts.items() if verdict.contention is not None
+    }
+    reasons = {criterion: verdict.reason for criterion, verdict in verdicts.items() if verdict.reason}
     return Verdict(
         outcome=next(outcome for outcome in OUTCOMES_BY_NEED if outcome in outcomes.values()),
         value=next(iter(verdicts.values())).value if len(verdicts) == 1 else None,
-        reason="; ".join(f"{criterion}: {verdict.reason}" for criterion, verdict in verdicts.items() if verdict.reason),
+        reason="; ".join(f"{criterion}: {reason}" for criterion, reason in reasons.items()),
         opinions=tuple(opinion for verdict in verdicts.values() for opinion in verdict.opinions),
-        contention=max(
-            (verdict.contention for verdict in verdicts.values() if verdict.contention is not None), default=None
-        ),
+        contention=max(contentions.values(), default=None),
         outcomes=outcomes if len(outcomes) > 1 else {},
+        contentions=contentions if len(outcomes) > 1 else {},
+        reasons=reasons if len(outcomes) > 1 else {},
     )
 
 
@@ -42,3 +46,21 @@ def criterion_outcomes(verdict: Verdict) -> Mapping[str, Outcome]:
     if all(has_value.values()):
         return {}
     return {criterion: "agreed" for criterion, has in has_value.items() if has}
+
+
+def verdict_of_criterion(verdict: Verdict, criterion: str) -> Verdict:
+    """Return the part of a verdict on several criteria that is about one of them; unchanged if it is on one.
+
+    The reason is that of the whole verdict if the outcomes are not stored by criterion.
+    """
+    opinions = tuple(opinion for opinion in verdict.opinions if opinion.criterion == criterion)
+    if len(opinions) == len(verdict.opinions):
+        return verdict
+    concluded = [opinion.value for opinion in opinions if opinion.stage == "verdict"]
+    return Verdict(
+        outcome=criterion_outcomes(verdict).get(criterion, verdict.outcome),
+        value=concluded[0] if len(concluded) == 1 else None,
+        reason=verdict.reasons.get(criterion, verdict.reason),
+        opinions=opinions,
+        contention=verdict.contentions.get(criterion),
+    )

@@ -9,7 +9,17 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Opinion, Target
-from core.trace import EVENT_ADAPTER, Event, NumberedEvent, Outcome, ReplyExtracted, ReplyUnreadable, TurnCompleted
+from core.trace import (
+    EVENT_ADAPTER,
+    Event,
+    NumberedEvent,
+    Outcome,
+    ReplyExtracted,
+    ReplyUnreadable,
+    TurnCompleted,
+    Verdict,
+)
+from core.verdicts import criterion_outcomes
 from storage.fingerprints import to_utc
 from storage.json_columns import sanitize
 from storage.tables import EventRow, now
@@ -24,9 +34,15 @@ def opinion_target(item: str, opinion: Opinion) -> Target:
 
 
 def opinion_row(
-    study_id: int, run_id: int, trace_id: int, target_id: int, opinion: Opinion, outcomes: Mapping[str, Outcome]
+    study_id: int,
+    run_id: int,
+    trace_id: int,
+    target_id: int,
+    opinion: Opinion,
+    verdict: Mapping[str, tuple[Outcome | None, float | None]],
 ) -> dict[str, Any]:
-    """Return the columns of an opinion; `outcomes` are those of its verdict (`core.verdicts.criterion_outcomes`)."""
+    """Return the columns of an opinion; `verdict` is what its verdict states by criterion (`verdict_columns`)."""
+    outcome, contention = verdict.get(opinion.criterion, (None, None)) if opinion.stage == "verdict" else (None, None)
     return {
         "study_id": study_id,
         "run_id": run_id,
@@ -36,8 +52,15 @@ def opinion_row(
         "stage": opinion.stage,
         "value": opinion.value,
         "problem": opinion.problem,
-        "outcome": outcomes.get(opinion.criterion) if opinion.stage == "verdict" else None,
+        "outcome": outcome,
+        "contention": contention,
     }
+
+
+def verdict_columns(verdict: Verdict) -> dict[str, tuple[Outcome | None, float | None]]:
+    """Return criterion -> its outcome and its contention, if they may differ from those of the whole verdict."""
+    outcomes, contentions = criterion_outcomes(verdict), verdict.contentions
+    return {name: (outcomes.get(name), contentions.get(name)) for name in {*outcomes, *contentions}}
 
 
 def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime | None = None) -> dict[str, Any]:

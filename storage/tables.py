@@ -523,6 +523,8 @@ class OpinionRow(Table, table=True):
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
     outcome: str | None = None
     """The outcome of a verdict's criterion if the trace judges several; None for the trace's."""
+    contention: float | None = None
+    """The contention of a verdict's criterion if the trace judges several; None for the trace's."""
 
 
 class AiuEditRow(Table, table=True):

@@ -29,11 +29,17 @@ from core.labels import Target
 from core.pairs import item_name
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached, current_numbered_events
 from core.uncertainty import uncertainty
-from core.verdicts import criterion_outcomes
 from core.wording import format_count
 from storage import calls, target_summaries, targets, unread, workers
 from storage.database import clock, insert_all
-from storage.events import event_row, next_sequence_numbers, opinion_row, opinion_target, parse_event
+from storage.events import (
+    event_row,
+    next_sequence_numbers,
+    opinion_row,
+    opinion_target,
+    parse_event,
+    verdict_columns,
+)
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.unread import Owner
 
@@ -298,9 +304,9 @@ def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) 
     The targets of each study are added at once, in the same order in every transaction.
     """
     opinions = [
-        (trace, opinion_target(trace.item, opinion), opinion, outcomes)
+        (trace, opinion_target(trace.item, opinion), opinion, columns)
         for trace, verdict in verdicts
-        for outcomes in [criterion_outcomes(verdict)]
+        for columns in [verdict_columns(verdict)]
         for opinion in verdict.opinions
     ]
     target_ids = {
@@ -310,8 +316,8 @@ def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) 
         for study_id in sorted({trace.study_id for trace, *_ in opinions})
     }
     rows = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[trace.study_id][target], opinion, outcomes)
-        for trace, target, opinion, outcomes in opinions
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[trace.study_id][target], opinion, columns)
+        for trace, target, opinion, columns in opinions
     ]
     insert_all(session, OpinionRow, rows)
     return {row["target_id"] for row in rows if row["stage"] == "verdict"}

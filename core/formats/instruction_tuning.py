@@ -12,11 +12,14 @@ from typing import TextIO
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
+from core.protocols import criteria_of
 from core.protocols.refer import PROTOCOL
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.settings import Settings
+from core.protocols.several_criteria import settings_of_criterion
 from core.templates import Templates
 from core.trace import Event, Turn, VerdictReached, completed_turns
+from core.verdicts import verdict_of_criterion
 
 
 class Example(Frozen):
@@ -37,16 +40,35 @@ class Example(Frozen):
 def trace_examples(
     run: str, settings: Settings, prompts: Templates, item: Item, events: Sequence[Event], *, all_samples: bool = False
 ) -> Iterator[Example]:
-    """Yield the examples of one trace: its final comment, or every readable sample."""
+    """Yield the examples of one trace: its final comment on each criterion, or every readable sample."""
     verdict = next((event.verdict for event in events if isinstance(event, VerdictReached)), None)
-    samples = [turn for turn in completed_turns(events) if turn.step == "chair"]
-    if verdict is None or verdict.value is None:
+    if verdict is None:
         return
-    final = refer.representative_sample(samples, verdict.value)
+    for criterion in criteria_of(settings):
+        own = settings_of_criterion(settings, criterion.name)
+        turns = [turn for turn in completed_turns(events) if turn.criterion in ("", criterion.name)]
+        value = verdict_of_criterion(verdict, criterion.name).value
+        yield from _criterion_examples(run, own, prompts, item, turns, value, all_samples=all_samples)
+
+
+def _criterion_examples(
+    run: str,
+    settings: Settings,
+    prompts: Templates,
+    item: Item,
+    turns: Sequence[Turn],
+    value: Value | None,
+    *,
+    all_samples: bool,
+) -> Iterator[Example]:
+    samples = [turn for turn in turns if turn.step == "chair"]
+    if value is None:
+        return
+    final = refer.representative_sample(samples, value)
     is_current = PROTOCOL.is_current(prompts)
     ask = next(refer.flow(item, settings, Random(0), prompts if is_current else PROTOCOL.prompts))[0]
     # Templates of version 0.1 cannot be filled any more, but the sent prompt is stored; a second attempt was longer.
-    sent = [turn.prompt for turn in completed_turns(events) if turn.step == "peer" and turn.prompt]
+    sent = [turn.prompt for turn in turns if turn.step == "peer" and turn.prompt]
     instruction = ask.request() if is_current or not sent else min(sent, key=len)
     for index, turn in enumerate(samples):
         if turn.reading is not None and (all_samples or index == final):

@@ -17,8 +17,12 @@ from core.verdicts import combine_verdicts
 FlowFunction = Callable[[Item, Any, Random, Templates], Flow]
 
 
-def further_criteria_problem(criterion: Criterion, criteria: Sequence[Criterion]) -> str:
+def further_criteria_problem(criterion: Criterion | None, criteria: Sequence[Criterion]) -> str:
     """Return why further criteria cannot be judged in addition to the first; empty if they can."""
+    if not criteria:
+        return ""
+    if criterion is None or not criterion.name:
+        return "further criteria need a first one: set criterion"
     names = [criterion.name, *(one.name for one in criteria)]
     repeated = next((name for name in names if names.count(name) > 1), None)
     return "" if repeated is None else f"the criterion {repeated!r} occurs twice"
@@ -32,11 +36,18 @@ def for_each_criterion(flow: FlowFunction) -> FlowFunction:
             return (yield from flow(item, settings, rng, templates))
         flows: dict[str, Flow] = {}
         for criterion in (settings.criterion, *settings.criteria):
-            own = settings.model_copy(update={"criterion": criterion, "criteria": ()})
-            flows[criterion.name] = flow(item, own, _copy(rng), templates)
+            flows[criterion.name] = flow(item, settings_of_criterion(settings, criterion.name), _copy(rng), templates)
         return (yield from _run_in_parallel(flows))
 
     return run
+
+
+def settings_of_criterion(settings: Any, name: str) -> Any:
+    """Return the settings of a run with this criterion alone; unchanged without further criteria."""
+    if not getattr(settings, "criteria", ()):
+        return settings
+    criterion = next((one for one in (settings.criterion, *settings.criteria) if one.name == name), settings.criterion)
+    return settings.model_copy(update={"criterion": criterion, "criteria": ()})
 
 
 def _copy(rng: Random) -> Random:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -25,10 +25,6 @@ from storage.reports.rationales import RationaleReport
 from storage.reports.slice_comparison import Conditions
 from storage.studies import Study
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 PAGE = "causes"
 SECTIONS = ("Causes", "Slices", "Replies", "To label")
 
@@ -42,8 +38,8 @@ def load_errors(
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def load_contentions(url: str, study_id: int, opinion_version: Version) -> "pd.Series[float]":
-    """Return the contention of each trace at a version of the opinions; shared by all visitors, so do not modify."""
+def load_contentions(url: str, study_id: int, opinion_version: Version) -> discordance.Contentions:
+    """Return the contention of verdicts at a version of the opinions; shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
         return discordance.contentions(session, study_id)
 
@@ -122,16 +118,16 @@ def draw_slices(study: Study, query: RankingQuery, data: AlignmentData, judge: s
     rows = load_slices(url, study.id, version, query, data)
     slice_section.draw_section(rows, judge)
     chosen = slice_section.chosen_slice()
-    by_trace = load_contentions(url, study.id, alignment_data.opinion_version(version))
+    measured = load_contentions(url, study.id, alignment_data.opinion_version(version))
     if chosen is not None:
         viewer = shell.current_annotator()
-        differing = discordance.differing_targets(data, query, by_trace, judge, chosen, viewer)
+        differing = discordance.differing_targets(data, query, measured, judge, chosen, viewer)
         draw_slice(study, judge, chosen, differing)
     found = list(dict.fromkeys(row.slice for row in rows))
     slice_comparison.draw_save(study, found, chosen)
 
     def compare(names: tuple[str, str], slices: tuple[Conditions, Conditions]) -> list[SliceRow]:
-        return compared_slices.compare(data, query, by_trace, names, slices)
+        return compared_slices.compare(data, query, measured, names, slices)
 
     slice_comparison.draw_comparison(study, found, compare)
 

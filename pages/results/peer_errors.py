@@ -54,6 +54,17 @@ def choose_run(runs: list[Run]) -> tuple[Run, float]:
     return run, percent / 100
 
 
+def choose_criterion(run: Run) -> str:
+    """Draw the choice of a criterion if the run has several; it is in the URL."""
+    criteria = peer_reviews.criteria_of_run(run)
+    if len(criteria) < 2:
+        return criteria[0] if criteria else ""
+    name = st.selectbox(
+        "Criterion", criteria, key="criterion", bind="query-params", width=300, on_change=clear_selection
+    )
+    return str(name)
+
+
 def empty_state(study: Study) -> None:
     """Draw the empty state if there is no peer review."""
     st.info("This study has no peer reviews yet. Start a run with the protocol ReFeR, or import one.")
@@ -73,8 +84,9 @@ def draw_page(study: Study) -> None:
     if not runs:
         return empty_state(study)
     run, threshold = choose_run(runs)
+    criterion = choose_criterion(run)
     with database.reading(resources.engine()) as session:
-        errors = peer_reviews.load_errors(session, run, shell.current_annotator())
+        errors = peer_reviews.load_errors(session, run, shell.current_annotator(), criterion)
     if not errors.reviewed:
         return draw_missing_truth(study, errors)
     is_score = errors.settings.kind == "score"

@@ -309,7 +309,10 @@ def record_view(trace: Trace) -> None:
     preference = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
     is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
     with database.reading(resources.engine()) as session:
-        viewed = peer_reviews.verdict_targets(session, trace.id) or ([preference] if is_open else [])
+        viewed = peer_reviews.verdict_targets(session, trace.id)
+        if not viewed and is_open:
+            judged = trace_opinions.judged_targets(session, trace.id)
+            viewed = [target for target in judged if target.kind == "preference"] or [preference]
     if shell.record_views(trace.study_id, viewed):
         st.caption(turns.NOT_BLIND)
 

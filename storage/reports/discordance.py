@@ -1,8 +1,9 @@
 """Where each judge differs from people more often: by scenario, length, order, human split and contention."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import Engine, select
@@ -29,7 +30,7 @@ from storage.reports.judge_ranking import (
     pairs_at,
 )
 from storage.studies import Study
-from storage.tables import TraceRow
+from storage.tables import OpinionRow, TargetRow, TraceRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,26 +48,56 @@ NUMBERS = {"length gap": "length_gap", "contention": "contention"}
 """Feature -> the numbers of the compared targets that it divides."""
 
 
-def contentions(session: Session, study_id: int) -> "pd.Series[float]":
-    """Return the contention of every trace of a study that has one, by the trace's id."""
-    import pandas as pd
+@dataclass(frozen=True)
+class Contentions:
+    """The contention of verdicts."""
 
-    query = select(col(TraceRow.id), col(TraceRow.contention)).where(
+    by_trace: "pd.Series[float]"
+    """Of every trace that has one, by the trace's id."""
+    by_criterion: Mapping[str, "pd.Series[float]"]
+    """Criterion -> the contention on it, by the trace's id: of traces on several criteria."""
+
+    def of_traces(self, traces: Floats, criterion: str) -> Floats:
+        """Return the contention of the verdict of each trace on a criterion; nan if unknown."""
+        whole = np.asarray(self.by_trace.reindex(traces), np.float64)
+        if criterion not in self.by_criterion:
+            return whole
+        own = np.asarray(self.by_criterion[criterion].reindex(traces), np.float64)
+        return np.where(np.isnan(own), whole, own)
+
+
+def contentions(session: Session, study_id: int) -> Contentions:
+    """Return the contention of the verdicts of a study."""
+    of_traces = select(col(TraceRow.id), col(TraceRow.contention)).where(
         col(TraceRow.study_id) == study_id, col(TraceRow.contention).is_not(None)
     )
-    rows = session.execute(query).all()
-    ids, values = zip(*rows, strict=True) if rows else ((), ())
-    return pd.Series(values, index=np.array(ids, float), dtype=float)
+    of_criteria = (
+        select(col(TargetRow.criterion), col(OpinionRow.trace_id), col(OpinionRow.contention))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
+        .where(col(OpinionRow.contention).is_not(None))
+    )
+    by_criterion: dict[str, dict[float, Any]] = defaultdict(dict)
+    for criterion, trace, value in session.execute(of_criteria):
+        by_criterion[criterion][float(trace)] = value
+    by_trace = {float(trace): value for trace, value in session.execute(of_traces) if value is not None}
+    return Contentions(_series(by_trace), {name: _series(values) for name, values in by_criterion.items()})
 
 
-def report(data: AlignmentData, query: RankingQuery, by_trace: "pd.Series[float]") -> list[SliceRow]:
+def _series(values: Mapping[float, float]) -> "pd.Series[float]":
+    import pandas as pd
+
+    return pd.Series(list(values.values()), index=np.array(list(values), float), dtype=float)
+
+
+def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> list[SliceRow]:
     """Compare the slices of every judge of a query; p-values are corrected over all of them together."""
     dataset = find_dataset(data, query)
     if dataset is None:
         return []
     rows: list[SliceRow] = []
     for judge in query.judges or comparable_judges(dataset):
-        compared = compare_with_people(dataset, judge, by_trace)
+        compared = compare_with_people(dataset, judge, measured)
         rows += slice_rows(judge, compared.differs, slices_of(compared), compared.groups)
     return correct_rows(rows)
 
@@ -89,7 +120,7 @@ class Compared:
     groups: list[str] | None
 
 
-def compare_with_people(dataset: Dataset, judge: str, by_trace: "pd.Series[float]") -> Compared:
+def compare_with_people(dataset: Dataset, judge: str, measured: Contentions | None = None) -> Compared:
     """Return a judge's verdicts with the majority of people, from a dataset with categories."""
     ratings, opinions = dataset.ratings, dataset.judges[judge]
     if not isinstance(ratings, Ratings):
@@ -100,8 +131,8 @@ def compare_with_people(dataset: Dataset, judge: str, by_trace: "pd.Series[float
     numbers = {
         name: opinions.sides[name][used] for name in ("shown_first", "longer", "length_gap") if name in opinions.sides
     }
-    if "trace" in opinions.sides:
-        numbers["contention"] = np.asarray(by_trace.reindex(opinions.sides["trace"][used]), np.float64)
+    if measured is not None and "trace" in opinions.sides:
+        numbers["contention"] = measured.of_traces(opinions.sides["trace"][used], dataset.criterion)
     is_preference = dataset.kind == "preference"
     groups = None if ratings.groups is None else np.array(ratings.groups, object)[used].tolist()
     return Compared(
@@ -174,7 +205,7 @@ def _tested_scenarios(compared: Compared) -> list[str]:
 def differing_targets(
     data: AlignmentData,
     query: RankingQuery,
-    by_trace: "pd.Series[float]",
+    measured: Contentions,
     judge: str,
     chosen: Slice,
     viewer: str | None = None,
@@ -186,7 +217,7 @@ def differing_targets(
     dataset = find_dataset(data, query)
     if dataset is None or judge not in dataset.judges:
         return Drilldown((), 0)
-    compared = compare_with_people(dataset, judge, by_trace)
+    compared = compare_with_people(dataset, judge, measured)
     inside, known = slices_of(compared).get(chosen, (np.zeros(compared.differs.size, bool),) * 2)
     selected = np.zeros(dataset.gold.size, bool)
     selected[compared.places[inside & known & compared.differs]] = True
@@ -204,8 +235,8 @@ def of_study(engine: Engine, study: Study, selection: Selection) -> list[SliceRo
 
 def load_selected(
     engine: Engine, study: Study, selection: Selection
-) -> tuple[AlignmentData, RankingQuery, "pd.Series[float]"] | None:
-    """Return the labels and verdicts, the query of the first kind and criterion selected, and trace id -> contention.
+) -> tuple[AlignmentData, RankingQuery, Contentions] | None:
+    """Return the labels and verdicts, the query of the first kind and criterion selected, and the contentions.
 
     None if there is nothing to compare.
     """

@@ -39,21 +39,21 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
         return {}
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
     reference = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
-    of_trace = dict(zip(opinions["trace"].tolist(), targets.of_frame(opinions), strict=True))
+    of_trace = turns.targets_by_trace(opinions)
     sequential = {run.id: _is_sequential(run.settings) for run in runs.of_study(session, study_id)}
     by_run: dict[tuple[int, str], list[Debate]] = defaultdict(list)
     speakers: dict[int, set[str]] = defaultdict(set)
     for trace in turns.by_trace(session, study_id, sorted(set(opinions["run"].tolist()))):
-        target = of_trace.get(trace.trace)
-        discussions = _discussions(trace.turns)
-        speakers[trace.run].update(opinion.judge for discussion in discussions for opinion in discussion)
-        if target is None or not any(_has_replies(discussion) for discussion in discussions):
-            continue
-        value = reference.get(target)
-        debate = Debate(
-            trace.trace, trace.group, discussions, value if isinstance(value, int) else None, sequential[trace.run]
-        )
-        by_run[trace.run, target.criterion].append(debate)
+        for target in of_trace.get(trace.trace, ()):
+            discussions = _discussions(trace.of_criterion(target.criterion))
+            speakers[trace.run].update(opinion.judge for discussion in discussions for opinion in discussion)
+            if not any(_has_replies(discussion) for discussion in discussions):
+                continue
+            value = reference.get(target)
+            debate = Debate(
+                trace.trace, trace.group, discussions, value if isinstance(value, int) else None, sequential[trace.run]
+            )
+            by_run[trace.run, target.criterion].append(debate)
     debates: dict[Panel, list[Debate]] = defaultdict(list)
     for (run, criterion), of_run in by_run.items():
         debates[tuple(sorted(speakers[run])), criterion] += of_run

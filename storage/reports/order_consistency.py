@@ -64,22 +64,22 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
     judged = judged[judged["trace"].isin([trace for trace, shown in orders.items() if shown >= BOTH])]
     if judged.empty:
         return
-    criteria = dict(zip(judged["trace"], judged["criterion"], strict=True))
+    criteria: dict[int, set[str]] = defaultdict(set)
+    for trace, criterion in zip(judged["trace"], judged["criterion"], strict=True):
+        criteria[trace].add(criterion)
     later = judged[judged["stage"] != "first"]
     names = dict(zip(zip(later["run"], later["rater"], strict=True), later["judge"], strict=True))
     scoring = _aspect_settings(session, study_id)
     by_id = items.by_key(session, study_id) if scoring else {}
     judged_items = {run: aius.evaluated_items(session, runs.get(session, run), by_id) for run in scoring}
     for recorded in turns.by_trace(session, study_id, sorted(set(judged["run"].tolist()))):
-        if recorded.trace in criteria:
-            settings = scoring.get(recorded.run)
-            by_aspect = (
-                None if settings is None else settings_of_item(settings, judged_items[recorded.run][recorded.item])
-            )
-            given = _choices(recorded.turns) if by_aspect is None else _choices_by_aspect(recorded.turns, by_aspect)
-            for speaker, choices in given:
+        settings = scoring.get(recorded.run)
+        by_aspect = None if settings is None else settings_of_item(settings, judged_items[recorded.run][recorded.item])
+        for criterion in sorted(criteria.get(recorded.trace, ())):
+            own = recorded.of_criterion(criterion)
+            for speaker, choices in _choices(own) if by_aspect is None else _choices_by_aspect(own, by_aspect):
                 judge = names.get((recorded.run, speaker), speaker)
-                yield OrderPair(judge, criteria[recorded.trace], recorded.scenario, choices)
+                yield OrderPair(judge, criterion, recorded.scenario, choices)
 
 
 def _aspect_settings(session: Session, study_id: int) -> dict[int, Settings]:

@@ -14,10 +14,11 @@ from sqlmodel import col
 
 from core.errors import TiebreakError, UnreadableReply
 from core.labels import Label, Target, Value
-from core.protocols import registry
+from core.protocols import criteria_of, registry
 from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.protocol import expected_answer
 from core.protocols.refer.settings import Settings
+from core.protocols.several_criteria import settings_of_criterion
 from core.statistics.reports.peer_errors import ReviewedTrace
 from storage import items, labels, runs, targets
 from storage.runs import Run
@@ -48,17 +49,28 @@ def find_runs(session: Session, study_id: int) -> list[Run]:
     return [run for run in runs.of_study(session, study_id) if run.protocol in protocols]
 
 
-def load_errors(session: Session, run: Run, viewer: str | None = None) -> PeerErrors:
+def criteria_of_run(run: Run) -> list[str]:
+    """Return the names of the criteria that a run scores; empty if it scores none or its settings are not valid."""
+    try:
+        settings = Settings.model_validate(run.settings)
+    except ValidationError:
+        return []
+    return [criterion.name for criterion in criteria_of(settings) if criterion.name]
+
+
+def load_errors(session: Session, run: Run, viewer: str | None = None, criterion: str = "") -> PeerErrors:
     """Return the input of `core.statistics.reports.peer_errors`; raises TiebreakError for settings of another protocol.
+
+    Of a run on several criteria, the reviews on `criterion`, by default the first.
 
     The true value of an item is its adjudication, otherwise the annotators' mean score or majority answer, otherwise
     its reference answer.
     """
     try:
-        settings = Settings.model_validate(run.settings)
+        settings = settings_of_criterion(Settings.model_validate(run.settings), criterion)
     except ValidationError:
         raise TiebreakError(f"The settings of run {run.name!r} are not those of a peer review.") from None
-    opinions = _opinions_by_trace(session, run.id)
+    opinions = _opinions_by_trace(session, run.id, settings.criterion.name)
     values = _current_labels(session, run.study_id, settings.kind, settings.criterion.name)
     truths = _true_values(session, run, settings, values)
     reviewed = [
@@ -109,8 +121,8 @@ def rated_items(session: Session, study_id: int, criterion: str) -> list[RatedIt
     return [RatedItem(item, means[item.id]) for item in scored if item.id in means and len(item.responses) == 1]
 
 
-def _opinions_by_trace(session: Session, run_id: int) -> dict[tuple[int, str], list[StagedOpinion]]:
-    """Return (trace id, item) -> its opinions in the order of the settings."""
+def _opinions_by_trace(session: Session, run_id: int, criterion: str) -> dict[tuple[int, str], list[StagedOpinion]]:
+    """Return (trace id, item) -> its opinions on a criterion in the order of the settings."""
     query = (
         select(
             col(OpinionRow.trace_id),
@@ -121,7 +133,7 @@ def _opinions_by_trace(session: Session, run_id: int) -> dict[tuple[int, str], l
         )
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(OpinionRow.run_id) == run_id)
+        .where(col(OpinionRow.run_id) == run_id, col(TargetRow.criterion) == criterion)
         .order_by(col(ItemRow.position), col(OpinionRow.id))
     )
     opinions: dict[tuple[int, str], list[StagedOpinion]] = defaultdict(list)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sqlalchemy import Engine, Text, cast, select
@@ -62,12 +61,13 @@ def report(session: Session, data: AlignmentData, query: RankingQuery, judge: st
     dataset = find_dataset(data, query)
     if dataset is None or judge not in dataset.judges:
         return RationaleReport((), (), (), (), "no targets with a verdict and labels")
-    compared = compare_with_people(dataset, judge, _no_contention())
+    compared = compare_with_people(dataset, judge)
     traces = _traces(dataset, judge)[compared.places]
     step = max(1, -(-len(traces) // MAX_TEXTS))
     chosen = np.arange(0, len(traces), step)
     raters = data.opinions.loc[data.opinions["judge"] == judge, "rater"].unique().tolist()
-    texts = _replies(session, [int(trace) for trace in traces[chosen] if trace == trace], raters)
+    wanted = [int(trace) for trace in traces[chosen] if trace == trace]
+    texts = _replies(session, wanted, raters, dataset.criterion)
     with_text = np.array([place for place in chosen if traces[place] in texts], np.int64)
     found = cluster_texts([texts[int(traces[place])] for place in with_text])
     if not found.names:
@@ -94,7 +94,7 @@ def differing_targets(
     dataset = find_dataset(data, query)
     if dataset is None or judge not in dataset.judges:
         return Drilldown((), 0)
-    compared = compare_with_people(dataset, judge, _no_contention())
+    compared = compare_with_people(dataset, judge)
     selected = np.zeros(dataset.gold.size, bool)
     selected[compared.places[compared.differs]] = True
     selected &= found.targets_of(chosen, dataset.gold.size)
@@ -120,18 +120,15 @@ def of_study(
         return name, report(session, data, RankingQuery(*keys[0]), name)
 
 
-def _no_contention() -> Any:
-    import pandas as pd
-
-    return pd.Series(dtype=float)
-
-
 def _traces(dataset: Dataset, judge: str) -> "np.typing.NDArray[np.float64]":
     return dataset.judges[judge].sides.get("trace", np.full(dataset.gold.size, np.nan))
 
 
-def _replies(session: Session, traces: Sequence[int], speakers: Sequence[str]) -> dict[int, str]:
-    """Return trace -> the last reply of one of the speakers; of the only speaker for a verdict of a whole trace."""
+def _replies(session: Session, traces: Sequence[int], speakers: Sequence[str], criterion: str) -> dict[int, str]:
+    """Return trace -> the last reply of one of the speakers; of the only speaker for a verdict of a whole trace.
+
+    Of a trace on several criteria, the replies on this one.
+    """
     replies: dict[int, dict[str, str]] = {}
     for batch in database.batches(list(traces), KEYS_IN_QUERY):
         query = (
@@ -141,7 +138,7 @@ def _replies(session: Session, traces: Sequence[int], speakers: Sequence[str]) -
         )
         for trace, body in session.execute(query):
             event = parse_event(body)
-            if isinstance(event, TurnCompleted):
+            if isinstance(event, TurnCompleted) and event.turn.criterion in ("", criterion):
                 replies.setdefault(trace, {})[event.turn.speaker] = event.turn.statement
     found = {}
     for trace, by_speaker in replies.items():

@@ -1,7 +1,6 @@
 """Two slices of the targets compared: on which of them does a judge differ from people more often?"""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -14,15 +13,13 @@ from storage.reports.discordance import (
     NOT_UNANIMOUS,
     NUMBERS,
     SIDES,
+    Contentions,
     compare_with_people,
     load_selected,
     targets_of,
 )
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
 from storage.studies import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Conditions = Sequence[Slice]
 """A slice: the targets that meet all of these conditions."""
@@ -50,7 +47,7 @@ def parse(text: str, saved: Mapping[str, Conditions]) -> Conditions:
 def compare(
     data: AlignmentData,
     query: RankingQuery,
-    by_trace: "pd.Series[float]",
+    measured: Contentions,
     names: tuple[str, str],
     slices: tuple[Conditions, Conditions],
 ) -> list[SliceRow]:
@@ -64,7 +61,7 @@ def compare(
         return []
     rows: list[SliceRow] = []
     for judge in query.judges or comparable_judges(dataset):
-        compared = compare_with_people(dataset, judge, by_trace)
+        compared = compare_with_people(dataset, judge, measured)
         (first, first_known), (second, second_known) = (targets_of(compared, one) for one in slices)
         masks = {names: (first & ~second, first_known & second_known & (first ^ second))}
         rows += slice_rows(judge, compared.differs, masks, compared.groups)

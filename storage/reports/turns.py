@@ -1,16 +1,23 @@
 """The answered asks of a study's traces, read in one query: what replays and statistics over rounds start from."""
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.labels import Target
 from core.trace import Turn, completed_turns
+from storage import targets
 from storage.events import parse_event
 from storage.tables import EventRow, ItemRow, RunRow, TraceRow
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TURN_EVENTS = ("turn", "restarted", "extracted", "reading", "reading_withdrawn")
 """Types of the events that decide which turns count, and with which reading."""
@@ -29,6 +36,10 @@ class TraceTurns:
     group: str
     """The document or dialogue of the item, otherwise the item."""
     turns: tuple[Turn, ...]
+
+    def of_criterion(self, criterion: str) -> tuple[Turn, ...]:
+        """Return the turns on a criterion: all of them if the trace is on one, so that no turn names it."""
+        return tuple(turn for turn in self.turns if turn.criterion in ("", criterion))
 
 
 def by_trace(session: Session, study_id: int, run_ids: Collection[int] | None = None) -> Iterator[TraceTurns]:
@@ -51,3 +62,11 @@ def by_trace(session: Session, study_id: int, run_ids: Collection[int] | None = 
         trace, run, item, part, scenario, group = key
         turns = completed_turns([parse_event(row[6]) for row in rows])
         yield TraceTurns(trace, run, item, part, scenario or "", group or item, tuple(turns))
+
+
+def targets_by_trace(opinions: "pd.DataFrame") -> Mapping[int, Collection[Target]]:
+    """Return trace id -> the targets of its opinions, one for each criterion."""
+    found: dict[int, dict[Target, None]] = defaultdict(dict)
+    for trace, target in zip(opinions["trace"].tolist(), targets.of_frame(opinions), strict=True):
+        found[trace][target] = None
+    return found

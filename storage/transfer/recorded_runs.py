@@ -18,10 +18,9 @@ from core.labels import Opinion, Target
 from core.protocols import registry
 from core.trace import TraceFailed, Verdict, VerdictReached, current_events
 from core.uncertainty import uncertainty
-from core.verdicts import criterion_outcomes
 from storage import items, target_summaries, unread
 from storage.database import batches, insert_all
-from storage.events import event_row, opinion_row, opinion_target
+from storage.events import event_row, opinion_row, opinion_target, verdict_columns
 from storage.fingerprints import to_utc
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow, now
 from storage.unread import Owner
@@ -134,15 +133,15 @@ def _insert_events(session: Session, traces: Sequence[_NewTrace]) -> None:
 
 def _insert_opinions(session: Session, traces: Sequence[_NewTrace], target_ids: Mapping[Target, int]) -> None:
     opinions = [
-        (trace, target_ids[opinion_target(trace.record.item, opinion)], opinion, outcomes)
+        (trace, target_ids[opinion_target(trace.record.item, opinion)], opinion, columns)
         for trace in traces
         for verdict in _verdicts(trace.record)
-        for outcomes in [criterion_outcomes(verdict)]
+        for columns in [verdict_columns(verdict)]
         for opinion in verdict.opinions
     ]
     rows = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, target_id, opinion, outcomes)
-        for trace, target_id, opinion, outcomes in opinions
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_id, opinion, columns)
+        for trace, target_id, opinion, columns in opinions
     ]
     insert_all(session, OpinionRow, rows)
 

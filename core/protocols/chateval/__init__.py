@@ -6,6 +6,7 @@ from core.protocols import Protocol
 from core.protocols.chateval.protocol import flow
 from core.protocols.chateval.settings import Settings
 from core.protocols.chateval.verdicts import NAME
+from core.protocols.several_criteria import for_each_criterion
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -13,7 +14,7 @@ PROTOCOL = Protocol(
     description="Personas discuss responses one by one, simultaneously, or with a summariser, and score or vote.",
     paper="Chan, Chen, Su, Yu, Xue, Zhang, Fu, Liu (2023), arXiv:2308.07201",
     settings=Settings,
-    flow=flow,
+    flow=for_each_criterion(flow),
     judges="pair",
     comparison=lambda settings: "" if settings.outcome == "rating" else "two",
     reply_words=lambda settings: int(settings.words),

@@ -10,6 +10,7 @@ from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
 from core.protocols.score_scales import is_numeric
+from core.protocols.several_criteria import further_criteria_problem
 from core.trace import Spec
 
 Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "independent"]
@@ -80,6 +81,8 @@ class Settings(Frozen):
     discussion alone. "every": each turn, which shows how the opinions change; only the last one counts."""
     criterion: Criterion | None = None
     """What is judged. Empty: helpfulness, relevance, accuracy and level of detail together, as in the paper."""
+    criteria: tuple[Criterion, ...] = Field(default=(), exclude_if=lambda criteria: not criteria)
+    """Further criteria that the same run judges, each in its own discussion; the verdict has an outcome for each."""
     lowest: int = Field(default=1, ge=0, le=100)
     """The worst score for each of two responses."""
     highest: int = Field(default=10, ge=1, le=100)
@@ -108,7 +111,10 @@ class Settings(Frozen):
         check_unique_names(speakers, "speakers")
         if self.lowest >= self.highest:
             raise ValueError("the best score has to be above the worst one")
-        if self.outcome == "rating" and (self.criterion is None or not is_numeric(self.criterion.scale)):
+        if problem := further_criteria_problem(self.criterion, self.criteria):
+            raise ValueError(problem)
+        every = (self.criterion, *self.criteria)
+        if self.outcome == "rating" and not all(one and is_numeric(one.scale) for one in every):
             raise ValueError("a rating needs a criterion with a scale of numbers, such as 1, 2, 3")
         return self
 

@@ -2,9 +2,17 @@
 
 from pathlib import Path
 
-from core.protocols import Protocol
+from core.protocols import Protocol, Scales, criteria_of
 from core.protocols.refer.protocol import NAME, flow
 from core.protocols.refer.settings import Settings
+from core.protocols.several_criteria import for_each_criterion, settings_of_criterion
+
+
+def scales(settings: Settings) -> Scales:
+    """Return the scale of each criterion, or of the answer to a reasoning task."""
+    own = (settings_of_criterion(settings, criterion.name) for criterion in criteria_of(settings))
+    return {(one.kind, one.criterion.name): one.scale for one in own}
+
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -12,13 +20,13 @@ PROTOCOL = Protocol(
     description="Peers review one response independently, then an area chair that sees their reviews decides.",
     paper="Narsupalli, Chandra, Muppirala, Gupta, Goyal (2024), arXiv:2407.12877",
     settings=Settings,
-    flow=flow,
+    flow=for_each_criterion(flow),
     judges="score",
     reply_words=lambda settings: 100,
     folder=Path(__file__).parent,
     examples=("refer", "refer-local", "refer-reasoning"),
     sample=True,
-    scales=lambda settings: {(settings.kind, settings.criterion.name): settings.scale},
+    scales=scales,
     sends_images=True,
     optional_blanks=("context", "reference"),
     required_blanks=("response", "reviews"),

@@ -11,6 +11,7 @@ from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
 from core.protocols.score_scales import is_numeric
+from core.protocols.several_criteria import further_criteria_problem
 
 VerdictForm = Literal["score", "option", "number"]
 SharedReviews = Literal["scores", "comments", "both"]
@@ -45,6 +46,9 @@ class Settings(Frozen):
     option, or a number."""
     criterion: Criterion = Criterion(name="")
     """The criterion of the score, with its scale. A reasoning task has no criterion."""
+    criteria: tuple[Criterion, ...] = Field(default=(), exclude_if=lambda criteria: not criteria)
+    """Further criteria that the same run scores, each with its own reviews and decisions, as in the paper; the verdict
+    has an outcome for each. The texts of the schema below are shared by all criteria."""
     letters: str = Field(default="ABCDE", pattern=r"^[A-Z]{2,26}$")
     """The options of a reasoning task, one letter each."""
     task: str = ""
@@ -84,15 +88,26 @@ class Settings(Frozen):
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         check_unique_names((reviewer.name for reviewer in (*self.peers, self.chair)), "reviewers")
-        if self.verdict == "score" and not self.criterion.name:
-            raise ValueError("a score needs a criterion")
-        if self.verdict == "score" and not is_numeric(self.criterion.scale):
-            raise ValueError(f"criterion {self.criterion.name!r} needs a scale of numbers, such as 1, 2, 3")
+        self._check_criteria()
         if self.samples > 1 and self.chair.spec.temperature == 0:
             raise ValueError(
                 "a chair at temperature 0 gives the same reply every time; use temperature 1, or samples: 1"
             )
         return self
+
+    def _check_criteria(self) -> None:
+        if self.verdict == "score" and not self.criterion.name:
+            raise ValueError("a score needs a criterion")
+        if problem := further_criteria_problem(self.criterion, self.criteria):
+            raise ValueError(problem)
+        every = (self.criterion, *self.criteria)
+        unscaled = next((one for one in every if not is_numeric(one.scale)), None)
+        if self.verdict == "score" and unscaled:
+            raise ValueError(f"criterion {unscaled.name!r} needs a scale of numbers, such as 1, 2, 3")
+        if self.verdict != "score" and self.criteria:
+            raise ValueError("an answer to a reasoning task has no criteria")
+        if self.chair_rubric.strip() and self.criteria:
+            raise ValueError("chair_rubric is of one criterion: leave it out, or score each criterion in its own run")
 
     @property
     def kind(self) -> Kind:

@@ -5,6 +5,7 @@ from pathlib import Path
 from core.protocols import Protocol
 from core.protocols.scaleeval.protocol import NAME, flow
 from core.protocols.scaleeval.settings import Settings
+from core.protocols.several_criteria import for_each_criterion
 
 PROTOCOL = Protocol(
     name=NAME,
@@ -12,7 +13,7 @@ PROTOCOL = Protocol(
     description="Judges debate which of two responses is better; if they disagree, an annotator decides.",
     paper="Chern, Chern, Neubig, Liu (2024), arXiv:2401.16788",
     settings=Settings,
-    flow=flow,
+    flow=for_each_criterion(flow),
     judges="pair",
     reply_words=lambda settings: int(settings.words),
     folder=Path(__file__).parent,

@@ -1,13 +1,14 @@
 """ScaleEval's settings: the judges, the criterion, the rounds and the stopping rule (arXiv:2401.16788)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
 
 from core.frozen import Frozen, accept_former_values
 from core.items import Criterion
 from core.protocols import Judge, check_unique_names
 from core.protocols.prompt_parts import CriterionFormat
+from core.protocols.several_criteria import further_criteria_problem
 
 Stopping = Literal["unanimity", "majority"]
 ReplyOrder = Literal["simultaneous", "sequential"]
@@ -22,6 +23,9 @@ class Settings(Frozen):
     """The m judges of the debate, each with a unique name. The paper uses three different models."""
     criterion: Criterion
     """What "better" means. The paper gives a rubric of five levels, "Level name - description"."""
+    criteria: tuple[Criterion, ...] = Field(default=(), exclude_if=lambda criteria: not criteria)
+    """Further criteria that the same run judges, each in its own debate, as in the paper. The verdict has an outcome
+    for each."""
     format: CriterionFormat = "general"
     """How the criterion is written in the prompts (Table 7). All but "general" are perturbations that measure how much
     a judge relies on the criterion: "shortened" drops the names of the levels, "gibberish" replaces letters by symbols,
@@ -55,3 +59,9 @@ class Settings(Frozen):
     def _names_differ(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
         check_unique_names((judge.name for judge in judges), "judges")
         return judges
+
+    @model_validator(mode="after")
+    def _has_distinct_criteria(self) -> Self:
+        if problem := further_criteria_problem(self.criterion, self.criteria):
+            raise ValueError(problem)
+        return self

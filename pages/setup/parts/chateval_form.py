@@ -32,6 +32,8 @@ def render(form: SettingsForm) -> Draft:
     with left:
         draft: Draft = {"outcome": form.setting("outcome", "Personas are asked for", OUTCOME_NAMES)}
         draft["criterion"] = form.criterion(required=draft["outcome"] == "rating")
+        if draft["criterion"] is not None:
+            draft["criteria"] = form.criteria_list("criteria", "Further criteria")
         draft["strategy"] = form.setting("strategy", "Discussion", STRATEGY_NAMES)
         if draft["strategy"] != "independent":
             draft["turns"] = form.setting("turns", "Turns")

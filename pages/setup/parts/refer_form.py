@@ -19,6 +19,7 @@ def render(form: SettingsForm) -> Draft:
         draft: Draft = {"verdict": form.setting("verdict", "Verdict", VERDICT_NAMES)}
         if draft["verdict"] == "score":
             draft["criterion"] = form.criterion()
+            draft["criteria"] = form.criteria_list("criteria", "Further criteria")
         if draft["verdict"] == "option":
             draft["letters"] = form.setting("letters", "Options, one letter each")
         draft["samples"] = _draw_samples(form)

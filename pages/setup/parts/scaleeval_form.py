@@ -20,6 +20,7 @@ def render(form: SettingsForm) -> Draft:
     left, right = st.columns([2, 3], gap="large")
     with left:
         draft: Draft = {"criterion": form.criterion()}
+        draft["criteria"] = form.criteria_list("criteria", "Further criteria")
         draft["rounds"] = form.setting("rounds", "Rounds")
         stopping_names = {"unanimity": "all judges agree", "majority": "more than half of the judges agree"}
         draft["stopping"] = form.setting("stopping", "The debate ends when", stopping_names)

@@ -13,7 +13,7 @@ from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
-from pages.watch.parts import long_texts, sample_charts, turns
+from pages.watch.parts import criterion_choice, long_texts, sample_charts, turns
 from pages.watch.parts.readings import draw_reading
 from pages.watch.parts.sample_charts import RaterValue
 from storage import database
@@ -29,6 +29,7 @@ LONGEST_VALUE_LINE = 40
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
     """Draw the cards, then the histogram next to one comment of the chair."""
+    trace, events, settings = criterion_choice.choose_part(trace, events, settings)
     completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
     peers = [(seq, turn) for _, seq, turn in completed if turn.step == "peer"]
     samples = [(seq, turn) for _, seq, turn in completed if turn.step == "chair"]

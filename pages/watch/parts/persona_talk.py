@@ -25,7 +25,7 @@ from core.trace import (
 from pages.parts import paging
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.parts.values import VERDICT_NAMES
-from pages.watch.parts import debate, persona_scores, turns
+from pages.watch.parts import criterion_choice, debate, persona_scores, turns
 from storage.traces import Trace
 
 NumberedTurn = tuple[int, Turn]
@@ -41,6 +41,7 @@ SWAPPED = (
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
     """Draw scores, chart and discussion; the default view if the settings are incomplete."""
+    trace, events, settings = criterion_choice.choose_part(trace, events, settings)
     try:
         run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
     except TiebreakError:

@@ -259,16 +259,16 @@ def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stan
         frame = opinion_frame(session, request.study.id)
         frame = frame[(frame["kind"] == PREFERENCE) & frame["part"].map(_is_of_responses).astype(bool)]
         names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
-        of_trace = dict(zip(frame["trace"].tolist(), targets.of_frame(frame), strict=True))
+        of_trace = turns.targets_by_trace(frame)
         stances_by_debate: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)
         for trace in turns.by_trace(session, request.study.id, sorted(set(frame["run"].tolist()))):
-            if trace.trace in of_trace:
+            for target in of_trace.get(trace.trace, ()):
                 stances = [
                     Stance(n, turn.speaker, turn.round, turn.reading, turn.problem, None)
-                    for n, turn in enumerate(trace.turns)
+                    for n, turn in enumerate(trace.of_criterion(target.criterion))
                     if turn.reading in (0, 1, 2) or turn.problem
                 ]
-                stances_by_debate[names[trace.run]].append((of_trace[trace.trace], stances))
+                stances_by_debate[names[trace.run]].append((target, stances))
     return stances_by_debate
 
 

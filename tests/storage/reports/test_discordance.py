@@ -12,7 +12,7 @@ from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
 
-NONE = pd.Series(dtype=float)
+NONE = discordance.Contentions(pd.Series(dtype=float), {})
 JUDGED = ("preference", "helpfulness")
 QUERY = RankingQuery(*JUDGED)
 SHORTER = ("people", "prefer the shorter response")
@@ -40,7 +40,8 @@ def test_traces_without_contention_are_outside_of_its_slice(engine: Engine) -> N
     assert dataset is not None
     traces = dataset.judges["fair"].sides["trace"][:30]
     by_trace = pd.Series(np.arange(30) / 40, index=traces)
-    compared = discordance.compare_with_people(dataset, "fair", by_trace)
+    measured = discordance.Contentions(by_trace, {})
+    compared = discordance.compare_with_people(dataset, "fair", measured)
     inside, known = discordance.slices_of(compared)["contention", "above 0.362"]
     assert (int(inside.sum()), int(known.sum())) == (15, 30)
 

@@ -132,6 +132,7 @@ def run_trace(session, study_id):
     changed = {
         "opinions": (*verdict.verdict.opinions[:5], without_value, *verdict.verdict.opinions[6:]),
         "outcomes": {"helpfulness": "disputed"},
+        "contentions": {"helpfulness": 0.5},
     }
     verdict = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update=changed)})
     traces.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([a_turn(), unreadable, verdict])])
