@@ -1,10 +1,12 @@
 """The view of a peer review."""
 
+from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Target
 from pages.parts import resources
 from storage import database, labels, studies
+from tests.core.protocols import reviews
 from tests.pages.reviews import prepare_sample
-from tests.pages.visits import page_text, visit_trace
+from tests.pages.visits import page_text, prepare_study, visit_trace
 
 
 def test_peers_chair_and_problems_are_shown() -> None:
@@ -36,3 +38,16 @@ def test_a_score_after_viewing_the_judges_is_not_blind() -> None:
 def test_an_unreadable_peer_has_a_reason() -> None:
     prepare_sample()
     assert "no verdict: the reply was cut off at the limit of 128 tokens" in page_text(visit_trace("chess"))
+
+
+def test_a_review_on_several_criteria_shows_the_part_on_the_selected_one() -> None:
+    fluent = reviews.ENGAGING.model_copy(update={"name": "fluent"})
+    chosen = reviews.make_settings("ab", criteria=(fluent,), samples=2)
+    played = reviews.run_scripted(lambda ask: f"Analysis: hm.\nRating: {3 if ask.criterion == 'fluent' else 1}", chosen)
+    run = RunRecord(name="r", protocol="refer", settings=chosen.model_dump(mode="json"))
+    trace = TraceRecord(run="r", item="flamingos", events=tuple(played.events))
+    prepare_study([ItemRecord(item=reviews.make_item()), run, trace])
+    app = visit_trace("flamingos")
+    assert "**a** · **1**" in page_text(app) and "**3**" not in page_text(app)
+    app.segmented_control[0].set_value("fluent").run()
+    assert not app.exception and "**a** · **3**" in page_text(app) and "of 2 · **3**" in page_text(app)
