@@ -73,14 +73,15 @@ def with_progress(records: Iterable[Record], total: int, show: ShowProgress) -> 
 def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
     """Return rows as a text table: floats with three decimals, p-values under 0.001 as `< 0.001`, None as a dash.
 
-    `empty` is the text without rows."""
+    `empty` is the text without rows. A row can lack columns of the first one.
+    """
     from tabulate import tabulate
 
     if not rows:
         return empty
     # tabulate would turn names such as "007" and "1e3" into numbers.
-    names = [index for index, column in enumerate(rows[0]) if any(isinstance(row[column], str) for row in rows)]
-    cells = [[_cell(name, value) for name, value in row.items()] for row in rows]
+    names = [index for index, column in enumerate(rows[0]) if any(isinstance(row.get(column), str) for row in rows)]
+    cells = [[_cell(name, row.get(name)) for name in rows[0]] for row in rows]
     alignment = ["right" if is_p_value(name) else "global" for name in rows[0]]
     return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names, colalign=alignment)
 

@@ -1,5 +1,6 @@
 """Studies and runs as a whole: the commands `cli.py studies ...` and `cli.py runs ...`."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,7 +26,7 @@ def list_studies(database: DatabaseUrl = None, as_json: Json = False) -> None:
         counts = studies.progress(session)
         found = [studies.get(session, name) for name in studies.names(session)]
         deleted = deletions.deleted_studies(session)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "study": study.name,
             "items": counts[study.id].items,
@@ -35,7 +36,8 @@ def list_studies(database: DatabaseUrl = None, as_json: Json = False) -> None:
         }
         for study in found
     ]
-    rows += [{"study": one.name, "state": f"deleted, until {one.until:%Y-%m-%d}"} for one in deleted]
+    nothing = {"items": None, "runs": None, "labels": None}
+    rows += [{"study": one.name, **nothing, "state": f"deleted, until {one.until:%Y-%m-%d}"} for one in deleted]
     print_result(rows, format_table(rows, "There are no studies."), as_json)
 
 
@@ -76,7 +78,7 @@ def delete(name: Name, database: DatabaseUrl = None, as_json: Json = False) -> N
 
     with writing(open_database(database)) as session:
         deletions.delete_study(session, studies.get(session, name).id)
-    text = f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: studies restore"
+    text = f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: studies restore {shlex.quote(name)}"
     print_result({"deleted": name}, text, as_json)
 
 
@@ -112,7 +114,14 @@ def list_runs(study: StudyName, database: DatabaseUrl = None, as_json: Json = Fa
         for run, progress in found
     ]
     rows += [
-        {"run": one.name, "traces": one.traces, "state": f"deleted, until {one.until:%Y-%m-%d}"} for one in deleted
+        {
+            "run": one.name,
+            "protocol": None,
+            "traces": one.traces,
+            "done": None,
+            "state": f"deleted, until {one.until:%Y-%m-%d}",
+        }
+        for one in deleted
     ]
     print_result(rows, format_table(rows, "The study has no runs."), as_json)
 
@@ -129,7 +138,8 @@ def delete_run(name: RunName, study: StudyName, database: DatabaseUrl = None, as
         if name not in ids:
             raise TiebreakError(f"The study {study!r} has no run called {name!r}.")
         deletions.delete_run(session, ids[name])
-    text = f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: runs restore"
+    restoring = f"runs restore {shlex.quote(name)} --study {shlex.quote(study)}"
+    text = f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: {restoring}"
     print_result({"deleted": name}, text, as_json)
 
 

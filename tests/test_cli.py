@@ -565,3 +565,15 @@ def test_aius_are_adopted_and_replaced_after_questions(run_with_sample):
     assert result.exit_code == 0 and json.loads(result.stdout) == {"study": "tour", "items": 0}
     result = run_with_sample("adopt", "--study", "tour", "--by", "eve", "--replace")
     assert result.exit_code == 2 and "--replace needs --run" in result.stderr
+
+
+def test_deleted_studies_are_listed_with_the_command_that_restores_them(run, tmp_path):
+    file = tmp_path / "study.jsonl"
+    file.write_bytes(samples.path().read_bytes())
+    for name in ("stays", "my study"):
+        assert run("import", str(file), "--study", name, "--format", "tiebreak").exit_code == 0
+    deleted = run("studies", "delete", "my study")
+    assert deleted.stdout.endswith("studies restore 'my study'\n")
+    listed = run("studies", "list")
+    assert (listed.exit_code, listed.stdout.count("stays"), listed.stdout.count("deleted, until")) == (0, 1, 1)
+    assert [row["study"] for row in json.loads(run("studies", "list", "--json").stdout)] == ["stays", "my study"]

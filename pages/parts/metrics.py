@@ -35,7 +35,7 @@ class DatabaseCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield whether the database and the worker are available, and the counts."""
         works = not resources.worker_problem()
-        yield GaugeMetricFamily("tiebreak_worker_up", "Whether this server executes runs.", works)
+        yield GaugeMetricFamily("tiebreak_worker_up", "Whether a worker executes requested runs.", works)
         try:
             with database.reading(resources.engine()) as session:
                 counts = server_counts.count(session)

@@ -6,7 +6,7 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import accounts, database, database_errors, deletions, studies, study_images
+from storage import accounts, database, database_errors, deletions, studies, study_images, workers
 from storage.database import Engine
 from storage.database_errors import DBAPIError
 from storage.studies import Study
@@ -15,6 +15,7 @@ from storage.transfer import imports, samples
 from storage.worker import RunWorker
 
 WORKER_VARIABLE = "TIEBREAK_OWN_WORKER"
+NO_WORKER = "No worker is connected: requested runs wait until one is started (cli.py worker)."
 
 
 def engine() -> Engine:
@@ -57,10 +58,22 @@ def has_own_worker() -> bool:
 
 
 def worker_problem() -> str:
-    """Return why requested runs are not executed by this server, as a sentence; empty while they are."""
+    """Return why requested runs are not executed, by this server or by workers of their own; empty while they are.
+
+    Workers of their own are registered on PostgreSQL only.
+    """
     if not has_own_worker():
-        return ""
+        return NO_WORKER if engine().dialect.name == "postgresql" and _count_workers() == 0 else ""
     return _workers[0].problem() if _workers else "The worker that executes runs is not running."
+
+
+def _count_workers() -> int | None:
+    """Return the number of workers that are alive; None while the database cannot be reached."""
+    try:
+        with database.reading(engine()) as session:
+            return workers.count(session)
+    except (TiebreakError, DBAPIError):
+        return None
 
 
 def database_problem() -> str:

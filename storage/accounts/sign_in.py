@@ -108,7 +108,7 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
 
     The limit is that of sign-ins, so a stolen session cannot be used to guess the password.
     """
-    hashed = passwords.hash_password(new)
+    hashed, name = passwords.hash_password(new), _stored_name(name)
     database.write(engine, lambda session: _store_attempt(session, name, ""))
     with database.reading(engine) as session:
         account_id = registry.get(session, name).id
@@ -162,7 +162,7 @@ def _find(session: Session, name: str) -> Account | None:
 
 
 def _stored_name(name: str) -> str:
-    """Return the name as it is counted; empty for one that no account can have."""
+    """Return the name as it is counted, which is the name that an account is found by; empty for an invalid one."""
     try:
         return annotators.normalize_name(name)
     except TiebreakError:

@@ -34,6 +34,7 @@ from storage.tables import DraftRow, UndoEntryRow
 from storage.target_summaries import lock_targets
 
 ANSWERED_ELSEWHERE = "You answered this in another window."
+UNKNOWN_BASE = "This answer refers to a version of your answer that does not exist; nothing was changed."
 
 
 @dataclass(frozen=True)
@@ -342,10 +343,14 @@ def _place_of(session: Session, work: Work, task: Task, target: Target, target_i
 
 
 def _check_base(transaction: Transaction, standing: Standing) -> None:
-    """Raise Refused if the target was labelled since the annotator saw it."""
+    """Raise Refused if the target was labelled since the annotator saw it, or if the base is not a version of it."""
     base = _own_result(transaction, transaction.action.base).get("version")
-    if base != str(standing.version):
+    if base == str(standing.version):
+        return
+    is_earlier = base is not None and base.isdecimal() and len(base) < 10 and int(base) < standing.version
+    if is_earlier or _follows_stale(transaction):
         raise Refused("stale", ANSWERED_ELSEWHERE)
+    raise Refused("rejected", UNKNOWN_BASE)
 
 
 def _check_assignment(transaction: Transaction, place: Place) -> None:
@@ -367,9 +372,20 @@ def _own_result(transaction: Transaction, text: str) -> Json:
     """
     if not text.startswith("#"):
         return {"version": text, "entry": text}
-    seq = int(text[1:]) if text[1:].isdecimal() and len(text) < 12 else 0
-    stored = action_log.stored_result(transaction.session, transaction.work, transaction.client, seq)
-    return stored if stored is not None and stored["status"] != "stale" else {}
+    stored = _stored_result(transaction, text)
+    return {} if stored.get("status") == "stale" else stored
+
+
+def _follows_stale(transaction: Transaction) -> bool:
+    """Return whether the base is the version that a stale action of the same window should have produced."""
+    return _stored_result(transaction, transaction.action.base).get("status") == "stale"
+
+
+def _stored_result(transaction: Transaction, text: str) -> Json:
+    """Return the result of the action that a text such as "#16" names; empty if there is none."""
+    is_number = text.startswith("#") and text[1:].isdecimal() and len(text) < 12
+    seq = int(text[1:]) if is_number else 0
+    return action_log.stored_result(transaction.session, transaction.work, transaction.client, seq) or {}
 
 
 def _mark(transaction: Transaction, target: Target, mark: Mark, *, text: str = "", on: bool = True) -> None:

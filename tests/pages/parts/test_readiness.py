@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 import app
 from pages.parts import resources
-from storage import database
+from storage import database, workers
 
 
 @pytest.fixture
@@ -34,3 +34,16 @@ def test_a_server_whose_database_file_was_deleted_is_not_ready(client, tmp_path)
     reply = client.get("/ready")
     assert reply.status_code == 503
     assert "was deleted or replaced" in reply.json()["database"]
+
+
+def test_a_server_without_its_own_worker_needs_one_that_is_connected(postgres_engine, monkeypatch):
+    monkeypatch.setenv(resources.WORKER_VARIABLE, "off")
+    monkeypatch.setattr(resources, "engine", lambda: postgres_engine)
+    client = TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
+    reply = client.get("/ready")
+    assert (reply.status_code, reply.json()) == (503, {"database": "ok", "worker": resources.NO_WORKER})
+    with database.writing(postgres_engine) as session:
+        worker = workers.register(session, "a worker")
+    assert client.get("/ready").status_code == 200
+    with database.writing(postgres_engine) as session:
+        workers.remove(session, worker)

@@ -115,6 +115,43 @@ def test_a_name_is_refused_after_ten_failures_and_another_one_is_not(engine):
     enter(engine, "ann")
 
 
+NAME = "Zo\u00e9 Vie"
+SAME = (NAME, "Zoe\u0301 Vie", "  Zo\u00e9   Vie ", "Zo\u00e9\u00a0Vie", "Zoe\u0301\u3000Vie", "Zo\u00e9\tVie\n")
+OTHERS = (
+    "ZO\u00c9 VIE",
+    "zo\u00e9 vie",
+    "Zoe Vie",
+    "Z\u043e\u00e9 Vie",
+    "\uff3ao\u00e9 Vie",
+    "Zo\u00e9\u200b Vie",
+    "Zo\u00e9Vie",
+)
+"""Forms of one name, and names that look like it: of another case, without accent, Cyrillic, full-width, ..."""
+
+
+def test_forms_of_a_name_that_find_one_account_are_counted_together(engine):
+    add_account(engine, NAME)
+    for number in range(sign_in.MOST_OF_NAME):
+        with pytest.raises(sign_in.WrongPassword):
+            enter(engine, SAME[number % len(SAME)], "wrong password", address=f"192.0.2.{number}")
+    for name in SAME:
+        with pytest.raises(sign_in.TooManyAttempts):
+            enter(engine, name, address="192.0.2.99")
+        with pytest.raises(sign_in.TooManyAttempts):
+            sign_in.change_password(engine, name, PASSWORD, "another password")
+
+
+def test_names_that_look_alike_find_no_account_and_are_counted_by_address(engine, monkeypatch):
+    monkeypatch.setattr(sign_in, "MOST_OF_ADDRESS", 2 * len(OTHERS))
+    add_account(engine, NAME)
+    for name in OTHERS * 2:
+        with pytest.raises(sign_in.WrongPassword):
+            enter(engine, name, address="192.0.2.1")
+    with pytest.raises(sign_in.TooManyAttempts):
+        enter(engine, OTHERS[0], address="192.0.2.1")
+    enter(engine, NAME, address="192.0.2.2")  # guesses of other names do not lock the account
+
+
 def test_a_stolen_session_cannot_be_used_to_guess_the_password(engine):
     add_account(engine, "ann")
     for _ in range(sign_in.MOST_OF_NAME):
