@@ -63,7 +63,7 @@ def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
         hide_index=True,
         key="inputs_table",
         column_config={
-            "Prompt": st.column_config.TextColumn(width="medium"),
+            "Prompt": st.column_config.TextColumn(width="large"),
             "Reference": st.column_config.TextColumn(width="medium"),
         },
         on_select="rerun",
