@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -46,6 +46,7 @@ def routes() -> list[BaseRoute]:
         Route("/account/sign-in", post_sign_in, methods=["POST"]),
         Route("/account/invitation", draw_invitation),
         Route("/account/invitation", post_invitation, methods=["POST"]),
+        Route("/account/invitation/name", post_invitation_name, methods=["POST"]),
         Route("/account/sign-out", post_sign_out, methods=["POST"]),
         Route("/account/oidc", enter_by_oidc),
         Mount("/assets/account", StaticFiles(directory=assets.PAGES / "account" / "static")),
@@ -112,6 +113,20 @@ async def post_invitation(request: Request) -> Response:
         return with_session(RedirectResponse(own_address("/"), 303), request, database.write(engine, finish))
 
     return await _post(request, accept, lambda form, text: _invitation_page(form.get("token", ""), text))
+
+
+async def post_invitation_name(request: Request) -> Response:
+    """Return the name of the account that an invitation is for, or the sentence for an invalid invitation."""
+    form = await _read_form(request) or {}
+
+    def find() -> str:
+        with database.reading(resources.engine()) as session:
+            return invitations.account_of(session, form.get("token", "")).name
+
+    try:
+        return PlainTextResponse(await run_in_threadpool(find), headers=HEADERS)
+    except TiebreakError as error:
+        return PlainTextResponse(str(error), 400, headers=HEADERS)
 
 
 async def post_sign_out(request: Request) -> Response:
@@ -249,13 +264,14 @@ def _invitation_page(token: str = "", problem: str = "") -> HTMLResponse:
     content = f"""
 <form method="post" action="{own_address("/account/invitation")}">
   <input type="hidden" name="token" id="token" value="{escape(token[:200])}">
+  <p id="account" role="status"></p>
   <label>Password <input name="password" type="password" autocomplete="new-password" minlength="{passwords.SHORTEST}"
     required autofocus></label>
   <label>The same again <input name="again" type="password" autocomplete="new-password" required></label>
   <button>Set password and sign in</button>
 </form>
 <p class="note">At least {passwords.SHORTEST} characters. The link of an invitation works once.</p>
-<script src="{own_address("/assets/account/invitation.js")}"></script>"""
+<script type="module" src="{own_address("/assets/account/invitation.js")}"></script>"""
     return _page("Choose a password", content, problem)
 
 

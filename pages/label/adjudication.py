@@ -82,20 +82,11 @@ def draw_empty(study: Study, state: State) -> None:
         st.info("None. Later labels do not change a decision; their items are listed here.")
         return
     st.info("No cases: annotators agree with each other and with the judges on all targets.")
-    with st.container(horizontal=True):
-        address = {"study": study.name}
-        st.page_link(
-            shell.page_path("label/disagreements.py"),
-            label="Label disagreements",
-            icon=":material/balance:",
-            query_params=address,
-        )
-        st.page_link(
-            shell.page_path("results/agreement.py"),
-            label="Agreement",
-            icon=":material/monitoring:",
-            query_params=address,
-        )
+    shell.draw_links(
+        study,
+        ("label/disagreements.py", "Label disagreements", ":material/balance:"),
+        ("results/agreement.py", "Agreement", ":material/monitoring:"),
+    )
 
 
 def can_decide(study: Study, case: Case) -> bool:

@@ -15,12 +15,7 @@ def draw_empty(study: Study) -> None:
     st.title("AIUs", anchor=False)
     st.info("This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.")
     shell.link_sample("label/aius.py", "metacritique")
-    st.page_link(
-        shell.page_path("setup/studies.py"),
-        label="Import",
-        icon=":material/upload_file:",
-        query_params={"study": study.name},
-    )
+    shell.draw_links(study, shell.IMPORT)
 
 
 def linked_critique(study: Study) -> str | None:

@@ -27,11 +27,7 @@ def draw_empty(study: Study, kind: QueueName) -> None:
     """Draw the empty state if there is nothing of this kind."""
     st.title("Critiques", anchor=False)
     st.info(EMPTY[kind])
-    links = {"setup/studies.py": ("Import", ":material/upload_file:")}
-    if kind == "refined_answers":
-        links = {"setup/runs.py": ("Start a run", ":material/play_circle:")}
-    for script, (label, icon) in links.items():
-        st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(study, shell.RUN if kind == "refined_answers" else shell.IMPORT)
 
 
 study = workbench.choose_study()

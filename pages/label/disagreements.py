@@ -25,11 +25,11 @@ def choose_criterion(study: Study) -> str | None:
         )
 
 
-def draw_empty() -> None:
+def draw_empty(study: Study) -> None:
     """Draw the empty state if there are no disputes."""
     st.title("Disagreements", anchor=False)
     st.info("No disputed debates. Debates appear here when judges disagree or give no verdict.")
-    st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
+    shell.draw_links(study, shell.RUN)
 
 
 study = workbench.choose_study()
@@ -41,4 +41,4 @@ with database.reading(resources.engine()) as session:
 if has_targets:
     workbench.mount("disagreements", study, {"criterion": criterion, "scenario": scenario})
 else:
-    draw_empty()
+    draw_empty(study)

@@ -183,14 +183,7 @@ def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
 def draw_empty(study: Study) -> None:
     """Draw the empty state if all queues are empty for the annotator."""
     st.info("This study has no targets for you yet.")
-    with st.container(horizontal=True):
-        address = {"study": study.name}
-        st.page_link(
-            shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:", query_params=address
-        )
-        st.page_link(
-            shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:", query_params=address
-        )
+    shell.draw_links(study, shell.IMPORT, shell.RUN)
 
 
 study = shell.draw_header("Home", "Your open targets, and where you left off.")

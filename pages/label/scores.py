@@ -38,18 +38,7 @@ def empty_state(study: Study) -> None:
         "This study has no criterion with a scale yet. Import scores, or start a ReFeR run on a criterion with a scale."
     )
     shell.link_sample("label/scores.py", "refer")
-    st.page_link(
-        shell.page_path("setup/studies.py"),
-        label="Import",
-        icon=":material/upload_file:",
-        query_params={"study": study.name},
-    )
-    st.page_link(
-        shell.page_path("setup/runs.py"),
-        label="Start a run",
-        icon=":material/play_circle:",
-        query_params={"study": study.name},
-    )
+    shell.draw_links(study, shell.IMPORT, shell.RUN)
 
 
 study = workbench.choose_study()

@@ -18,10 +18,7 @@ def draw_empty(study: Study) -> None:
         "ones, or import a file of weights."
     )
     shell.link_sample("label/weights.py", "dna_eval")
-    links = {"setup/runs.py": "Start a run", "setup/studies.py": "Import"}
-    icons = {"setup/runs.py": ":material/play_circle:", "setup/studies.py": ":material/upload_file:"}
-    for script, label in links.items():
-        st.page_link(shell.page_path(script), label=label, icon=icons[script], query_params={"study": study.name})
+    shell.draw_links(study, shell.RUN, shell.IMPORT)
 
 
 study = workbench.choose_study()

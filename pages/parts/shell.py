@@ -10,11 +10,12 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
-from pages.parts import assets, permissions, resources, visitor
+from pages.parts import assets, permissions, resources, sections, visitor
 from pages.parts.text import escape_markdown
 from pages.parts.visitor import COOKIE, current_visitor
 from pages.parts.visitor import current_annotator as current_annotator
 from storage import annotator_merges, annotators, audit, database, studies, views
+from storage.access import Permission
 from storage.accounts import logins
 from storage.studies import Study
 from storage.transfer import samples
@@ -204,15 +205,26 @@ def page_path(script: str) -> str:
     return str(assets.PAGES / script)
 
 
+STUDIES = "setup/studies.py"
 Link = tuple[str, str, str]
 """The script of a page, and the text and the icon of a link to it."""
+IMPORT: Link = (STUDIES, "Import", ":material/upload_file:")
+RUN: Link = ("setup/runs.py", "Start a run", ":material/play_circle:")
 
 
-def draw_links(study: "Study", *links: Link) -> None:
-    """Draw links to pages with a study side by side."""
-    with st.container(horizontal=True):
-        for script, label, icon in links:
+def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
+    """Draw links to pages with a study, without those that the visitor's role does not allow."""
+    allowed = [link for link in links if permissions.allows(study.id, _needed(link[0]))]
+    if not allowed:
+        return
+    with st.container(horizontal=horizontal):
+        for script, label, icon in allowed:
             st.page_link(page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+def _needed(script: str) -> Permission:
+    """Return the permission for a link: everybody may see the list of studies, but links lead to its import."""
+    return Permission.edit if script == STUDIES else sections.permission_of(script)
 
 
 def number_parameter(parameter: str) -> int | None:

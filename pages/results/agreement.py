@@ -148,16 +148,12 @@ def empty_state(study: Study, group: str) -> None:
             "This study has no targets with opinions of two or more judges. Runs with only one verdict are "
             "compared with people on the page Alignment. Start a run of several judges, or import recorded debates."
         )
-        st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
+        shell.draw_links(study, shell.RUN, shell.IMPORT)
     else:
         st.info("This study has no labels yet. Agreement needs labels by at least two annotators.")
-        st.page_link(
-            shell.page_path("label/disagreements.py"),
-            label="Label disputed debates",
-            icon=":material/balance:",
-            query_params={"study": study.name},
+        shell.draw_links(
+            study, ("label/disagreements.py", "Label disputed debates", ":material/balance:"), shell.IMPORT
         )
-    st.page_link(shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:")
 
 
 def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport], query: ItemQuery) -> None:

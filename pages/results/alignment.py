@@ -165,8 +165,8 @@ def empty_state(study: Study, data: AlignmentData) -> None:
     st.info(f"This study has {missing} yet. Start a run, or import recorded judgements.")
     shell.draw_links(
         study,
-        ("setup/runs.py", "Start a run", ":material/play_circle:"),
-        ("setup/studies.py", "Import recorded judgements", ":material/upload_file:"),
+        shell.RUN,
+        (shell.STUDIES, "Import recorded judgements", ":material/upload_file:"),
     )
 
 
@@ -174,12 +174,11 @@ def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[align
     """Draw the figures of judges that need no labels by people."""
     judged_items = numbers.format_count(data.opinions["item"].nunique(), "item")
     st.info(f"The judges have opinions on {judged_items}, none of which has labels. Figures without labels are below.")
-    with st.container(horizontal=True):
-        for script, label, icon in (
-            ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
-            ("setup/studies.py", "Import labels", ":material/upload_file:"),
-        ):
-            st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+    shell.draw_links(
+        study,
+        ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
+        (shell.STUDIES, "Import labels", ":material/upload_file:"),
+    )
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("No verdict", "$ per 1,000")}
     st.dataframe(lines, key="bare", hide_index=True, column_config=right_aligned)
 

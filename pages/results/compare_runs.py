@@ -72,7 +72,7 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
         names = [run.name for run in runs.of_study(session, study.id)]
     if len(names) < 2:
         st.info("A comparison needs two runs of this study.")
-        shell.draw_links(study, ("setup/runs.py", "Start a run", ":material/play_circle:"))
+        shell.draw_links(study, shell.RUN)
         return None
     # Not bound to the URL: a bound widget omits its default there, so a link would change with the next run.
     requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][:MAX_RUNS]

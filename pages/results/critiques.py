@@ -84,8 +84,8 @@ def empty_state(study: Study) -> None:
     shell.draw_links(
         study,
         ("label/aius.py", "Label AIUs", ":material/rule:"),
-        ("setup/runs.py", "Start a run", ":material/play_circle:"),
-        ("setup/studies.py", "Import", ":material/upload_file:"),
+        shell.RUN,
+        shell.IMPORT,
     )
 
 

@@ -142,9 +142,9 @@ def empty_state(study: Study) -> None:
     st.info("Judges are ranked by labels of the same targets. This study has none with both yet.")
     shell.draw_links(
         study,
-        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        shell.RUN,
         ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
-        ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
+        (shell.STUDIES, "Import labels or judgements", ":material/upload_file:"),
     )
 
 

@@ -45,7 +45,7 @@ def empty_state(study: Study) -> None:
     shell.link_sample("results/laboratory.py", "dna_eval")
     shell.draw_links(
         study,
-        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        shell.RUN,
         ("label/home.py", "Label preferences", ":material/edit:"),
     )
 

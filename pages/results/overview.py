@@ -8,6 +8,7 @@ import streamlit as st
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.recommendations import JudgeEvaluation
 from pages.parts import live, numbers, permissions, resources, shell
+from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
 from pages.results.parts.alignment_data import Version
@@ -19,10 +20,7 @@ from storage.reports import overview
 from storage.reports.overview import Leaders, StudyCounts
 from storage.studies import Study
 
-# Script, label and icon of a link to a page.
-Link = tuple[str, str, str]
-IMPORT: Link = ("setup/studies.py", "Import items", ":material/upload_file:")
-RUN: Link = ("setup/runs.py", "Start a run", ":material/play_circle:")
+IMPORT: Link = (shell.STUDIES, "Import items", ":material/upload_file:")
 LABEL: Link = ("label/home.py", "Label", ":material/edit:")
 ADJUDICATE: Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
 TRACES: Link = ("watch/traces.py", "Traces", ":material/forum:")
@@ -183,8 +181,7 @@ def draw_row(study: Study, title: str, sentences: Sequence[str], links: Sequence
         left.markdown(f"**{title}**")
         middle.markdown("  \n".join(sentences))
         with right:
-            for script, label, icon in links:
-                st.page_link(shell.page_path(script), label=label, icon=icon, query_params={"study": study.name})
+            shell.draw_links(study, *links, horizontal=False)
 
 
 def draw_steps(study: Study) -> None:

@@ -69,12 +69,7 @@ def empty_state(study: Study) -> None:
     """Draw the empty state if there is no peer review."""
     st.info("This study has no peer reviews yet. Start a run with the protocol ReFeR, or import one.")
     shell.link_sample("results/peer_errors.py", "refer")
-    st.page_link(
-        shell.page_path("setup/runs.py"),
-        label="Start a run",
-        icon=":material/play_circle:",
-        query_params={"study": study.name},
-    )
+    shell.draw_links(study, shell.RUN)
 
 
 def draw_page(study: Study) -> None:

@@ -49,8 +49,8 @@ def empty_state(study: Study) -> None:
     st.info("The papers' tables are computed from labels and judgements. This study has none yet.")
     shell.draw_links(
         study,
-        ("setup/runs.py", "Start a run", ":material/play_circle:"),
-        ("setup/studies.py", "Import a published data set", ":material/upload_file:"),
+        shell.RUN,
+        (shell.STUDIES, "Import a published data set", ":material/upload_file:"),
     )
 
 

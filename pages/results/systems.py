@@ -78,8 +78,8 @@ def empty_state(study: Study) -> None:
     st.info("Systems are compared by labels or verdicts on their responses. This study has none yet.")
     shell.draw_links(
         study,
-        ("setup/runs.py", "Start a run", ":material/play_circle:"),
-        ("setup/studies.py", "Import labels or judgements", ":material/upload_file:"),
+        shell.RUN,
+        (shell.STUDIES, "Import labels or judgements", ":material/upload_file:"),
     )
 
 

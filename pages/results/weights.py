@@ -98,9 +98,9 @@ def empty_state(study: Study) -> None:
     st.info("This study has no weights yet. Start a DnA-Eval run, give weights under Aspect weights, or import them.")
     shell.link_sample("results/weights.py", "dna_eval")
     links = [
-        ("setup/runs.py", "Start a run", ":material/play_circle:"),
+        shell.RUN,
         ("label/weights.py", "Give weights", ":material/tune:"),
-        ("setup/studies.py", "Import", ":material/upload_file:"),
+        shell.IMPORT,
     ]
     shell.draw_links(study, *links)
 

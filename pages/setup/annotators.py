@@ -179,10 +179,8 @@ with database.reading(resources.engine()) as session:
 if is_annotator and study.rules.check_share:
     all_summaries = [annotators.without_gold(summary) for summary in all_summaries]
 if not any(summary.labels for summary in all_summaries):
-    st.info("This study has no labels yet.")
-    st.page_link(
-        shell.page_path("label/home.py"), label="Label", icon=":material/home:", query_params={"study": study.name}
-    )
+    st.info("You have no labels in this study yet." if is_annotator else "This study has no labels yet.")
+    shell.draw_links(study, ("label/home.py", "Label", ":material/home:"))
     draw_training(trained)
 else:
     if is_annotator:

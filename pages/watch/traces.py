@@ -128,9 +128,7 @@ def empty_state(study: Study, trace_filter: Filter) -> None:
         st.info("No trace matches. Clear a filter to see more.")
         return
     st.info("This study has no traces yet. Start a run, or import recorded debates.")
-    with st.container(horizontal=True):
-        st.page_link(shell.page_path("setup/runs.py"), label="Start a run", icon=":material/play_circle:")
-        st.page_link(shell.page_path("setup/studies.py"), label="Import", icon=":material/upload_file:")
+    shell.draw_links(study, shell.RUN, shell.IMPORT)
 
 
 def record_list_views(study: Study, matches: list[Trace]) -> None:
@@ -274,7 +272,9 @@ def draw_trace_header(trace: Trace, item: Item, study: Study, source: str) -> No
 
 
 def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
-    """Link to the label page for the targets of the trace."""
+    """Link to the label page for the targets of the trace, if the visitor may label them."""
+    if not permissions.allows(study.id, Permission.label):
+        return
     judges = judged_kind(trace)
     with database.reading(resources.engine()) as session:
         criterion = trace_criteria.criterion_to_label(session, trace)

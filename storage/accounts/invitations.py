@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -35,16 +35,19 @@ def link(address: str, token: str) -> str:
     return f"{address.rstrip('/')}/account/invitation#{token}"
 
 
+def account_of(session: Session, token: str) -> Account:
+    """Return the account that an open invitation is for; raises TiebreakError for an invalid invitation."""
+    account_id = session.scalars(select(col(InvitationRow.account_id)).where(*_is_open(session, token))).first()
+    if account_id is None:
+        raise TiebreakError(INVALID)
+    return registry.by_id(session, account_id)
+
+
 def accept(session: Session, token: str, hashed: str) -> Account:
     """Set the hash of the invited account's password; raises TiebreakError for an invalid invitation."""
     used = (
         update(InvitationRow)
-        .where(
-            col(InvitationRow.token) == tokens.hash_token(token),
-            col(InvitationRow.used_at).is_(None),
-            col(InvitationRow.expires_at) > database.clock(session),
-            col(InvitationRow.account_id).in_(select(col(AccountRow.id)).where(col(AccountRow.disabled_at).is_(None))),
-        )
+        .where(*_is_open(session, token))
         .values(used_at=database.clock(session))
         .returning(col(InvitationRow.account_id))
     )
@@ -55,3 +58,14 @@ def accept(session: Session, token: str, hashed: str) -> Account:
     with audit.acting(account.name):
         registry.set_password(session, account_id, hashed)
     return account
+
+
+def _is_open(session: Session, token: str) -> list[ColumnElement[bool]]:
+    """Return the conditions of an invitation that can be accepted."""
+    enabled = select(col(AccountRow.id)).where(col(AccountRow.disabled_at).is_(None))
+    return [
+        col(InvitationRow.token) == tokens.hash_token(token),
+        col(InvitationRow.used_at).is_(None),
+        col(InvitationRow.expires_at) > database.clock(session),
+        col(InvitationRow.account_id).in_(enabled),
+    ]

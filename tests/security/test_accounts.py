@@ -263,6 +263,7 @@ def test_an_invitation_signs_in_once(engine):
     token = write(engine, lambda session: invitations.create(session, account))
     client = browser()
     fields = {"token": token, "password": "a new password", "again": "a new password"}
+    assert client.post("/account/invitation/name", data={"token": token}).text == "ann"
     different = client.post("/account/invitation", data=fields | {"again": "another password"})
     assert "The two passwords differ." in different.text
     assert "at least 10" in client.post("/account/invitation", data=fields | {"password": "x", "again": "x"}).text
@@ -270,6 +271,8 @@ def test_an_invitation_signs_in_once(engine):
     assert reply.status_code == 303
     assert client.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "ann"
     assert client.post("/account/invitation", data=fields).status_code == 400
+    used = browser().post("/account/invitation/name", data={"token": token})
+    assert used.status_code == 400 and "unknown, expired or used" in used.text
     assert post_sign_in(browser()).status_code == 401
     assert post_sign_in(browser(), password="a new password").status_code == 303
 

@@ -9,6 +9,7 @@ from streamlit import config
 import app
 from core.formats.records import ItemRecord
 from pages.parts import resources, visitor
+from pages.parts.sections import SECTIONS
 from storage import access, studies
 from storage.access import PERMISSIONS, Permission, Role
 from storage.accounts import registry
@@ -72,6 +73,7 @@ ROUTES = [
 PUBLIC = {
     "/account/sign-in",
     "/account/invitation",
+    "/account/invitation/name",
     "/account/sign-out",
     "/account/oidc",
     "/assets/account",
@@ -124,7 +126,7 @@ def members(monkeypatch):
 
 
 def test_the_table_has_every_page_and_every_route():
-    entries = [entry for section in app.SECTIONS.values() for entry in section]
+    entries = [entry for section in SECTIONS.values() for entry in section]
     assert {entry[0].removesuffix(".py") for entry in entries} == PAGES.keys()
     declared = {
         (method, route.path)
@@ -151,10 +153,21 @@ def test_every_route_of_the_server_has_a_rule_and_only_public_ones_are_answered_
 
 
 def test_the_declared_permission_of_each_page_allows_the_roles_of_the_table():
-    for section in app.SECTIONS.values():
+    for section in SECTIONS.values():
         for script, *_, permission in section:
             allowed = {role.value for role, permissions in PERMISSIONS.items() if permission in permissions}
             assert allowed == PAGES[script.removesuffix(".py")], script
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [("owner", ["Import", "Start a run"]), ("researcher", ["Import", "Start a run"]), ("annotator", [])],
+)
+def test_an_empty_page_links_only_to_pages_that_the_role_allows(members, role, expected):
+    members(role)
+    shown = visit("label/scores", study="s")
+    labels = [link.proto.label for link in shown.get("page_link")]
+    assert [label for label in labels if label != "Account"] == expected
 
 
 @pytest.mark.slow
