@@ -9,7 +9,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
 from itertools import count
@@ -27,6 +27,7 @@ from sqlalchemy.pool import StaticPool
 from core.errors import TiebreakError
 from storage import backup, database_errors, json_columns, sqlite_file
 from storage import postgresql as postgresql_settings
+from storage.postgresql import DEFERRED
 
 Element = TypeVar("Element")
 Stored = TypeVar("Stored")
@@ -148,19 +149,24 @@ def _create_folder(file: Path) -> None:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
     """Open a session that only reads, and sees one state of the database from its first query to its last."""
-    with _clear_errors(), Session(engine) as session:
+    with _clear_errors(), Session(engine, expire_on_commit=False) as session:
         if engine.dialect.name == "postgresql":
             session.connection(execution_options={"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
         yield session
+        session.commit()  # after a rollback psycopg would forget the statements that it has prepared
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Session]:
+def writing(engine: Engine, *, pipelined: bool = False) -> Iterator[Session]:
     """Open a session for one operation: it commits at the end, and rolls back on any exception.
 
-    Raises DatabaseUnavailable if the database cannot store it now, as `reading` does.
+    `pipelined`: deferred statements (`postgresql.DEFERRED`) do not wait for PostgreSQL, and their errors are raised by
+    a later statement or by the commit. Raises DatabaseUnavailable if the database cannot store it now, as
+    `reading` does.
     """
-    with _clear_errors(), Session(engine) as session, session.begin():
+    pipelined = pipelined and engine.dialect.name == "postgresql"
+    bind = postgresql_settings.pipeline(engine) if pipelined else nullcontext(engine)
+    with _clear_errors(), bind as opened, Session(opened) as session, session.begin():
         session.connection(execution_options={"writes": True})
         yield session
 
@@ -177,14 +183,14 @@ def _clear_errors() -> Iterator[None]:
         raise problem from error
 
 
-def write(engine: Engine, operation: Callable[[Session], Stored]) -> Stored:
+def write(engine: Engine, operation: Callable[[Session], Stored], *, pipelined: bool = False) -> Stored:
     """Run one operation as `writing` does, and run it again if PostgreSQL ended it because of another transaction.
 
     The operation may run several times, so it changes nothing but the session.
     """
     for attempt in count(1):
         try:
-            with writing(engine) as session:
+            with writing(engine, pipelined=pipelined) as session:
                 return operation(session)
         except DBAPIError as error:
             if attempt == MAX_ATTEMPTS or not database_errors.is_conflict(error):
@@ -227,17 +233,17 @@ def upsert_all(session: Session, table: Any, unique: Sequence[str], rows: Sequen
 
 @cache  # to build these statements takes longer than to execute them
 def _insert(table: Any) -> Any:
-    return insert(table.__table__).inline()
+    return insert(table.__table__).prefix_with(DEFERRED).inline()
 
 
 @cache
 def _insert_missing(dialect: Any, table: Any) -> Any:
-    return dialect.insert(table.__table__).inline().on_conflict_do_nothing()
+    return dialect.insert(table.__table__).prefix_with(DEFERRED).inline().on_conflict_do_nothing()
 
 
 @cache
 def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[str, ...]) -> Any:
-    statement = dialect.insert(table.__table__).inline()
+    statement = dialect.insert(table.__table__).prefix_with(DEFERRED).inline()
     changed = {name: statement.excluded[name] for name in columns if name not in unique}
     return statement.on_conflict_do_update(index_elements=unique, set_=changed)
 

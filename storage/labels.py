@@ -22,6 +22,7 @@ from storage import annotators, audit, studies, target_summaries, targets
 from storage.audit import Action
 from storage.database import execute, insert_missing
 from storage.fingerprints import adjudication_row, label_row, with_fingerprint
+from storage.postgresql import DEFERRED
 from storage.tables import (
     AdjudicationRow,
     AnnotatorRow,
@@ -96,7 +97,7 @@ def delete_own(session: Session, table: type[DraftRow] | type[LeaseRow], target_
 def _delete_own(table: type[DraftRow] | type[LeaseRow]) -> Any:
     own = (col(table.target_id) == bindparam("target"), col(table.annotator_id) == bindparam("annotator"))
     rows: Any = table
-    return delete(rows.__table__).where(*own)
+    return delete(rows.__table__).prefix_with(DEFERRED).where(*own)
 
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:

@@ -2,9 +2,12 @@
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import InvalidatePoolError
 
 from core.errors import TiebreakError
@@ -28,6 +31,9 @@ KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_coun
 PING_AFTER = 0.25
 """Seconds after which an idle connection is tested before it is used; a test takes longer than most queries."""
 
+DEFERRED = "/* deferred */"
+"""Prefix of a statement whose result is not read, so a pipeline does not wait for it."""
+
 
 def pool_arguments() -> dict[str, int]:
     """Return the arguments of SQLAlchemy's pool; raises TiebreakError for a setting that is no positive number."""
@@ -39,7 +45,73 @@ def connect_arguments(query: Any) -> dict[str, Any]:
     """Return the arguments of a connection; an `options` in the query of the URL has precedence over the settings."""
     timeouts = [f"-c {name}={1000 * _number(*setting)}" for name, setting in PARAMETERS.items()]
     given = query.get("options", ())
-    return KEEPALIVES | {"options": " ".join([*timeouts, *([given] if isinstance(given, str) else given)])}
+    options = " ".join([*timeouts, *([given] if isinstance(given, str) else given)])
+    return KEEPALIVES | {"options": options, "cursor_factory": _cursor_class()}
+
+
+@cache
+def _cursor_class() -> type:
+    """Return the class of cursors that can be used in a pipeline; psycopg is imported with the first connection."""
+    from psycopg import Cursor, ProgrammingError
+
+    class PipelineCursor(Cursor[Any]):
+        """A cursor that waits in a pipeline for every result that is not deferred.
+
+        SQLAlchemy reads columns and numbers of rows first, and psycopg's own cursor has none before a row is fetched.
+        """
+
+        _deferred = False
+
+        def execute(self, query: Any, *arguments: Any, **options: Any) -> "PipelineCursor":
+            self._deferred = DEFERRED in query[:40]
+            return super().execute(query, *arguments, **options)
+
+        @property
+        def description(self) -> Any:
+            self._wait()
+            return super().description
+
+        @property
+        def rowcount(self) -> int:
+            self._wait()
+            return super().rowcount
+
+        def _wait(self) -> None:
+            if not self._deferred and self.pgresult is None and self.connection.pgconn.pipeline_status:
+                with suppress(IndexError, ProgrammingError):  # of a result without rows
+                    self.scroll(0)
+
+    return PipelineCursor
+
+
+@contextmanager
+def pipeline(engine: Engine) -> Iterator[Connection]:
+    """Open a connection in pipeline mode: deferred statements do not wait for the server."""
+    with engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        streaming, driver.server_cursor_factory = driver.server_cursor_factory, _unnamed_cursor
+        mode = ExitStack()
+        mode.enter_context(driver.pipeline())
+
+        def leave(*_: Any) -> None:
+            try:
+                mode.close()
+            except engine.dialect.loaded_dbapi.Error:
+                if driver.closed or driver.pgconn.pipeline_status:
+                    connection.invalidate()
+
+        # Before a rollback, because psycopg's own raises the errors of the statements that followed a failed one.
+        event.listen(connection, "rollback", leave)
+        try:
+            yield connection
+        finally:
+            driver.server_cursor_factory = streaming
+            leave()
+
+
+def _unnamed_cursor(connection: Any, **_: Any) -> Any:
+    """Return a cursor for a query that is streamed elsewhere: psycopg cannot stream in a pipeline."""
+    return _cursor_class()(connection)
 
 
 def _number(variable: str, default: int, smallest: int = 0) -> int:
@@ -63,6 +135,6 @@ def ping_idle_connections(engine: Engine) -> None:
             return
         try:
             connection.execute("SELECT 1")
-            connection.rollback()
+            connection.commit()  # after a rollback psycopg would forget the statements that it has prepared
         except engine.dialect.loaded_dbapi.Error as error:
             raise InvalidatePoolError from error

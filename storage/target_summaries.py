@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from storage.database import clock, execute
+from storage.postgresql import DEFERRED
 from storage.tables import LabelRow, OpinionRow, TargetRow, TraceRow
 
 DISPUTED = ("disputed", "no_verdict")
@@ -46,7 +47,8 @@ def count_labels(session: Session, target_id: int) -> None:
 @cache
 def _count_statement() -> Any:
     table: Any = TargetRow
-    return update(table.__table__).where(col(TargetRow.id) == bindparam("target")).values(counted=_counted())
+    statement = update(table.__table__).prefix_with(DEFERRED)
+    return statement.where(col(TargetRow.id) == bindparam("target")).values(counted=_counted())
 
 
 def count_labels_of(session: Session, target_ids: Collection[int]) -> None:

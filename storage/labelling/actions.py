@@ -24,6 +24,7 @@ from storage.labelling import action_log, panels, tasks
 from storage.labelling.action_fields import Action, problem
 from storage.labelling.effects import CARRY_OUT, open_transaction, standing_now
 from storage.labelling.work import Json, Refused, Task, Work, locate, target_name
+from storage.postgresql import DEFERRED
 from storage.tables import AnnotatorRow
 
 MOST = 50
@@ -80,11 +81,15 @@ def _perform_once(
     What a refused action has changed is rolled back, and its result is stored in a separate transaction.
     """
     try:
-        return write(engine, partial(_store_result, work, client, fields, sequence, partial(_carry_out, found)))
+        return write(
+            engine, partial(_store_result, work, client, fields, sequence, partial(_carry_out, found)), pipelined=True
+        )
     except DatabaseUnavailable:
         raise
     except (Refused, TiebreakError) as error:
-        return write(engine, partial(_store_result, work, client, fields, sequence, partial(_refuse, error)))
+        return write(
+            engine, partial(_store_result, work, client, fields, sequence, partial(_refuse, error)), pipelined=True
+        )
 
 
 Perform = Callable[[Session, Work, str, Action], Json]
@@ -153,7 +158,7 @@ def _lock_annotator(session: Session, work: Work) -> None:
 
 @cache  # to build the query takes longer than to execute it
 def _lock_query() -> Select[int]:
-    row = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.id) == bindparam("annotator"))
+    row = select(col(AnnotatorRow.id)).prefix_with(DEFERRED).where(col(AnnotatorRow.id) == bindparam("annotator"))
     return row.with_for_update(key_share=True)
 
 

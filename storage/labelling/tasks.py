@@ -164,4 +164,6 @@ def first_seen(session: Session, work: Work, shown: Mapping[Task, Sequence[Targe
 def record_views(engine: Engine, work: Work, seen: Collection[int]) -> None:
     """Record that the annotator sees the reveals of targets: from now on, labels of them are not blind."""
     if seen:
-        write(engine, lambda session: labels.record_views(session, work.annotator_id, sorted(set(seen))))
+        write(
+            engine, lambda session: labels.record_views(session, work.annotator_id, sorted(set(seen))), pipelined=True
+        )

@@ -12,6 +12,7 @@ from storage import targets
 from storage.database import execute
 from storage.labelling import tasks
 from storage.labelling.work import Json, Refused, Task, Work, find_tasks, target_name, task_name
+from storage.postgresql import DEFERRED
 from storage.tables import UndoEntryRow, now
 
 PAGE = 20
@@ -41,11 +42,15 @@ def push(session: Session, work: Work, type: str, task: Task, target_id: int, be
 @cache  # to build the statements takes longer than to execute them
 def _empty_redo() -> Any:
     table: Any = UndoEntryRow
-    return delete(table.__table__).where(
-        col(UndoEntryRow.annotator_id) == bindparam("annotator"),
-        col(UndoEntryRow.study_id) == bindparam("study"),
-        col(UndoEntryRow.queue) == bindparam("name"),
-        col(UndoEntryRow.undone).is_(True),
+    return (
+        delete(table.__table__)
+        .prefix_with(DEFERRED)
+        .where(
+            col(UndoEntryRow.annotator_id) == bindparam("annotator"),
+            col(UndoEntryRow.study_id) == bindparam("study"),
+            col(UndoEntryRow.queue) == bindparam("name"),
+            col(UndoEntryRow.undone).is_(True),
+        )
     )
 
 
