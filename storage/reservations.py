@@ -1,17 +1,25 @@
 """Calls in progress of workers that share a run: the limits of concurrent calls and of costs hold over all of them."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage import experiments, runs
+from storage import experiments, model_pauses, runs
 from storage.database import insert_missing
 from storage.worker_tables import ReservationRow, SpendingRow
 
 LOCK = 8_442_326
 """The class of the advisory locks of runs: one call at a time is counted for each run."""
+
+
+@dataclass(frozen=True)
+class Paused:
+    """The model may not be called for some seconds, because its provider asked for it."""
+
+    seconds: float
 
 
 class CeilingReached(Exception):
@@ -20,11 +28,13 @@ class CeilingReached(Exception):
 
 def reserve(
     session: Session, run_id: int, worker_id: int, model: str, *, slots: int, dollars: float, ceiling: float | None
-) -> int | None:
+) -> int | Paused | None:
     """Reserve one of `slots` concurrent calls to a model, and what it costs at most; return the id of the call.
 
     Returns None if it has to wait for other calls; raises CeilingReached if waiting would not help.
     """
+    if (pause := model_pauses.remaining(session).get(model)) is not None:
+        return Paused(pause)
     session.execute(text("SELECT pg_advisory_xact_lock(:class, :run)"), {"class": LOCK, "run": run_id})
     in_progress = select(func.count()).where(col(ReservationRow.run_id) == run_id, col(ReservationRow.model) == model)
     if (session.scalar(in_progress) or 0) >= slots:

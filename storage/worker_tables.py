@@ -38,3 +38,13 @@ class SpendingRow(Table, table=True):
     __tablename__ = "spending"
     run_id: int = Field(sa_column=owner_column("run.id", key=True))
     dollars: float = 0.0
+
+
+class ModelPauseRow(Table, table=True):
+    """Until when a provider lets a model be called by no process; see `storage.model_pauses`."""
+
+    __tablename__ = "model_pause"
+    model: str = Field(primary_key=True)
+    """The model with its address, as in the reservations."""
+    until: datetime = Field(sa_column=datetime_column())
+    """By the clock of the database."""

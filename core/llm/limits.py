@@ -61,6 +61,10 @@ class Limits:
             return None
         return requested + random.uniform(0, min(self.max_wait, self.backoff * 2 ** (failures - 1)))
 
+    async def pause_model(self, spec: Spec, seconds: float) -> None:
+        """Start no call to a model for some seconds, which its provider asked for (Retry-After)."""
+        self.concurrency_limit(spec).pause(seconds)
+
     async def pause(self, seconds: float) -> None:
         """Sleep in short steps; raises RunStopped when the run is cancelled in the meantime."""
         end = time.monotonic() + seconds

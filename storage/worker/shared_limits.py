@@ -3,8 +3,8 @@
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from sqlalchemy import Engine
@@ -14,8 +14,10 @@ from core.errors import RunStopped
 from core.llm import costs, local_server
 from core.llm.limits import Budget, ConcurrencyLimit, Limits
 from core.trace import Ask, Spec
-from storage import reservations
+from storage import model_pauses, reservations
 from storage.database import write
+from storage.database_errors import DatabaseUnavailable
+from storage.reservations import Paused
 from storage.runs import Run
 from storage.worker.outages import through_outage
 
@@ -36,7 +38,28 @@ class _Spending(Budget):
         return dollars
 
 
-class SharedLimits(Limits):
+class ProcessLimits(Limits):
+    """The limits of one run in this process, with the pauses that any process on the database was asked for."""
+
+    def __init__(self, engine: Engine, *, parallel: int, budget: Budget | None, cancelled: Callable[[], bool]) -> None:
+        super().__init__(parallel=parallel, budget=budget, cancelled=cancelled)
+        self._engine = engine
+
+    async def pause_model(self, spec: Spec, seconds: float) -> None:
+        """Start no call to a model for some seconds, in any process."""
+        await super().pause_model(spec, seconds)
+        record = partial(model_pauses.record, model=_model_key(spec), seconds=seconds)
+        with suppress(DatabaseUnavailable):  # this process waits in any case
+            await asyncio.to_thread(write, self._engine, record)
+
+    def observe(self, pauses: Mapping[str, float]) -> None:
+        """Observe the pauses of other processes: model with its address -> seconds from now."""
+        for model, address in list(self._concurrency_limits) if pauses else ():
+            spec = Spec(model=model, address=address)
+            self.concurrency_limit(spec).pause(pauses.get(_model_key(spec), 0.0))
+
+
+class SharedLimits(ProcessLimits):
     """The limits of one run in one of its workers. The process starts no more calls than the whole run may."""
 
     def __init__(
@@ -50,10 +73,9 @@ class SharedLimits(Limits):
     ) -> None:
         """Limit the calls of a run; `open_calls` holds the ids of all calls of this process while they last."""
         self._spending = _Spending(ceiling or 0.0, costs.maximum_cost)
-        super().__init__(
-            parallel=run.parallel, budget=self._spending if ceiling is not None else None, cancelled=cancelled
-        )
-        self._engine, self._run, self._ceiling, self._worker_id = engine, run, ceiling, worker_id
+        budget = self._spending if ceiling is not None else None
+        super().__init__(engine, parallel=run.parallel, budget=budget, cancelled=cancelled)
+        self._run, self._ceiling, self._worker_id = run, ceiling, worker_id
         self._open_calls = open_calls
         self._reserving: dict[str, asyncio.Lock] = {}
         self._releasing = asyncio.Lock()
@@ -77,12 +99,15 @@ class SharedLimits(Limits):
                     await self.pause(remaining)
                 self.raise_if_cancelled()
                 call_id = await through_outage(partial(self._try, ask, model))
-                if call_id is not None:
+                if isinstance(call_id, Paused):
+                    limit.pause(call_id.seconds)
+                elif call_id is not None:
                     self._open_calls.add(call_id)
                     return call_id
-                await asyncio.sleep(random.uniform(*WAIT_SECONDS))
+                else:
+                    await asyncio.sleep(random.uniform(*WAIT_SECONDS))
 
-    def _try(self, ask: Ask, model: str) -> int | None:
+    def _try(self, ask: Ask, model: str) -> int | Paused | None:
         slots = min(self.parallel, local_server.SLOTS) if local_server.is_local(ask.spec) else self.parallel
         ceiling = self._ceiling
         reserve = partial(

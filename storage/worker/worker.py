@@ -24,14 +24,15 @@ from core.errors import RunStopped, TiebreakError
 from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
-from core.llm.limits import Budget, Limits
-from storage import experiments, runs, studies
-from storage.database import reading, write
+from core.llm.limits import Budget
+from storage import experiments, model_pauses, runs, studies
+from storage.database import Session, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
 from storage.trace_claims import MAX_INITIAL_FAILURES, ONLY_FAILURES
 from storage.worker.event_writer import EventWriter, run_claim
 from storage.worker.outages import through_outage
+from storage.worker.shared_limits import ProcessLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
 
@@ -53,7 +54,7 @@ class _RunExecution:
     run: Run
     model: Model
     worker: str
-    limits: Limits
+    limits: ProcessLimits
     writer: EventWriter
     stopped: str = ""
     """The reason why the run ends early; empty while it may continue."""
@@ -123,12 +124,12 @@ async def execute_run(
     def must_end() -> bool:
         return cancelled.is_set() or (stopping is not None and stopping.is_set())
 
-    limits = Limits(parallel=run.parallel, budget=budget, cancelled=must_end)
+    limits = ProcessLimits(engine, parallel=run.parallel, budget=budget, cancelled=must_end)
     writer = EventWriter(engine, run_claim(run_id, worker))
     execution = _RunExecution(
         engine, run, ModelWithImages(StoredCalls(model, engine, run, worker), folder), worker, limits, writer
     )
-    async with run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled):
+    async with run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled, limits):
         state, problem = await _outcome(execution, must_end)
     await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
 
@@ -159,17 +160,24 @@ async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tu
 
 
 @asynccontextmanager
-async def _heartbeat(engine: Engine, run_id: int, worker: str, cancelled: threading.Event) -> AsyncIterator[None]:
-    """Renew the worker's claims during the body; set `cancelled` when the run is cancelled or claimed by another."""
+async def _heartbeat(
+    engine: Engine, run_id: int, worker: str, cancelled: threading.Event, limits: ProcessLimits
+) -> AsyncIterator[None]:
+    """Renew the worker's claims during the body, and observe the pauses that other processes were asked for.
 
-    def renew() -> bool:
-        return write(engine, lambda session: runs.renew_claim(session, run_id, worker))
+    Sets `cancelled` when the run is cancelled or claimed by another worker.
+    """
+
+    def renew(session: Session) -> tuple[bool, dict[str, float]]:
+        return runs.renew_claim(session, run_id, worker), model_pauses.remaining(session)
 
     async def beat() -> None:
         interrupted = False
         while True:  # after a cancel too: the claim holds until the running traces have ended
             try:
-                if not await asyncio.to_thread(renew):
+                is_claimed, pauses = await asyncio.to_thread(write, engine, renew)
+                limits.observe(pauses)
+                if not is_claimed:
                     cancelled.set()
                 if interrupted:
                     log.warning("The database is available again.")

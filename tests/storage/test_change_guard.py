@@ -65,6 +65,7 @@ UNPROTECTED = {
     "worker": "stored by workers",
     "reservation": "stored by workers",
     "spending": "stored by workers",
+    "model_pause": "stored by workers",
 }
 TABLES = {table.name: table for table in Table.metadata.tables.values()}
 

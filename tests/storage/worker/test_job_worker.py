@@ -11,12 +11,13 @@ from sqlalchemy import text, update
 from core.errors import PermanentFailure
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
-from core.trace import Usage
-from storage import reservations, runs, studies, trace_claims, traces, workers
+from core.trace import Ask, Spec, Usage
+from storage import model_pauses, reservations, runs, studies, trace_claims, traces, workers
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.transfer import imports
 from storage.worker import RunWorker, launch
+from storage.worker.shared_limits import SharedLimits
 from storage.worker_tables import WorkerRow
 from tests.conftest import make_item
 from tests.storage.worker.test_outages import wait_for
@@ -33,7 +34,7 @@ def engine(postgres_engine, monkeypatch):
     monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.1)
     yield postgres_engine
     with postgres_engine.begin() as connection:
-        for table in ("study", "annotator", "worker", "procrastinate_jobs"):
+        for table in ("study", "annotator", "worker", "model_pause", "procrastinate_jobs"):
             connection.execute(text(f"DELETE FROM {table}"))
 
 
@@ -105,6 +106,37 @@ def test_two_workers_share_a_run_within_its_limits(engine, study, start):
     assert set(model.calls.values()) == {1}, "no call is repeated"
     assert model.most_at_once == {"a": 2, "b": 2}, "each worker alone may make two calls at once"
     assert count(engine, "SELECT count(*) FROM reservation") == 0
+
+
+def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(engine, study):
+    run_id = launch.create_run(engine, make_request(study))
+    with writing(engine) as session:
+        run = runs.get(session, run_id)
+        first, second = (workers.register(session, name) for name in ("first", "second"))
+    limited, other = Spec(model="a", address="http://127.0.0.1:1/v1"), Spec(model="b")
+
+    async def starts(limits, spec):
+        try:
+            async with asyncio.timeout(0.5), limits.acquire(Ask("judge", "opinion", 1, spec, "?")):
+                return True
+        except TimeoutError:
+            return False
+
+    async def share():
+        limits = [SharedLimits(engine, run, None, worker, lambda: False, set()) for worker in (first, second)]
+        assert await starts(limits[1], limited)
+        await limits[0].pause_model(limited, 60.0)
+        await limits[0].pause_model(limited, 1.0)  # the longer one remains
+        started = [await starts(limits[1], spec) for spec in (limited, other)]
+        return started, limits[1].concurrency_limit(limited).remaining_pause()
+
+    started, pause = asyncio.run(share())
+    assert started == [False, True]
+    assert 30 < pause <= 60
+    with writing(engine) as session:
+        session.execute(text("UPDATE model_pause SET until = until - interval '1 hour'"))
+        assert model_pauses.remaining(session) == {}
+        assert isinstance(reservations.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
 
 
 def test_two_workers_share_one_budget(engine, study, start, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.exc import OperationalError
 
-from core.errors import PermanentFailure
+from core.errors import PermanentFailure, TemporaryFailure
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
 from core.protocols import Judge
@@ -22,6 +22,7 @@ from storage.traces import NewEvent
 from storage.worker import launch
 from storage.worker.run_request import RunRequest
 from storage.worker.run_worker import RunWorker
+from storage.worker.shared_limits import ProcessLimits
 from storage.worker.worker import execute_run, worker_name
 from tests.storage.shared import a_turn, a_verdict
 
@@ -103,6 +104,28 @@ def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_stu
         worker.stop()
     assert max(concurrent) == 2  # one call at once to each of two models
     assert len(concurrent) == 6  # three items, two judges, no call twice
+
+
+def test_processes_that_execute_runs_alone_observe_each_others_pauses(engine, a_study, monkeypatch):
+    monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.05)
+    observed, observe = [], ProcessLimits.observe
+    monkeypatch.setattr(ProcessLimits, "observe", lambda self, pauses: observed.append(pauses) or observe(self, pauses))
+    failures = [TemporaryFailure("Busy.", retry_after=0.3)]
+
+    def busy_at_first(ask):
+        if failures:
+            raise failures.pop()
+        return "1"
+
+    run, _ = execute(engine, launch.create_run(engine, make_request(a_study)), ScriptedModel(busy_at_first))
+    assert run.state == "finished"
+    assert any(0 < seconds <= 0.3 for pauses in observed for seconds in pauses.values()), "it is in the database"
+    limits = ProcessLimits(engine, parallel=1, budget=None, cancelled=lambda: False)
+    limit = limits.concurrency_limit(Spec(model="a"))
+    limits.observe({"another": 60.0})
+    assert limit.remaining_pause() <= 0
+    limits.observe({"a ": 60.0})
+    assert limit.remaining_pause() > 30
 
 
 async def wait_until_finished(engine, run_id) -> bool:
