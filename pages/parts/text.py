@@ -7,14 +7,19 @@ from pages.parts.markdown import sanitize_markdown as sanitize_markdown
 DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Characters that would reverse the text after a name."""
 
+ADDRESS_SIGN = re.compile(r"\\:(?=//)|(?<=www)\.|(?<=[\w.+-])@(?=[\w-]+\.)", re.IGNORECASE)
+"""The sign in escaped text without which `https://…`, `www.…` and `name@host.…` are no addresses."""
+
 
 def escape_markdown(text: str) -> str:
     """Return a text on one line with all Markdown escaped, for a label or a heading.
 
-    Characters of direction are shown as U+FFFD.
+    Characters of direction are shown as U+FFFD. An address is no link, and is copied unchanged.
     """
     line = DIRECTION.sub("\ufffd", " ".join(text.split()))
-    return re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", line)
+    escaped = re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", line)
+    # Addresses are found in escaped text too, but not across an element: the sign gets one of its own.
+    return ADDRESS_SIGN.sub(r":small[\g<0>]", escaped)
 
 
 def truncate(text: str, length: int = 80) -> str:

@@ -11,5 +11,11 @@ def test_a_name_reverses_nothing_after_it():
     assert escape_markdown("judge\u202e 4") == "judge\ufffd 4"
 
 
+def test_an_address_in_a_name_is_no_link():
+    assert escape_markdown("http://e.x") == r"http:small[\:]//e.x"
+    assert escape_markdown("WWW.e.x of a@b.c") == "WWW:small[.]e.x of a:small[@]b.c"
+    assert escape_markdown("claude@2024, 3:1") == r"claude@2024, 3\:1"
+
+
 def test_a_long_text_is_truncated():
     assert truncate("word " * 40, 20) == "word word word word…"
