@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from storage.experiments import Experiment
+    from storage.reports.experiments import Results
     from storage.studies import Study
 
 AXES_HELP = "Axes of an experiment; scorer, group and statistic of a published table. Separated by commas."
@@ -82,13 +83,43 @@ def table(
 
     results = report.results(engine, found, experiment, reference)
     if differences:
-        value: list[dict[str, Any]] = [asdict(row) for row in results.differences]
-        lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in value]
-        return print_result(value, format_table(lines, "No two cells can be compared yet."), as_json)
-    value, text = report.render(results, statistic, layout.rows, layout.columns, format.value)
+        value, text = _differences(results, layout)
+    else:
+        value, text = report.render(results, statistic, layout.rows, layout.columns, format.value)
     _print_or_write(value, text, output, as_json)
     if output is not None:
         record_export(engine, found.id, [str(output)])
+
+
+def _differences(results: "Results", layout: Layout) -> tuple[list[dict[str, Any]], str]:
+    """Return the differences along the axes as rows and as a table; raises TiebreakError for other options."""
+    from core.formats.cell_table import markdown_table
+    from core.formats.tables import latex_table, rows_csv
+
+    if layout.rows or layout.columns:
+        raise TiebreakError("--differences has one row for each difference: leave out --rows and --columns.")
+    wanted = None if layout.statistic is None else results.of(layout.statistic)[0]
+    found = [row for row in results.differences if wanted in (None, row.statistic)]
+    if wanted is not None and results.differences and not found:
+        known = ", ".join(dict.fromkeys(row.statistic for row in results.differences))
+        raise TiebreakError(f"There are no differences in {wanted!r}; they are in {known}.")
+    value: list[dict[str, Any]] = [asdict(row) for row in found]
+    lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in value]
+    caption = f"{results.experiment.name}: differences along the axes; reference: {results.reference}"
+    match layout.format:
+        case TableFormat.csv:
+            return value, rows_csv(lines)
+        case TableFormat.latex:
+            return value, latex_table(lines, caption, f"tab:{results.experiment.name}-differences")
+        case TableFormat.markdown:
+            header = list(lines[0]) if lines else []
+            texts = [[_cell_text(cell) for cell in line.values()] for line in lines]
+            return value, f"{markdown_table(header, texts)}\n{caption}\n"
+    return value, format_table(lines, "No two cells can be compared yet.")
+
+
+def _cell_text(value: object) -> str:
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _axes(text: str | None) -> list[str] | None:

@@ -22,6 +22,8 @@ from storage.traces import Totals
 
 RATE_SECONDS = 120
 """The rate of an experiment is that of this last period."""
+RECENT, ENOUGH_RECENT = timedelta(seconds=15), 10
+"""It is that of a shorter period in which enough traces ended, so that a pause before it does not count."""
 FINAL = ("agreed", "disputed", "no_verdict")
 
 
@@ -160,6 +162,16 @@ def runs_of(session: Session, experiment_id: int) -> list[Run]:
     return runs.select_runs(session, col(RunRow.experiment_id) == experiment_id)
 
 
+def run_of_cell(session: Session, experiment_id: int, cell: Mapping[str, str] | None, repeat: int) -> int | None:
+    """Return the run of a cell and a repetition; None if there is none. Other processes create no run meanwhile."""
+    study_id = session.scalars(select(col(ExperimentRow.study_id)).where(col(ExperimentRow.id) == experiment_id)).one()
+    studies.lock(session, study_id)
+    query = select(col(RunRow.id), col(RunRow.cell)).where(
+        col(RunRow.experiment_id) == experiment_id, col(RunRow.repeat) == repeat
+    )
+    return next((run for run, made in session.execute(query) if (made or {}) == (cell or {})), None)
+
+
 def budget(session: Session, run: Run) -> tuple[float | None, float]:
     """Return the cost limit that holds for a run, None for none, and the dollars that count towards it."""
     if run.experiment_id is None:
@@ -214,10 +226,14 @@ def cancel(session: Session, experiment_id: int) -> None:
 def _traces_per_minute(session: Session, run_ids: Sequence[int]) -> float:
     """Return the rate at which traces ended, since the first event of the last period."""
     at = clock(session)
+    is_end, is_recent = col(EventRow.type).in_(("verdict", "failed")), col(EventRow.at) > at - RECENT
     query = select(
-        func.count().filter(col(EventRow.type).in_(("verdict", "failed"))), func.min(col(EventRow.at))
-    ).where(col(EventRow.run_id).in_(run_ids), col(EventRow.at) > at - timedelta(seconds=RATE_SECONDS))
-    ended, first = session.execute(query).one()
+        func.count().filter(is_end), func.min(col(EventRow.at)),
+        func.count().filter(is_end, is_recent), func.min(col(EventRow.at)).filter(is_recent),
+    ).where(col(EventRow.run_id).in_(run_ids), col(EventRow.at) > at - timedelta(seconds=RATE_SECONDS))  # fmt: skip
+    ended, first, recently, first_recent = session.execute(query).one()
+    if recently >= ENOUGH_RECENT:
+        ended, first = recently, first_recent
     if not ended or first is None:
         return 0.0
     return 60 * float(ended) / max((at - first).total_seconds(), 1.0)

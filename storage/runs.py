@@ -171,7 +171,7 @@ def sample_items(
 ) -> tuple[int, list[Item]]:
     """Return how many items such a run would have, and at most `size` of them, evenly from first to last."""
     ids = item_ids(session, study_id, selection)
-    sample = items.by_ids(session, ids[:: max(1, -(-len(ids) // size))])
+    sample = items.by_ids(session, ids[:: max(1, -(-len(ids) // max(1, size)))])
     return len(ids), [sample[item_id] for item_id in sorted(sample)]
 
 

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from core.errors import FileFormatError
-from core.experiments.definition import Definition, Level, Settings
+from core.experiments.definition import Definition, Level, Selection, Settings, item_names, validate
 from core.trace import Spec
 
 RUN_PATHS = ("protocol", "base", "seed", "scenario", "items", "sample", "limit")
@@ -72,10 +72,10 @@ def _cell(definition: Definition, levels: Mapping[str, Level]) -> Cell:
         if path not in RUN_PATHS:
             set_path(settings, path, copy.deepcopy(value))
     protocol = str(of_run.pop("protocol", definition.protocol))
-    run = {name: getattr(definition, name) for name in ("seed", "scenario", "items", "sample", "limit")} | of_run
-    if isinstance(run["items"], str):
-        run["items"] = (run["items"],)
-    return Cell({name: level.label for name, level in levels.items()}, protocol, settings, run)
+    run = {name: getattr(definition, name) for name in Selection.model_fields}
+    run |= of_run | item_names(of_run, "axes.")
+    selection = validate(Selection, run, "axes.")
+    return Cell({name: level.label for name, level in levels.items()}, protocol, settings, selection.model_dump())
 
 
 def set_path(settings: Settings, path: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import Field, ValidationError
@@ -38,7 +38,17 @@ class Axis(Frozen):
         return tuple(level.label for level in self.levels)
 
 
-class Definition(Frozen):
+class Selection(Frozen):
+    """The seed of a run and the items that it is on."""
+
+    seed: int = 0
+    scenario: str | None = None
+    items: tuple[str, ...] = ()
+    sample: int | None = Field(default=None, ge=1)
+    limit: int | None = Field(default=None, ge=1)
+
+
+class Definition(Selection):
     """An experiment. Files that it names are part of it: a stored definition needs no other file."""
 
     name: str = Field(min_length=1)
@@ -51,16 +61,11 @@ class Definition(Frozen):
     """Combinations of levels without a run: axis -> labels."""
     repeats: int = Field(default=1, ge=1, le=1000)
     """Runs of each cell with independent replies."""
-    seed: int = 0
     parallel: int = Field(default=8, ge=1, le=1000)
     ceiling: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Cost limit in dollars of all runs together."""
     fresh: bool = False
     """Whether no run reuses a reply that another run has paid."""
-    scenario: str | None = None
-    items: tuple[str, ...] = ()
-    sample: int | None = Field(default=None, ge=1)
-    limit: int | None = Field(default=None, ge=1)
     reference: str | None = None
     """The reference of the results, such as "gold" or "debate:RUN"."""
 
@@ -84,16 +89,32 @@ def from_fields(fields: Mapping[str, Any], *, name: str = "", folder: Path | Non
     fields = variants.resolve(fields, lambda file: _fields_of(file, folder))
     fields = {"name": name, **fields, "axes": _axes(fields.get("axes") or {})}
     fields["exclude"] = [_exclusion(entry, fields["axes"]) for entry in fields.get("exclude") or ()]
-    if isinstance(fields.get("items"), str):
-        fields["items"] = [fields["items"]]
+    fields |= item_names(fields)
+    return validate(Definition, fields)
+
+
+Fields = TypeVar("Fields", bound=Frozen)
+
+
+def validate(model: type[Fields], fields: Mapping[str, Any], prefix: str = "") -> Fields:
+    """Return fields as a value; raises FileFormatError about the first invalid one, with `prefix` before its name."""
     try:
-        definition = Definition.model_validate(fields)
+        return model.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
         reason = first["msg"].removeprefix("Value error, ")
-        field = ".".join(map(str, first["loc"])) or "the experiment"
+        field = prefix + ".".join(map(str, first["loc"])) or "the experiment"
         raise FileFormatError(f"{reason[0].lower()}{reason[1:]}.", field=field) from None
-    return definition
+
+
+def item_names(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return `items` as a list, if the fields have it; raises FileFormatError for an empty one."""
+    if "items" not in fields:
+        return {}
+    items = fields["items"]
+    if items is None or items == []:
+        raise FileFormatError("this has no item; leave it out for all items.", field=f"{prefix}items")
+    return {"items": [items] if isinstance(items, str) else items}
 
 
 def to_yaml(definition: Definition) -> str:

@@ -62,8 +62,7 @@ class CellTable:
 
     def markdown(self) -> str:
         """Return a table in Markdown."""
-        lines = [self.header, ["---"] * len(self.header), *self.texts()]
-        return "\n".join("| " + " | ".join(map(_escape_cell, line)) + " |" for line in lines) + "\n"
+        return markdown_table(self.header, self.texts())
 
     def csv(self) -> str:
         """Return the table as CSV."""
@@ -159,6 +158,12 @@ def _entry(cells: Sequence[CellResult]) -> Entry | None:
         return Entry(cell.value, cell.deviation, cell.low, cell.high, 1)
     values = [cell.value for cell in cells if cell.value is not None]
     return Entry(fmean(values) if values else None, None, None, None, len(cells))
+
+
+def markdown_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    rows = [header, ["---"] * len(header), *lines]
+    return "\n".join("| " + " | ".join(map(_escape_cell, line)) + " |" for line in rows) + "\n"
 
 
 def _escape_cell(text: str) -> str:

@@ -38,6 +38,10 @@ class RunFile:
     """Which pairs of an item's responses are compared, under `pairs:`."""
 
 
+_OCCURS_TWICE, _CONTAINS_ITSELF = "occurs twice.", "a value cannot contain itself."
+_OWN_PROBLEMS = (_OCCURS_TWICE, _CONTAINS_ITSELF)
+
+
 class _RunFields(Frozen):
     """The fields of a settings file that concern the run and not the protocol."""
 
@@ -74,13 +78,37 @@ def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion])
     return parse_run_fields(yaml_fields(text, expected), protocol, criteria)
 
 
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """SafeLoader that refuses a repeated key, whose first value would be lost, and a value that contains itself."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Refuse an alias of a value that is not complete: it contains itself."""
+        if self.check_event(yaml.AliasEvent):
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            node = self.anchors.get(event.anchor)
+            if node is not None and node.end_mark is None:
+                raise yaml.MarkedYAMLError(problem=_CONTAINS_ITSELF, problem_mark=event.start_mark)
+        return super().compose_node(parent, index)
+
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        """Refuse a repeated key."""
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} {_OCCURS_TWICE}", problem_mark=key.start_mark)
+            seen.add(getattr(key, "value", None) if isinstance(key, yaml.ScalarNode) else id(key))
+        return node
+
+
 def yaml_fields(text: str, expected: str) -> Mapping[str, Any]:
     """Return the fields of a YAML or JSON text; raises FileFormatError, with `expected` if it has no fields."""
     try:
-        fields = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise FileFormatError("this is not YAML.", line=mark.line + 1 if mark else None) from None
+        fields = yaml.load(text, _UniqueKeyLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or ""
+        reason = problem if problem.endswith(_OWN_PROBLEMS) else "this is not YAML."
+        raise FileFormatError(reason, line=mark.line + 1 if mark else None) from None
     if not isinstance(fields, Mapping):
         raise FileFormatError(expected)
     return fields

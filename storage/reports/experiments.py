@@ -42,6 +42,8 @@ class Results:
 
     experiment: Experiment
     axes: tuple[str, ...]
+    levels: Mapping[str, Sequence[str]]
+    """Axis -> its levels: those of the file, then those that only earlier runs have."""
     cells: Mapping[str, Sequence[CellResult]]
     """Statistic -> the cells that have it."""
     differences: tuple[AxisDifference, ...]
@@ -53,6 +55,15 @@ class Results:
         first = [name for name in FIRST if name in self.cells]
         return [*first, *(name for name in self.cells if name not in first)]
 
+    @property
+    def missing(self) -> str:
+        """Why no statistic compares the verdicts with the reference; empty if one does."""
+        if not self.cells or any(name not in (*COSTS, DISPUTED) for name in self.cells):
+            return ""
+        if self.reference == f"debate:{self.experiment.name}":
+            return f"Its verdicts cannot be compared with themselves: its reference is {self.reference}."
+        return f"None of its verdicts could be compared with its reference, {self.reference}."
+
     def of(self, statistic: str | None) -> tuple[str, Sequence[CellResult]]:
         """Return the full name and the cells of a statistic; raises TiebreakError for one that they do not have."""
         name = self.statistics[0] if statistic is None and self.cells else ALIASES.get(statistic or "", statistic or "")
@@ -63,7 +74,8 @@ class Results:
             )
         if name not in self.cells:
             known = ", ".join(self.statistics) or "none, because no run has a verdict"
-            raise TiebreakError(f"The experiment has no statistic {statistic!r}; it has {known}.")
+            reason = f" {self.missing}" if self.missing else ""
+            raise TiebreakError(f"The experiment has no statistic {statistic!r}; it has {known}.{reason}")
         return name, self.cells[name]
 
 
@@ -90,7 +102,11 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
         for statistic, found in cell_statistics(*frames).items():
             cells.setdefault(statistic, []).extend(found)
         differences += axis_differences(*frames, axes)
-    return Results(experiment, axes, cells | from_events, tuple(differences), str(data.reference))
+    levels = {
+        axis.name: list(dict.fromkeys([*axis.labels, *(run.levels[place] for run in runs.values())]))
+        for place, axis in enumerate(experiment.definition.axes)
+    }
+    return Results(experiment, axes, levels, cells | from_events, tuple(differences), str(data.reference))
 
 
 def _cost_results(session: Session, runs: Mapping[int, RunOfCell]) -> dict[str, list[CellResult]]:
@@ -156,8 +172,7 @@ def table_of(
 ) -> tuple[str, CellTable]:
     """Return the full name of a statistic and its table; see `core.formats.cell_table.cell_table`."""
     name, cells = results.of(statistic)
-    levels = {axis.name: axis.labels for axis in results.experiment.definition.axes}
-    return name, cell_table(cells, levels, rows, columns)
+    return name, cell_table(cells, results.levels, rows, columns)
 
 
 def render(
@@ -191,6 +206,7 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         f"{_span(items, 'item')}, {_span(repeats, 'repeat')}",
         f"columns: {', '.join(table.column_axes)}" if table.column_axes else "",
         _averages(table),
+        results.missing.removesuffix("."),
         "" if statistic in (*COSTS, DISPUTED) else f"reference: {results.reference}",
     ]
     return "; ".join(filter(None, parts))

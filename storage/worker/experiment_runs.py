@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from core.errors import FileFormatError, TiebreakError
 from core.experiments import Cell, Definition, design
@@ -16,11 +17,12 @@ from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.wording import format_count
-from storage import experiments, runs, studies
+from storage import experiments, labels, runs, studies
 from storage.database import reading, write, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.experiments import Progress
 from storage.item_selection import ItemSelection
+from storage.reports import references
 from storage.runs import Run
 from storage.studies import Study
 from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run
@@ -54,6 +56,10 @@ class Plan:
     """What starting an experiment does: runs that are created, resumed, and left as they are."""
 
     definition: Definition
+    known_criteria: frozenset[str] = frozenset()
+    """The names of the study's criteria."""
+    reference_note: str = ""
+    """What is missing for the reference of the results; empty if nothing is."""
     new: list[PlannedRun] = field(default_factory=list)
     existing: list[tuple[PlannedRun, Run]] = field(default_factory=list)
 
@@ -65,8 +71,14 @@ class Plan:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the results should know about the design: levels that are the same for a criterion."""
-        return list(dict.fromkeys(filter(None, (format_note(run.request.settings) for run in self.runs))))
+        """What a reader of the results should know about the design: levels that are the same for a criterion, and
+        criteria that the study does not have."""
+        notes = [self.reference_note, *(format_note(run.request.settings) for run in self.runs)]
+        for run in self.runs:
+            for one in run.request.protocol.criteria(run.request.settings):
+                if one.name and one.name not in self.known_criteria and not (one.definition or one.rubric):
+                    notes.append(f"The study has no criterion {one.name!r}: judges are given its name alone.")
+        return list(dict.fromkeys(filter(None, notes)))
 
 
 def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
@@ -78,10 +90,11 @@ def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
         criteria = studies.criteria(session, study.id)
         stored = experiments.find(session, study.id, definition.name)
         made = [] if stored is None else experiments.runs_of(session, stored.id)
+        note = _reference_note(session, study.id, definition)
     if stored is not None and made:
         _check_fixed(stored.definition, definition)
     by_key = {_key(run.cell or {}, run.repeat): run for run in made}
-    planned = Plan(definition)
+    planned = Plan(definition, frozenset(criterion.name for criterion in criteria), note)
     for repeat in range(1, definition.repeats + 1):
         for cell in design(definition):
             run = PlannedRun(cell, repeat, _request(study, definition, cell, repeat, criteria))
@@ -99,9 +112,12 @@ def start(engine: Engine, study: Study, planned: Plan) -> int:
     A worker executes them. If the process ends in the middle, a new plan creates the runs that are missing.
     """
     definition = planned.definition
+    _check_items(engine, study, planned)
     experiment_id = write(engine, lambda session: experiments.save(session, study.id, definition))
     for run in planned.new:
         create_run(engine, run.request, experiment_id=experiment_id, cell=run.cell.levels)
+    if planned.new:
+        plan(engine, study, definition)  # another process may have created some of them with other settings
     with writing(engine) as session:
         for _, made in planned.existing:
             progress = runs.progress(session, made.id)
@@ -272,6 +288,34 @@ def _key(levels: Any, repeat: int) -> tuple[tuple[tuple[str, str], ...], int]:
     return tuple(sorted(levels.items())), repeat
 
 
+def _reference_note(session: Session, study_id: int, definition: Definition) -> str:
+    """Return what is missing for the reference of an experiment; raises TiebreakError for one that is not valid."""
+    if not definition.reference:
+        return ""
+    reference = references.parse(definition.reference)
+    if reference == references.Reference("debate", definition.name):
+        raise TiebreakError("An experiment cannot be its own reference.")
+    if reference.type == "debate" and not references.debate_run_ids(session, study_id, reference.name):
+        return f"The study has no run or experiment {reference.name!r} yet, which is the reference of the results."
+    if reference.type == "annotator" and reference.name not in labels.annotators_of(session, study_id):
+        return f"The annotator {reference.name!r}, the reference of the results, has no labels yet."
+    return ""
+
+
+def _check_items(engine: Engine, study: Study, planned: Plan) -> None:
+    """Raise TiebreakError for the first new run whose selection has no item."""
+    counts: dict[ItemSelection, int] = {}
+    with reading(engine) as session:
+        for run in planned.new:
+            selection = run.request.selection
+            if selection not in counts:
+                counts[selection], _ = runs.sample_items(session, study.id, selection, size=1)
+            if not counts[selection]:
+                scenario = "" if selection.scenario is None else f" in the scenario {selection.scenario!r}"
+                label = run.cell.label or "its only cell"
+                raise TiebreakError(f"The study has no item{scenario} for {label}; correct or exclude it.")
+
+
 def _check_fixed(stored: Definition, definition: Definition) -> None:
     for name in FIXED:
         if getattr(stored, name) != getattr(definition, name):
@@ -279,6 +323,12 @@ def _check_fixed(stored: Definition, definition: Definition) -> None:
                 f"The experiment {definition.name!r} has runs with another value of {name!r}; give the changed one "
                 "another name."
             )
+    axes, added = ({axis.name for axis in one.axes} for one in (stored, definition))
+    if axes != added:
+        raise TiebreakError(
+            f"The experiment {definition.name!r} has runs with the axes {', '.join(sorted(axes)) or 'none'}; give the "
+            "changed one another name."
+        )
 
 
 def _check_equal(made: Run, planned: PlannedRun, name: str) -> None:

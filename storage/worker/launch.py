@@ -19,7 +19,7 @@ from core.llm.costs import CostEstimate
 from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.trace import model_specs
-from storage import aius, recorded_calls, runs, studies
+from storage import aius, experiments, recorded_calls, runs, studies
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Progress, Run
@@ -112,15 +112,22 @@ def create_run(
 ) -> int:
     """Create a run with a trace for every item, and return its id; a worker will execute it.
 
+    If another process has created the run of the same cell and repetition of an experiment, its id is returned.
     Raises TiebreakError for prompts that cannot be filled or lack the judged text, for images that cannot be read, for
     models that do not accept images, for items with an image if the protocol sends none, and for items without a
     response of the baseline.
     """
     request.protocol.check_prompts(request.prompts)
     count, _ = _sample_items(engine, request, 1)
+    if not count:
+        raise TiebreakError("There are no items to run over; import some first, or select others.")
     _, every_item = _sample_items(engine, request, count)
     _check_images(request, every_item)
     with writing(engine) as session:
+        if experiment_id is not None and (
+            made := experiments.run_of_cell(session, experiment_id, cell, request.repeat)
+        ):
+            return made
         return runs.create(
             session,
             request.study.id,

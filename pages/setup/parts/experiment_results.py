@@ -57,7 +57,7 @@ def draw_results(study: Study, experiment: Experiment) -> None:
 
 def _draw_chart(results: Results, statistic: str) -> None:
     axis = st.segmented_control("Chart along", results.axes, default=results.axes[0], required=True, key="chart_axis")
-    levels = next(one.labels for one in results.experiment.definition.axes if one.name == axis)
+    levels = results.levels[str(axis)]
     cells = results.cells[statistic]
     figure = experiment_chart.axis_figure(cells, results.axes, str(axis), levels, statistic)
     alt = f"{statistic} along {axis}, with 95 % intervals over items."

@@ -109,6 +109,9 @@ def test_the_written_file_is_the_same_experiment(tmp_path) -> None:
         ("protocol: p\naxes: {rounds: [1]}\nexclude: [1]", "this should be axes with values"),
         ("protocol: p\nbase: gone.yaml", "the settings file 'gone.yaml' is not here"),
         ("protocol: p\nrepeats: 0", "field 'repeats'"),
+        ("protocol: p\nitems: []", "field 'items': this has no item"),
+        ("protocol: p\nbase: &a [*a]", "line 2: a value cannot contain itself"),
+        ("protocol: p\naxes:\n  format: [general]\n  format: [masked]", "line 4: 'format' occurs twice"),
     ],
 )
 def test_a_wrong_file_is_refused_with_one_sentence(text: str, sentence: str) -> None:
@@ -128,6 +131,19 @@ def test_a_path_that_leads_nowhere_is_refused(axis: str, sentence: str) -> None:
     base = "base: {judges: [{name: a, model: m}], criterion: c}"
     with pytest.raises(FileFormatError, match=sentence):
         design(parse(f"protocol: scaleeval\n{base}\naxes: {{{axis}}}"))
+
+
+@pytest.mark.parametrize(
+    "axis", ["seed: [abc]", "seed: [2.5]", "sample: [0]", "sample: [2.5]", "limit: [-3]", "limit: [abc]", "items: [[]]"]
+)
+def test_a_level_of_the_seed_or_of_the_items_is_validated(axis: str) -> None:
+    with pytest.raises(FileFormatError, match=f"field 'axes.{axis.partition(':')[0]}': "):
+        design(parse(f"protocol: scaleeval\naxes: {{{axis}}}"))
+
+
+def test_keys_of_a_merged_mapping_can_be_replaced_and_merged_again() -> None:
+    text = "protocol: p\nbase: {a: &a {x: 1, y: 2}, b: &b {<<: *a, x: 3}, c: {<<: *b, y: 4}}"
+    assert parse(text).base["c"] == {"x": 3, "y": 4}
 
 
 def test_an_experiment_without_cells_is_refused() -> None:

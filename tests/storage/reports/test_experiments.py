@@ -16,7 +16,7 @@ from core.llm.client import Reply, ScriptedModel
 from core.statistics.reports.experiments import AxisDifference
 from core.trace import Ask, Usage
 from storage import experiments, studies
-from storage.database import connect, reading
+from storage.database import connect, reading, writing
 from storage.reports import experiments as report
 from storage.studies import Study
 from storage.transfer import exports, imports
@@ -151,6 +151,38 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     averaged = command(engine, "--rows", "judge.model", "--columns", "", "--statistic", "dollars")
     assert "mean over the levels of words" in averaged
     assert "judge.model" in command(engine, "--differences")
+
+
+def test_the_differences_are_printed_in_every_format_and_refuse_a_layout(finished: tuple[Engine, Study]) -> None:
+    engine, _ = finished
+    assert command(engine, "--differences", "--format", "csv").startswith("axis,level,other_level,fixed")
+    assert command(engine, "--differences", "--format", "markdown").startswith("| axis | level |")
+    assert r"\begin{table}" in command(engine, "--differences", "--format", "latex")
+    words = ["table", "e", "--study", "s", "--database", str(engine.url), "--differences"]
+    for option, sentence in ((["--rows", "words"], "leave out --rows"), (["--statistic", "dollars"], "they are in")):
+        refused = CliRunner().invoke(cli.app, [*words, *option])
+        assert (refused.exit_code, sentence in " ".join(refused.stderr.split())) == (2, True)
+
+
+def test_levels_that_the_file_lost_stay_in_the_table(finished: tuple[Engine, Study]) -> None:
+    engine, study = finished
+    with writing(engine) as session:
+        (experiment,) = experiments.of_study(session, study.id)
+        model, words = experiment.definition.axes
+        fewer = model.model_copy(update={"levels": model.levels[1:]})
+        definition = experiment.definition.model_copy(update={"axes": (fewer, words)})
+        found = report.results(engine, study, replace(experiment, definition=definition))
+    _, table = report.table_of(found, None)
+    assert [labels for labels, _ in table.lines] == [("bad",), ("good",)]
+
+
+def test_costs_alone_state_why_no_verdict_is_compared(results: report.Results) -> None:
+    costs = {name: cells for name, cells in results.cells.items() if name in (*report.COSTS, report.DISPUTED)}
+    alone = replace(results, cells=costs, reference="debate:e")
+    name, table = report.table_of(alone, None)
+    assert "cannot be compared with themselves: its reference is debate:e" in report.caption_of(alone, name, table)
+    with pytest.raises(TiebreakError, match="cannot be compared with themselves"):
+        alone.of("accuracy")
 
 
 def test_without_a_name_the_experiments_of_the_study_are_listed(finished: tuple[Engine, Study]) -> None:

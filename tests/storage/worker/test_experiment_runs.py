@@ -69,9 +69,41 @@ def test_starting_again_continues_and_adds_the_cells_of_a_larger_design(engine: 
     assert not execute(engine, begin(engine, a_study, larger))[1]
 
 
+def test_two_processes_that_start_an_experiment_at_once_create_each_run_once(engine: Engine, a_study: Study) -> None:
+    planned = plan(engine, a_study, files.parse(FILE))
+    same, other = (plan(engine, a_study, files.parse(FILE.replace("model: m", f"model: {model}"))) for model in "mx")
+    experiment_id = start(engine, a_study, planned)
+    assert start(engine, a_study, same) == experiment_id
+    with reading(engine) as session:
+        assert len(experiments.runs_of(session, experiment_id)) == 4
+    with pytest.raises(TiebreakError, match="has a run with other settings"):
+        start(engine, a_study, other)
+
+
+def test_a_cell_without_items_is_refused_before_a_run_is_created(engine: Engine, a_study: Study) -> None:
+    planned = plan(engine, a_study, files.parse(FILE + "scenario: nowhere"))
+    with pytest.raises(TiebreakError, match="no item in the scenario 'nowhere' for general"):
+        start(engine, a_study, planned)
+    with reading(engine) as session:
+        assert not experiments.of_study(session, a_study.id) and not runs.of_study(session, a_study.id)
+
+
+def test_what_the_study_does_not_have_is_named_before_the_start(engine: Engine, a_study: Study) -> None:
+    unknown = FILE.replace("criterion: helpfulness", "criterion: nosuch")
+    notes = plan(engine, a_study, files.parse(f"{unknown}reference: debate:later\n")).notes
+    assert notes == [
+        "The study has no run or experiment 'later' yet, which is the reference of the results.",
+        "The study has no criterion 'nosuch': judges are given its name alone.",
+    ]
+    for reference, sentence in (("nosuch", "There is no reference 'nosuch'"), ("debate:formats", "own reference")):
+        with pytest.raises(TiebreakError, match=sentence):
+            plan(engine, a_study, files.parse(f"{FILE}reference: {reference}\n"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
+        ("axes: {format", "axes: {words: [50], format", "has runs with the axes format; give the changed one another"),
         ("model: m", "model: other", "has a run with other settings or prompts for general"),
         ("repeats: 2", "repeats: 2\nsample: 1", "has runs with another value of 'sample'"),
     ],
