@@ -28,17 +28,18 @@ from pages.label.parts.request_checks import (
     check_token,
     csrf_token,
     is_count,
+    number_in_query,
     read_body,
     record_token_use,
-    run_number,
     signed_in,
 )
 from pages.parts import assets, resources
-from storage import access, annotators, change_guard, database, guidelines, items, studies, study_images
+from storage import access, annotators, change_guard, database, former_studies, guidelines, items, studies, study_images
 from storage.access import Forbidden, Permission
 from storage.accounts.identity import Actor
 from storage.database import Session
 from storage.database_errors import DatabaseUnavailable
+from storage.former_studies import StudyDeleted
 from storage.labelling import actions, blocks, claims, entered, tasks, undo
 from storage.labelling.tabs import TABS
 from storage.labelling.work import Json, Refused, Unknown, Work, find_task, open_work
@@ -50,6 +51,7 @@ HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (Unknown, 404, "unknown"),
+    (StudyDeleted, 410, "deleted"),
     (Refused, 403, "refused"),
     (Forbidden, 403, "forbidden"),
     (DatabaseUnavailable, 503, "unavailable"),  # the browser sends the request again
@@ -141,6 +143,10 @@ def next_tasks(call: Call) -> Json:
     tab = next((tab for tab in TABS if tab == call.query.get("tab", "todo")), None)
     if tab is None:
         raise Failed(400, "invalid", "There is no such tab.")
+    if call.work.study.archived:
+        raise Failed(
+            410, "archived", f"The study {call.work.study.name!r} was archived: its items are not offered now."
+        )
     first, again = call.query.get("item") or None, call.body.get("again") is True
     with database.reading(resources.engine()) as opened:
         reply = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
@@ -271,15 +277,17 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
     query = dict(request.query_params) | {name: str(value) for name, value in request.path_params.items()}
     actor = signed_in(request)
     check_texts(query)
-    run_id = run_number(query.get("run", ""))
+    run_id = number_in_query(query.get("run", ""))
+    study_id = number_in_query(query.get("study_id", ""))
     with database.reading(resources.engine()) as opened:
-        require_label(opened, actor, query.get("study", ""))
+        study = study_name(opened, actor, query.get("study", ""), study_id)
+        require_label(opened, actor, study)
         is_new = annotators.find_id(opened, actor.name) is None
     with (database.writing if is_new else database.reading)(resources.engine()) as opened:
         work = open_work(
             opened,
             query.get("kind", ""),
-            query.get("study", ""),
+            study,
             actor.name,
             criterion=query.get("criterion") or None,
             scenario=query.get("scenario") or None,
@@ -289,6 +297,18 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
         check_token(request, work, body)
     record_token_use(request, work.study.id)
     return handle(Call(work, query, body))
+
+
+def study_name(opened: Session, actor: Actor, name: str, study_id: int | None) -> str:
+    """Return the present name of the study that a window was opened for; raises StudyDeleted."""
+    if study_id is None and name in studies.names(opened):
+        return name
+    found = former_studies.find(opened, actor, name, study_id)
+    if found is None:
+        return name
+    if found.problem:
+        raise StudyDeleted(found.problem)
+    return found.name
 
 
 def require_label(opened: Session, actor: Actor, study: str) -> None:

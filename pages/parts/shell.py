@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
+from typing import NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
@@ -14,7 +15,7 @@ from pages.parts import assets, permissions, resources, sections, visitor
 from pages.parts.text import escape_markdown
 from pages.parts.visitor import COOKIE, current_visitor
 from pages.parts.visitor import current_annotator as current_annotator
-from storage import annotator_merges, annotators, audit, database, studies, views
+from storage import annotator_merges, annotators, audit, database, former_studies, studies, views
 from storage.access import Permission
 from storage.accounts import logins
 from storage.studies import Study
@@ -153,7 +154,7 @@ def draw_no_study() -> None:
     st.stop()
 
 
-def draw_unknown_study(requested: str, names: Sequence[str]) -> None:
+def draw_unknown_study(requested: str, names: Sequence[str]) -> NoReturn:
     """Draw a sentence and links to the nearest names, and stop the page."""
     st.error(escape_markdown(f"There is no study named {requested[:80]!r}."), icon=":material/error:")
     near = difflib.get_close_matches(requested, names, n=3, cutoff=0.5) or names[:3]
@@ -185,11 +186,30 @@ def apply_study_from_address(names: Sequence[str]) -> None:
     """
     requested, drawn = st.query_params.get("study"), st.session_state.get("study_in_address")
     if requested is not None and requested != drawn:
-        if requested not in names:
-            draw_unknown_study(requested, names)
-        st.session_state["study"] = requested
-    elif st.session_state.get("study") not in names:
-        st.session_state["study"] = names[0]
+        st.session_state["study"] = _present_name(requested, names)
+    elif (selected := st.session_state.get("study")) not in names:
+        st.session_state["study"] = names[0] if selected is None else _present_name(selected, names)
+
+
+def _present_name(requested: str, names: Sequence[str]) -> str:
+    """Return the present name of a study; if it was deleted or is unknown, draw a sentence and stop the page."""
+    if requested in names:
+        return requested
+    with database.reading(resources.engine()) as session:
+        found = former_studies.find(session, visitor.current_actor(), requested)
+    if found is not None and found.problem:
+        _draw_deleted_study(found.problem)
+    if found is None or found.name not in names:
+        draw_unknown_study(requested, names)
+    st.toast(f"The study “{escape_markdown(requested)}” is now named “{escape_markdown(found.name)}”.")
+    return found.name
+
+
+def _draw_deleted_study(problem: str) -> NoReturn:
+    """Draw a sentence about a deleted study and a link to the others, and stop the page."""
+    st.error(escape_markdown(problem), icon=":material/error:")
+    st.page_link(page_path(STUDIES), label="Studies", icon=":material/folder_open:")
+    st.stop()
 
 
 def time_zone() -> tzinfo:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from core.formats.records import ItemRecord
-from storage import labels, studies
+from storage import deletions, labels, studies
 from storage.database import connect, reading, writing
 from storage.labelling import training_items
 from storage.transfer import imports
@@ -166,6 +166,33 @@ def test_a_server_killed_in_mid_item_loses_nothing(bench, server, stored, tmp_pa
         (items[1], 2, "half a reason"),
         (items[2], 0, ""),
     ]
+
+
+def test_a_window_outlives_the_rename_and_the_deletion_of_its_study(bench, server, study, stored):
+    page, engine = bench(), connect(server[-1].database)
+    with writing(engine) as session:
+        study_id = studies.get(session, study).id
+        studies.rename(session, study_id, f"{study} renamed")
+    item = shown(page)
+    press(page, "1", "Enter", "Enter")
+    saved(page)
+    with writing(engine) as session:
+        deletions.delete_study(session, study_id)
+    later = shown(page)
+    press(page, "2", "Enter")
+    message = page.locator(".message")
+    message.get_by_text("This study was deleted").wait_for()
+    assert "unsent action" in message.inner_text()
+    assert "when the study is restored and you open it again" in message.inner_text()
+    assert message.get_by_role("link", name="Other studies").is_visible()
+    with writing(engine) as session:
+        deletions.restore_study(session, study_id)
+        studies.rename(session, study_id, study)
+    page.reload()
+    page.locator(READY).wait_for()
+    saved(page)
+    assert [row[:2] for row in stored()] == [(item, 1), (later, 2)]
+    engine.dispose()
 
 
 def test_nothing_hidden_is_received_before_the_label(visit, server, study):

@@ -132,12 +132,12 @@ def check_texts(fields: Json) -> None:
         raise Failed(400, "invalid", "This text contains characters that cannot be stored.")
 
 
-def run_number(text: str) -> int | None:
-    """Return the id of a run in a query; None if there is none. Raises Failed for an id that no run can have."""
+def number_in_query(text: str) -> int | None:
+    """Return an id in a query; None if there is none. Raises Failed for one that nothing can have."""
     if not text:
         return None
     if not (text.isdecimal() and len(text) < 12 and is_count(int(text))):
-        raise Failed(400, "invalid", "The run should be a number.")
+        raise Failed(400, "invalid", "The run and the study_id should be numbers.")
     return int(text)
 
 

@@ -73,7 +73,13 @@ def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None],
     """
     linked = {name: st.query_params.get(name) for name in LINKED}
     linked["item"] = item or linked_item(study, work.TARGET_KINDS[kind])
-    query = {"study": study.name, "kind": kind, **{name: value for name, value in choices.items() if value}}
+    # The id is the one that counts: the study may be renamed while the window is open.
+    query = {
+        "study": study.name,
+        "study_id": str(study.id),
+        "kind": kind,
+        **{name: value for name, value in choices.items() if value},
+    }
     query |= {name: value for name, value in linked.items() if value}
     st.html(PAGE_STYLE)
     address = urlencode(query)

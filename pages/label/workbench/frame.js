@@ -286,6 +286,13 @@ const listed = (...parts) => parts.filter(Boolean).join(" · ");
 
 const message = (title, ...rest) => [h("div", { class: "message" }, h("h2", {}, title), ...rest)];
 
+const STOPPED_TITLES = {
+  signed_out: "You are signed out",
+  other_annotator: "Another annotator is signed in",
+  deleted: "This study was deleted",
+  archived: "This study is archived",
+};
+
 const SCREENS = {
   loading: (_, { text: words }) => message("Loading…", words ? h("p", {}, words) : null),
   waiting: () =>
@@ -304,16 +311,16 @@ const SCREENS = {
     ),
   stopped: (bench, { code, text: words }) =>
     message(
-      { signed_out: "You are signed out", other_annotator: "Another annotator is signed in" }[code] ??
-        "This page cannot be shown",
+      STOPPED_TITLES[code] ?? "This page cannot be shown",
       h("p", {}, words),
       bench.outbox?.waiting
         ? h(
             "p",
             {},
-            `${bench.outbox.waiting} unsent ${bench.outbox.waiting === 1 ? "action is" : "actions are"} stored in this browser and sent when you sign in again.`,
+            `${bench.outbox.waiting} unsent ${bench.outbox.waiting === 1 ? "action is" : "actions are"} stored in this browser and sent when ${code === "deleted" ? "the study is restored and you open it again" : "you sign in again"}.`,
           )
         : null,
+      code === "deleted" || code === "archived" ? h("a", { class: "submit", href: bench.session?.signin ?? "/" }, "Other studies") : null,
       code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? "/" }, "Sign in") : null,
     ),
   finished: (_, __, state) => {

@@ -5,6 +5,9 @@ const WAITS = [250, 500, 1000, 2000, 4000, 5000]; // milliseconds before the nex
 const DRAFT_DELAY = 400; // milliseconds before a draft is sent: during typing, only the last one matters
 const AT_ONCE = 50;
 
+/** Codes of errors after which nothing is sent; unsent actions stay stored. */
+export const STOPS_SENDING = ["signed_out", "other_annotator", "deleted"];
+
 /** The storage key of an annotator's outbox in a study; `part` if a window has a separate outbox. */
 export const storageKey = (study, annotator, part = "") =>
   ["tiebreak-workbench", study, annotator, part].filter(Boolean).join("/");
@@ -125,7 +128,7 @@ export class Outbox {
   }
 
   #failed(error) {
-    if (error.code === "signed_out" || error.code === "other_annotator") {
+    if (STOPS_SENDING.includes(error.code)) {
       this.problem = error.message;
       return this.stop(error.code);
     }

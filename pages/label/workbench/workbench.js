@@ -6,7 +6,7 @@ import { attribute, h } from "./dom.js";
 import { Frame } from "./frame.js";
 import { Keyboard, writes } from "./keyboard.js";
 import { holdLock } from "./lock.js";
-import { Outbox, storageKey } from "./outbox.js";
+import { Outbox, STOPS_SENDING, storageKey } from "./outbox.js";
 import { PANELS } from "./panels/index.js";
 import { Reading } from "./reading.js";
 import { Reveal } from "./reveal.js";
@@ -89,7 +89,7 @@ export class LabelWorkbench extends HTMLElement {
       try {
         return await request();
       } catch (error) {
-        if (["signed_out", "unknown", "invalid"].includes(error.code))
+        if (["signed_out", "unknown", "invalid", "deleted", "archived"].includes(error.code))
           return (this.show({ name: "stopped", code: error.code, text: error.message }), null);
         this.show({ name: "loading", text: "The server does not respond. Retrying…" });
         await new Promise((resolve) => setTimeout(resolve, backoff(tries)));
@@ -238,8 +238,11 @@ export class LabelWorkbench extends HTMLElement {
       this.trouble = "";
       return reply;
     } catch (error) {
-      if (error.code === "signed_out" || error.code === "other_annotator")
-        (this.outbox.stop(error.code), this.show({ name: "stopped", code: error.code, text: error.message }));
+      if (STOPS_SENDING.includes(error.code)) this.outbox.stop(error.code);
+      if (STOPS_SENDING.includes(error.code) || error.code === "archived") {
+        this.show({ name: "stopped", code: error.code, text: error.message });
+        return null;
+      }
       this.trouble = error.code === "offline" ? "" : error.message;
       this.tries = (this.tries ?? 0) + 1;
       setTimeout(() => this.dispatch({ type: "progressed" }), backoff(this.tries));
@@ -315,7 +318,7 @@ export class LabelWorkbench extends HTMLElement {
 
   #draw() {
     const { state } = this;
-    if (this.outbox && ["signed_out", "other_annotator"].includes(this.outbox.stopped) && !this.screen)
+    if (this.outbox && STOPS_SENDING.includes(this.outbox.stopped) && !this.screen)
       this.screen = { name: "stopped", code: this.outbox.stopped, text: this.outbox.problem };
     const task = phase(state) === "working" && !this.screen ? here(state) : null;
     if (task !== this.panelOf) this.#mountPanel(task);

@@ -25,7 +25,7 @@ def draw_actions(study: Study) -> None:
         name = left.text_input("Name", study.name, max_chars=studies.MAX_NAME_LENGTH)
         if right.form_submit_button("Rename", width="stretch"):
             _rename(study, name)
-    st.caption("Links contain the name of the study: former links stop working.")
+    st.caption("Links with the former name lead to the study until another one has that name.")
     st.divider()
     label = "Activate" if study.archived else "Archive"
     if st.button(label, icon=":material/archive:", key="archive"):

@@ -9,11 +9,13 @@ from pages.label.parts import workbench
 
 @pytest.fixture
 def mounted(monkeypatch):
-    """The queues of the workbench elements that a page draws."""
+    """The queues of the workbench elements that a page draws, without the id of their study."""
     queries = []
 
     def element(name, query):
-        queries.append({field: values[0] for field, values in parse_qs(query).items()})
+        queue = {field: values[0] for field, values in parse_qs(query).items()}
+        assert queue.pop("study_id").isdecimal()
+        queries.append(queue)
         return lambda key: None
 
     monkeypatch.setattr(workbench, "element", element)

@@ -1,0 +1,65 @@
+"""Studies that were renamed or deleted, for windows and links that have an earlier name."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from storage import access
+from storage.account_tables import AuditRow
+from storage.accounts.identity import Actor
+from storage.deletions import PERIOD
+from storage.tables import StudyRow
+
+
+class StudyDeleted(TiebreakError):
+    """A study that was deleted, and that the actor had a role in."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The study that a window or a link means."""
+
+    id: int
+    name: str
+    """Its present name, or the one that it had when it was deleted."""
+    deleted_at: datetime | None
+
+    @property
+    def problem(self) -> str:
+        """A sentence about a deleted study; empty for another one."""
+        if self.deleted_at is None:
+            return ""
+        until = self.deleted_at + PERIOD
+        return f"The study {self.name!r} was deleted. An owner can restore it until {until:%Y-%m-%d}."
+
+
+def find(session: Session, actor: Actor, name: str, study_id: int | None = None) -> Found | None:
+    """Return the study with an id, or else the one that has, or last had, a name.
+
+    None if there is none that the actor has a role in. Former names are those of the audit log.
+    """
+    found = _by_id(session, study_id) if study_id is not None else _by_name(session, name)
+    if found is None or not _has_role(session, actor, found.id):
+        return None
+    return Found(found.id, found.deleted_name or found.name, found.deleted_at)
+
+
+def _by_id(session: Session, study_id: int) -> StudyRow | None:
+    return session.get(StudyRow, study_id)
+
+
+def _by_name(session: Session, name: str) -> StudyRow | None:
+    present = select(StudyRow).where(col(StudyRow.name) == name, col(StudyRow.deleted_at).is_(None))
+    if (row := session.scalars(present).first()) is not None or not name:
+        return row
+    newest = select(col(AuditRow.study_id)).where(col(AuditRow.study) == name).order_by(col(AuditRow.id).desc())
+    former = session.scalar(newest.limit(1))
+    return None if former is None else _by_id(session, former)
+
+
+def _has_role(session: Session, actor: Actor, study_id: int) -> bool:
+    return access.is_unrestricted(session, actor) or access.role_of(session, study_id, actor.name) is not None

@@ -1,0 +1,91 @@
+"""A study is renamed, archived or deleted while a window labels in it: nothing that was entered is lost."""
+
+import pytest
+
+from core.formats.records import ItemRecord
+from pages.parts import resources
+from storage import database, deletions, former_studies, studies
+from storage.accounts import registry
+from storage.accounts.identity import Actor
+from tests.conftest import make_item
+from tests.pages.label.test_api import Browser, label
+from tests.pages.visits import prepare_study, visit
+from tests.storage.shared import RUN, a_trace
+
+
+@pytest.fixture
+def client():
+    """A signed-in browser, on a study with three disputed debates."""
+    names = [f"item {number}" for number in range(3)]
+    prepare_study([*(ItemRecord(item=make_item(name)) for name in names), RUN, *(a_trace(name) for name in names)])
+    return Browser("annotator 1")
+
+
+def change(operation, *arguments):
+    with database.writing(resources.engine()) as session:
+        return operation(session, study_id(), *arguments)
+
+
+def study_id() -> int:
+    """Return the id of the only study that the fixture creates."""
+    return 1
+
+
+def test_a_window_continues_after_its_study_was_renamed_also_if_another_study_has_the_name(client):
+    first, second = client.tasks()[:2]
+    change(studies.rename, "renamed")
+    assert client.act(label(1, first)).json()["results"][0]["status"] == "accepted", "the name leads to the study"
+    with database.writing(resources.engine()) as session:
+        studies.create(session, "s")
+    own = {"study_id": str(study_id())}
+    assert client.get("session", **own).json()["study"]["name"] == "renamed"
+    body = {"client": "c-1", "after": 1, "actions": [label(2, second)]}
+    assert client.post("actions", body, **own).json()["results"][0]["status"] == "accepted"
+    assert client.get("session").json()["study"]["id"] != study_id(), "without the id the name counts"
+
+
+def test_labels_of_an_archived_study_are_stored_and_its_other_items_are_not_offered(client):
+    task = client.tasks()[0]
+    change(studies.archive)
+    assert client.act(label(1, task)).json()["results"][0]["status"] == "accepted"
+    reply = client.post("tasks", {"have": [], "count": 30})
+    assert (reply.status_code, reply.json()["error"]) == (410, "archived")
+    assert reply.json()["message"] == "The study 's' was archived: its items are not offered now."
+
+
+def test_labels_of_a_deleted_study_are_stored_after_it_was_restored(client):
+    task, own = client.tasks()[0], {"study_id": str(study_id())}
+    change(deletions.delete_study)
+    body = {"client": "c-1", "after": 0, "actions": [label(1, task)]}
+    for query in ({}, own):
+        reply = client.post("actions", body, **query)
+        assert (reply.status_code, reply.json()["error"]) == (410, "deleted")
+        assert "The study 's' was deleted. An owner can restore it until 2" in reply.json()["message"]
+    change(deletions.restore_study)
+    assert client.post("actions", body, **own).json()["results"][0]["status"] == "accepted"
+
+
+def test_nobody_learns_of_a_study_without_a_role_in_it(client):
+    change(studies.rename, "renamed")
+    with database.writing(resources.engine()) as session:
+        registry.add(session, "owner")
+        registry.add(session, "annotator 1")
+        actor = Actor("annotator 1", registry.get(session, "annotator 1").id)
+        assert former_studies.find(session, actor, "s") is None
+        assert former_studies.find(session, actor, "", study_id()) is None
+
+
+@pytest.mark.parametrize("page", ["results/overview", "label/disagreements"])
+def test_an_open_page_follows_a_renamed_study_and_states_that_a_study_was_deleted(client, page):
+    with database.writing(resources.engine()) as session:
+        studies.create(session, "another, newer study")
+    opened = visit(page, "annotator 1", study="s")
+    change(studies.rename, "renamed")
+    opened.run()
+    assert opened.session_state["study"] == "renamed"
+    assert "“s” is now named “renamed”" in opened.toast[0].value
+    change(deletions.delete_study)
+    opened.run()
+    assert "The study 'renamed' was deleted." in opened.error[0].value
+    followed = visit(page, "annotator 1", study="s")
+    assert "was deleted" in followed.error[0].value, "a former link"
