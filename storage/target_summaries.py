@@ -5,7 +5,6 @@ transactions, the second one counts what the first one stored.
 """
 
 from collections.abc import Collection
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -13,7 +12,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, exists, func, not_, sel
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
-from storage.database import clock, execute
+from storage.database import execute
 from storage.postgresql import DEFERRED
 from storage.tables import LabelRow, OpinionRow, TargetRow, TraceRow
 
@@ -21,20 +20,18 @@ DISPUTED = ("disputed", "no_verdict")
 """Outcomes about which people are asked."""
 
 
-def lock_targets(session: Session, target_ids: Collection[int]) -> datetime:
-    """Lock targets until the end of the transaction, and return the database's time.
+def lock_targets(session: Session, target_ids: Collection[int]) -> None:
+    """Lock targets until the end of the transaction.
 
     All transactions lock in the same order. SQLite has one writer at a time anyway.
     """
-    if session.get_bind().dialect.name != "postgresql":
-        return clock(session)
-    times = execute(session, _lock_query(), {"targets": list(target_ids)}).scalars().all()
-    return times[-1] if times else clock(session)
+    if session.get_bind().dialect.name == "postgresql":
+        execute(session, _lock_query(), {"targets": list(target_ids)})
 
 
 @cache  # to build the query takes longer than to execute it, as for the other cached queries
-def _lock_query() -> Select[datetime]:
-    query = select(func.clock_timestamp()).select_from(TargetRow)
+def _lock_query() -> Select[int]:
+    query = select(col(TargetRow.id)).prefix_with(DEFERRED).select_from(TargetRow)
     query = query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True))).order_by(col(TargetRow.id))
     return query.with_for_update(key_share=True, of=TargetRow)
 

@@ -6,7 +6,7 @@ request that is sent again gets the same answer and changes nothing. See docs/wo
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from storage import labels
 from storage.database import Engine, execute, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.json_columns import sanitize
@@ -177,18 +178,55 @@ def _with_reveals(
     names = {
         str(action["task"]) for action, result in zip(actions, results, strict=True) if _CIRCUMSTANCES & result.keys()
     }
-    shown_by_target: dict[str, _Shown] = {}
+    shown_by_task: dict[str, _Shown] = {}
     if names:
-        with reading(engine) as session:
-            for name in names:
-                pairs = [pair for pair in zip(actions, results, strict=True) if str(pair[0].get("task", "")) == name]
-                place = found[name] if name in found else locate(session, work, name)
-                shown_by_target[name] = _shown(session, *place, pairs)
-        tasks.record_views(engine, work, [seen for shown in shown_by_target.values() for seen in shown.seen])
+        pairs = list(zip(actions, results, strict=True))
+        shown_by_task = _show(engine, work, lambda session: _shown_by_task(session, work, pairs, names, found))
     return [
-        _complete(result, action, shown_by_target.get(str(action.get("task", ""))))
+        _complete(result, action, shown_by_task.get(str(action.get("task", ""))))
         for action, result in zip(actions, results, strict=True)
     ]
+
+
+def _show(engine: Engine, work: Work, read: Callable[[Session], dict[str, "_Shown"]]) -> dict[str, "_Shown"]:
+    """Return what `read` returns, after the views of it are stored.
+
+    SQLite has one writer at a time, so there the reading is not part of the transaction.
+    """
+    if engine.dialect.name != "postgresql":
+        with reading(engine) as session:
+            shown = read(session)
+        tasks.record_views(engine, work, _seen(shown))
+        return shown
+
+    def store(session: Session) -> dict[str, _Shown]:
+        shown = read(session)
+        labels.record_views(session, work.annotator_id, _seen(shown))
+        return shown
+
+    return write(engine, store, pipelined=True)
+
+
+def _seen(shown: Mapping[str, "_Shown"]) -> list[int]:
+    """Return the targets whose reveals are shown."""
+    return sorted({target_id for part in shown.values() for target_id in part.seen})
+
+
+def _shown_by_task(
+    session: Session,
+    work: Work,
+    pairs: Sequence[tuple[Mapping[str, Any], Json]],
+    names: Collection[str],
+    found: Mapping[str, _Found],
+) -> dict[str, "_Shown"]:
+    return {
+        name: _shown(
+            session,
+            *(found[name] if name in found else locate(session, work, name)),
+            [pair for pair in pairs if str(pair[0].get("task", "")) == name],
+        )
+        for name in names
+    }
 
 
 _CIRCUMSTANCES = {"revealed", "changed"}

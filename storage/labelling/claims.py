@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage.database import execute, upsert
+from storage.database import clock, execute, upsert
 from storage.labelling import checks, critique_queue
 from storage.labelling.queue import ONE_EACH, full_and_expired
 from storage.labelling.work import Task, Work
@@ -16,23 +16,29 @@ from storage.tables import LeaseRow, TargetRow
 from storage.target_summaries import lock_targets
 
 
-def is_complete(session: Session, work: Work, task: Task, target_id: int, at: datetime) -> bool:
+def is_complete(session: Session, work: Work, task: Task, target_id: int) -> bool:
     """Return whether as many others as the overlap allows have labelled a target, or have a claim of its task.
 
     Expired leases of the task end here: those of closed browsers are removed nowhere else. Training items
     and hidden checks never are complete.
     """
+    return _completeness(session, work, task, target_id)[0]
+
+
+def _completeness(session: Session, work: Work, task: Task, target_id: int) -> tuple[bool, datetime]:
+    """Return `is_complete`, and the time of the database."""
     overlap = work.study.rules.overlap
-    full, expired = full_and_expired(session, target_id, work.annotator_id, overlap, at, leased=task.id)
+    full, expired, at = full_and_expired(session, target_id, work.annotator_id, overlap, leased=task.id)
     if expired:
         execute(session, _delete_expired(), {"target": task.id, "now": at})
-    return full and not checks.ignores_overlap(session, work, target_id)
+    return full and not checks.ignores_overlap(session, work, target_id), at
 
 
 def claim(session: Session, work: Work, task: Task) -> bool:
     """Lease a task, or extend the lease; return False if it is full. Only the task is locked."""
-    at = lock_targets(session, [task.id])
-    if _is_task_full(session, work, task, at):
+    lock_targets(session, [task.id])
+    full, at = _task_completeness(session, work, task)
+    if full:
         return False
     until = at + timedelta(minutes=work.study.rules.lease_minutes)
     upsert(session, LeaseRow, ONE_EACH, {"target_id": task.id, "annotator_id": work.annotator_id, "until": until})
@@ -55,12 +61,14 @@ def _delete_expired() -> Any:
     )
 
 
-def _is_task_full(session: Session, work: Work, task: Task, at: datetime) -> bool:
+def _task_completeness(session: Session, work: Work, task: Task) -> tuple[bool, datetime]:
+    """Return whether a task is full for the annotator, and the time of the database."""
     if work.name != "aius":
-        return is_complete(session, work, task, task.id, at)
+        return _completeness(session, work, task, task.id)
+    at = clock(session)
     execute(session, _delete_expired(), {"target": task.id, "now": at})
     state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
-    return state is not None and state.full and not checks.is_check(session, work, state.parts)
+    return state is not None and state.full and not checks.is_check(session, work, state.parts), at
 
 
 def release(session: Session, work: Work, task: Task) -> None:

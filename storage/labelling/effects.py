@@ -167,10 +167,10 @@ def _save(transaction: Transaction, place: Place, content: Json | None, version:
     The overlap is checked in the same transaction, with task and target locked. A change does not count again.
     """
     session, work = transaction.session, transaction.work
-    at = lock_targets(session, {place.task.id, place.target_id})
+    lock_targets(session, {place.task.id, place.target_id})
     surplus = place.standing.surplus
     if place.is_required and place.standing.value is None:
-        surplus = claims.is_complete(session, work, place.task, place.target_id, at)
+        surplus = claims.is_complete(session, work, place.task, place.target_id)
     surplus = surplus and content is not None
     given = content or {"value": None, "reason": "undo", "evidence": []}
     label = Label(

@@ -14,7 +14,7 @@ from sqlmodel import col
 from core.formats.records import MarkRecord
 from core.labels import Kind, Target
 from storage import annotators, targets
-from storage.database import execute, insert_missing, upsert
+from storage.database import clock, execute, insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
 from storage.tables import (
@@ -36,6 +36,7 @@ NO_ID = 0
 ONE_EACH = ("target_id", "annotator_id")
 """There is at most one draft and one lease of a target and an annotator."""
 ANNOTATOR = bindparam("annotator", type_=Integer)
+NOW: ColumnElement[Any] = bindparam("now")
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,9 @@ def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
     return _current_labels(lambda label: col(label.annotator_id) == annotator_id).exists()
 
 
-def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> ColumnElement[bool]:
+def full_condition(
+    leased_target: SQLColumnExpression[int] | None = None, at: ColumnElement[Any] = NOW
+) -> ColumnElement[bool]:
     """Return whether as many others as the overlap allows have labelled the outer query's target or hold a lease of it.
 
     `leased_target` is the target that is leased, if that is another one.
@@ -176,7 +179,7 @@ def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> Col
     leased = (
         select(func.count())
         .where(col(LeaseRow.target_id) == leased_target, col(LeaseRow.annotator_id) != ANNOTATOR)
-        .where(col(LeaseRow.until) > bindparam("now"), not_(_labelled_by(col(LeaseRow.annotator_id))))
+        .where(col(LeaseRow.until) > at, not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
     labelled = _current_labels(lambda label: and_(col(label.annotator_id) != ANNOTATOR, not_(col(label.surplus))))
     return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= wanted_labels()
@@ -188,26 +191,29 @@ def wanted_labels() -> ColumnElement[int]:
 
 
 def full_and_expired(
-    session: Session, target_id: int, annotator_id: int, overlap: int, at: datetime, *, leased: int
-) -> tuple[bool, bool]:
-    """Return whether a target is full for an annotator, and whether the target `leased` has expired leases.
+    session: Session, target_id: int, annotator_id: int, overlap: int, *, leased: int
+) -> tuple[bool, bool, datetime]:
+    """Return whether a target is full for an annotator, whether the target `leased` has expired leases, and the time.
 
-    `leased` is the id of the target that is leased for it.
+    `leased` is the id of the target that is leased for it. The time is that of the database (see `clock`).
     """
-    parameters = {"annotator": annotator_id, "overlap": overlap, "now": at, "leased": leased, "target": target_id}
-    full, expired = execute(session, _full_query(), parameters).one()
-    return bool(full), bool(expired)
+    parameters = {"annotator": annotator_id, "overlap": overlap, "leased": leased, "target": target_id}
+    if session.get_bind().dialect.name == "postgresql":
+        full, expired, at = execute(session, _full_query(own_clock=True), parameters).one()
+    else:
+        at = clock(session)
+        full, expired = execute(session, _full_query(own_clock=False), parameters | {"now": at}).one()
+    return bool(full), bool(expired), at
 
 
-@lru_cache(maxsize=1)  # building the query takes longer than executing it
-def _full_query() -> Select[*tuple[Any, ...]]:
-    leased = bindparam("leased", type_=Integer)
-    expired = exists().where(col(LeaseRow.target_id) == leased, col(LeaseRow.until) <= bindparam("now"))
-    return (
-        select(full_condition(leased), expired)
-        .select_from(TargetRow)
-        .where(col(TargetRow.id) == bindparam("target", type_=Integer))
-    )
+@lru_cache(maxsize=2)  # building the query takes longer than executing it
+def _full_query(*, own_clock: bool) -> Select[*tuple[Any, ...]]:
+    """Select the results of `full_and_expired`; `own_clock`: with the time, which is `:now` otherwise."""
+    leased, at = bindparam("leased", type_=Integer), func.clock_timestamp() if own_clock else NOW
+    expired = exists().where(col(LeaseRow.target_id) == leased, col(LeaseRow.until) <= at)
+    query = select(full_condition(leased, at), expired).select_from(TargetRow)
+    query = query.where(col(TargetRow.id) == bindparam("target", type_=Integer))
+    return query.add_columns(at) if own_clock else query
 
 
 def _marked(mark: Mark) -> ColumnElement[bool]:
