@@ -1,6 +1,7 @@
 """Items, under their ids in the study's file (`key` in the table) and in its order."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -38,6 +39,31 @@ def of_study(session: Session, study_id: int, limit: int | None = None) -> list[
         select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position)).limit(limit)
     )
     return [Item.model_validate(body) for body in session.scalars(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What statistics need of an item, without its texts."""
+
+    scenario: str | None
+    systems: tuple[str | None, ...]
+    """The system of each response."""
+    lengths: tuple[int, ...]
+    """The number of characters of each response."""
+
+
+def outlines(session: Session, study_id: int) -> dict[str, Outline]:
+    """Return the outlines of the study's items by their ids in its file, in the order of the file."""
+    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
+    rows = session.execute(query.order_by(col(ItemRow.position)), execution_options={"yield_per": CHUNK})
+    return {key: _outline(body) for key, body in rows}
+
+
+def _outline(body: Any) -> Outline:
+    """Return the outline of a stored item, which was validated when it was stored."""
+    responses = body.get("responses") or ()
+    systems = tuple(response.get("system") for response in responses)
+    return Outline(body.get("scenario"), systems, tuple(len(response["text"]) for response in responses))
 
 
 def by_key(session: Session, study_id: int) -> dict[str, Item]:

@@ -72,7 +72,8 @@ class AlignmentData:
             return ()
         opinions = next(split_averages(self)).opinions
         scales = {key: scale for key, scale in self.scales.items() if scale.categories}
-        opinions = opinions[(opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))]
+        chosen = (opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))
+        opinions = opinions if chosen.all() else opinions[chosen]
         if opinions.empty:
             return ()
         return tuple(build_datasets(self.labels, opinions, self.gold, scales, "all"))
@@ -117,7 +118,7 @@ def load_data(
         responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
         labels, opinions, gold = derived_preferences.add(panel.values, loaded.values, gold, responses)
         if len(opinions) > len(loaded.values):
-            opinions = response_features.add(session, study, opinions, items.by_key(session, study.id))
+            opinions = response_features.add(session, study, opinions, items.outlines(session, study.id))
         marks = _shared_model_marks(session, study.id, chosen, opinions)
     return AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems)
 
@@ -182,20 +183,18 @@ def is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDAr
     for place, key in enumerate(distinct):
         scale = scales.get(key)
         if scale is not None and scale.categories:
-            known: dict[tuple[type, Any], bool] = {}
-            rows = keys == place
-            between[rows] = [_is_between(value, scale, known) for value in values[rows]]
+            rows = np.flatnonzero(keys == place)
+            # Opinions share the objects of their values, so few of them are looked at.
+            identities = np.fromiter(map(id, values[rows]), np.int64, rows.size)
+            _, first, inverse = np.unique(identities, return_index=True, return_inverse=True)
+            distinct_values = values[rows[first]]
+            between[rows] = np.array([_is_between(value, scale) for value in distinct_values], bool)[inverse]
     return between
 
 
-def _is_between(value: Any, scale: Scale, known: dict[tuple[type, Any], bool]) -> bool:
-    """Return whether a value is between two categories; `known` has the answers for earlier values."""
-    if isinstance(value, dict):
-        return False
-    key = (type(value), value)
-    if key not in known:
-        known[key] = not scale.contains(value) and scale.covers(value)
-    return known[key]
+def _is_between(value: Any, scale: Scale) -> bool:
+    """Return whether a value is a number between two categories."""
+    return not isinstance(value, dict) and not scale.contains(value) and scale.covers(value)
 
 
 def continuous_scale(scale: Scale) -> Scale:

@@ -103,6 +103,8 @@ def _append(frame: "pd.DataFrame", rows: Sequence[Mapping[str, Any]]) -> "pd.Dat
     if not rows:
         return frame
     added = pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in frame.columns})
+    categories = {name: dtype.categories.dtype for name, dtype in frame.dtypes.items() if dtype == "category"}
+    frame = frame.astype(categories)
     for name, dtype in frame.dtypes.items():
         if name not in ("value", "part"):
             added[name] = added[name].astype(dtype)

@@ -24,6 +24,7 @@ from storage import experiments
 from storage.database import reading
 from storage.experiments import Experiment
 from storage.reports.alignment import load_data, split_averages
+from storage.reports.opinions import with_texts
 from storage.studies import Study
 from storage.tables import EventRow, TraceRow
 
@@ -93,7 +94,7 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
         }
         from_events = _cost_results(session, runs)
     data = load_data(engine, study, reference or experiment.definition.reference)
-    verdicts = data.opinions[(data.opinions["stage"] == "verdict") & data.opinions["run"].isin(runs)]
+    verdicts = with_texts(data.opinions[(data.opinions["stage"] == "verdict") & data.opinions["run"].isin(runs)])
     verdicts = verdicts.assign(judge=verdicts["run"].map({run_id: str(run.levels) for run_id, run in runs.items()}))
     cells: dict[str, list[CellResult]] = {}
     differences: list[AxisDifference] = []

@@ -15,7 +15,7 @@ from storage import items, runs
 from storage.reports import references, response_features
 from storage.reports.frame_keys import row_keys
 from storage.reports.judge_families import judge_model
-from storage.reports.opinions import RaterPanel, opinion_frame
+from storage.reports.opinions import RaterPanel, categorical_opinions
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class StudyOpinions:
     """The opinions of the judges of a study; shared by pages and threads, so do not modify."""
 
     values: "pd.DataFrame"
-    """One row for each judge and target; see `alignment.AlignmentData.opinions`."""
+    """One row for each judge and target, with names as categories; see `alignment.AlignmentData.opinions`."""
     scale_panel: RaterPanel
     """A value of each type for each kind and criterion, from which `opinions.find_scales` finds scales."""
     systems: Mapping[str, tuple[str, tuple[str | None, ...]]]
@@ -42,16 +42,13 @@ class StudyOpinions:
 
 def load(session: Session, study: Study, left_out: str = "") -> StudyOpinions:
     """Return the opinions of a study, without those of the debate called `left_out`."""
-    opinions = opinion_frame(session, study.id)
+    opinions = categorical_opinions(session, study.id)
     scale_panel = RaterPanel(_examples(opinions))
     if left_out:
         opinions = opinions[~opinions["run"].isin(references.debate_run_ids(session, study.id, left_out))]
-    items_by_id = items.by_key(session, study.id)
-    opinions = response_features.add(session, study, _with_judge_names(session, study.id, opinions), items_by_id)
-    systems = {
-        key: (item.scenario or "", tuple(response.system for response in item.responses))
-        for key, item in items_by_id.items()
-    }
+    outlines = items.outlines(session, study.id)
+    opinions = response_features.add(session, study, _with_judge_names(session, study.id, opinions), outlines)
+    systems = {key: (item.scenario or "", item.systems) for key, item in outlines.items()}
     return StudyOpinions(opinions, scale_panel, systems, left_out)
 
 
@@ -68,13 +65,15 @@ def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame")
 
     if opinions.empty:
         return opinions.assign(judge=opinions["rater"], rank=opinions["stage"])
-    opinions = opinions.assign(rank=opinions["stage"].map(STAGE_RANK), target=row_keys(opinions, TARGET))
+    rank = opinions["stage"].map(STAGE_RANK).astype("int8")
+    opinions = opinions.assign(rank=rank, target=row_keys(opinions, TARGET))
     is_first = (opinions["stage"] == "first").astype(int)
     judge_keys = row_keys(opinions.assign(first=is_first), ["run", "rater", "first"])
     ranked = pd.DataFrame({"judge": judge_keys, "target": opinions["target"]}, index=opinions.index)
     order = np.argsort(opinions["rank"].to_numpy(), kind="stable")
-    repeated = ranked.iloc[order].duplicated().reindex(opinions.index)
-    opinions, judge_keys = opinions[~repeated.to_numpy(bool)], judge_keys[~repeated.to_numpy(bool)]
+    repeated = ranked.iloc[order].duplicated().reindex(opinions.index).to_numpy(bool)
+    if repeated.any():
+        opinions, judge_keys = opinions[~repeated], judge_keys[~repeated]
     separate = _raters_by_run(session, study_id, opinions)
     run_names = {run.id: run.name for run in runs.of_study(session, study_id)}
     codes, first_rows = np.unique(judge_keys, return_index=True)
@@ -82,8 +81,8 @@ def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame")
         f"{rater}{FIRST_OPINION if stage == 'first' else ''}{f' · {run_names[run]}' if rater in separate else ''}"
         for rater, run, stage in opinions.iloc[first_rows][["rater", "run", "stage"]].itertuples(index=False)
     ]
-    judges = pd.Series(names, dtype="str").iloc[np.searchsorted(codes, judge_keys)]
-    return opinions.assign(judge=judges.to_numpy()).drop(columns="target")
+    judges = pd.Series(names, dtype="str").astype("category").take(np.searchsorted(codes, judge_keys))
+    return opinions.assign(judge=judges.array).drop(columns="target")
 
 
 def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") -> set[str]:

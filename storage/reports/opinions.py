@@ -5,9 +5,12 @@ both could be read for every judge.
 """
 
 import json
+from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -31,6 +34,8 @@ Scales = Mapping[tuple[str, str], Scale]
 STAGES: tuple[Stage, ...] = ("first", "last")
 JudgeSet = tuple[tuple[str, str], ...]
 """The (name, model) of the judges of a run, sorted."""
+CHUNK = 10_000
+"""Rows fetched at once."""
 OPINION_COLUMNS = ["trace", "run", "item", "scenario", "group", "kind", "criterion", "part", "rater", "stage", "value"]
 
 
@@ -149,6 +154,20 @@ def _values_as_shown(values: "pd.DataFrame", swapped: dict[int, tuple[int, ...]]
 
 def opinion_frame(session: Session, study_id: int) -> "pd.DataFrame":
     """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None."""
+    return with_texts(categorical_opinions(session, study_id))
+
+
+def with_texts(opinions: "pd.DataFrame") -> "pd.DataFrame":
+    """Return opinions with texts instead of categories, for operations that categories do not have."""
+    restored = {}
+    for name in opinions.columns[opinions.dtypes == "category"]:
+        names = opinions[name].astype(opinions[name].cat.categories.dtype)
+        restored[name] = names.where(names.notna(), None) if names.dtype == object else names
+    return opinions.assign(**restored)
+
+
+def categorical_opinions(session: Session, study_id: int) -> "pd.DataFrame":
+    """Return the same with names as categories, in their order: a quarter of the memory if there are millions."""
     import pandas as pd
 
     query = (
@@ -163,15 +182,28 @@ def opinion_frame(session: Session, study_id: int) -> "pd.DataFrame":
         .where(col(OpinionRow.study_id) == study_id)
         .order_by(col(OpinionRow.id))
     )
-    rows = session.execute(query).all()
-    if not rows:
+    ids = array("q"), array("q"), array("q")
+    codes = array("i"), array("i"), array("i")
+    numbers: list[defaultdict[str | None, int]] = [defaultdict(count().__next__) for _ in codes]
+    for rows in session.execute(query, execution_options={"yield_per": CHUNK}).partitions():
+        columns = tuple(zip(*rows, strict=True))
+        for of_ids, column in zip(ids, columns[:3], strict=True):
+            of_ids.extend(column)
+        for of_codes, known, column in zip(codes, numbers, columns[3:], strict=True):
+            of_codes.extend(map(known.__getitem__, column))
+    traces, run_ids, target_ids = (np.array(column, np.int64) for column in ids)
+    if not traces.size:
         return pd.DataFrame(columns=OPINION_COLUMNS)
-    traces, run_ids, target_ids, judges, stages, texts = zip(*rows, strict=True)
-    parsed = {text: json.loads(text) for text in set(texts) if text is not None}  # a study has few distinct values
-    frame = targets.frame(session, study_id).reindex(np.array(target_ids)).reset_index(drop=True)
-    frame["trace"], frame["run"] = np.array(traces), np.array(run_ids)
-    frame["rater"], frame["stage"] = pd.Series(judges, dtype="str"), pd.Series(stages, dtype="str")
-    frame["value"] = pd.Series([parsed.get(text) for text in texts], dtype=object)
+    by_target = targets.frame(session, study_id)
+    by_target = by_target.astype(dict.fromkeys(by_target.columns, "category"))
+    frame = by_target.take(by_target.index.get_indexer(pd.Index(target_ids))).reset_index(drop=True)
+    frame["trace"], frame["run"] = traces, run_ids
+    for name, of_codes, known in zip(("rater", "stage"), codes[:2], numbers[:2], strict=True):
+        names = pd.Series(list(known), dtype="str").astype("category")
+        frame[name] = names.take(np.array(of_codes)).array
+    # A study has few distinct values.
+    values = np.array([None if text is None else json.loads(text) for text in numbers[2]] + [None], object)[:-1]
+    frame["value"] = pd.Series(values[np.array(codes[2])], dtype=object)
     return frame[OPINION_COLUMNS]
 
 

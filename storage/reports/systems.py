@@ -63,7 +63,8 @@ def _one_criterion(criterion: str) -> str | None:
 def _judges(data: AlignmentData, kind: str, criterion: str) -> tuple[str, ...]:
     opinions = select_rows(data.opinions, kind, _one_criterion(criterion))
     opinions = opinions[opinions["value"].notna() & (opinions["stage"] != "first")]
-    return tuple(map(str, opinions["judge"].value_counts().index))
+    # As text: categories would be in another order if their counts are equal, and those without an opinion count too.
+    return tuple(map(str, opinions["judge"].astype("str").value_counts().index))
 
 
 def report(

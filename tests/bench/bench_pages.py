@@ -94,6 +94,8 @@ PAGES = {
     "systems": Visited("systems", "Judge", live=True),
     "agreement": Visited("agreement", lists_items=True, live=True),
     "alignment": Visited("alignment", lists_items=True, live=True),
+    "discussions": Visited("discussions", live=True),
+    "compare_runs": Visited("compare_runs", "Scenario", live=True),
     "published": Visited("published"),
     "traces": Visited("traces", "Run"),
     "unread": Visited("unread"),

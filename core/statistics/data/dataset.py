@@ -188,11 +188,9 @@ def build_dataset(
 ) -> Dataset:
     """Align the rows of the three frames, which are of one kind and criterion, by target."""
     frames = [labels, opinions] if gold is None else [labels, opinions, gold]
-    targets, distinct_targets = pd.factorize(target_codes(pd.concat(frames, ignore_index=True)))
+    targets, distinct_targets = pd.factorize(target_codes(*frames))
     targets_by_frame = np.split(targets.astype(np.int64), np.cumsum([len(frame) for frame in frames])[:-1])
-    attributes = TargetAttributes(
-        len(distinct_targets), np.concatenate(targets_by_frame[:2]), pd.concat(frames[:2], ignore_index=True)
-    )
+    attributes = TargetAttributes(len(distinct_targets), tuple(zip(targets_by_frame[:2], frames[:2], strict=True)))
     n_targets = attributes.n_targets
     ratings = annotator_ratings(labels, targets_by_frame[0], scale, attributes)
     if gold is None:
@@ -253,22 +251,19 @@ class TargetAttributes:
     """The columns of labels and opinions that describe the targets themselves."""
 
     n_targets: int
-    targets: Ints
-    """(L,): the target of each row."""
-    frame: pd.DataFrame
+    frames: tuple[tuple[Ints, pd.DataFrame], ...]
+    """The labels and the opinions, each after the targets of its rows."""
 
     def column(self, name: str) -> Strings | None:
         """Return the first value of each target in a column, (N,), "" for none; None if the column has no value."""
-        if name not in self.frame.columns:
-            return None
-        values = self.frame[name].to_numpy(object)
+        attribute, has_value = np.full(self.n_targets, "", object), False
         # In reverse order, so the first row of a target is assigned last.
-        rows = np.flatnonzero(self.frame[name].notna())[::-1]
-        if not rows.size:
-            return None
-        attribute = np.full(self.n_targets, "", object)
-        attribute[self.targets[rows]] = values[rows]
-        return attribute
+        for targets, frame in reversed(self.frames):
+            if name in frame.columns:
+                rows = np.flatnonzero(frame[name].notna())[::-1]
+                attribute[targets[rows]] = frame[name].to_numpy(object)[rows]
+                has_value = has_value or bool(rows.size)
+        return attribute if has_value else None
 
     def groups(self) -> tuple[str, ...] | None:
         """Return the document or dialogue of each target, otherwise its item; None if targets are independent."""
@@ -310,7 +305,7 @@ def annotator_ratings(
 def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int) -> dict[str, JudgeOpinions]:
     """Return each judge's verdicts by name; a value of None is no verdict."""
     name_column = "judge" if "judge" in opinions.columns else "rater"
-    judges, names = pd.factorize(opinions[name_column].to_numpy(object), sort=True)
+    judges, names = pd.factorize(opinions[name_column], sort=True)
     columns = {"value": encode_on_scale(opinions["value"], scale)}
     columns |= {
         name: pd.to_numeric(opinions[name]).to_numpy(float) for name in NUMBER_COLUMNS if name in opinions.columns

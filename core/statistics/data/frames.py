@@ -71,12 +71,18 @@ def pool_criteria(frame: pd.DataFrame, pools: Collection[Pool[AnyScale]]) -> pd.
     """
     if frame.empty or not pools:
         return frame.iloc[:0].reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
-    criterion = frame["criterion"].map(as_text)
+    criterion = _as_texts(frame["criterion"])
     mask = np.zeros(len(frame), bool)
     for pool in pools:
         mask |= ((frame["kind"] == pool.kind) & criterion.isin(pool.criteria)).to_numpy(bool)
-    part = frame["part"].map(as_text) if "part" in frame.columns else pd.Series("", index=frame.index)
+    part = _as_texts(frame["part"]) if "part" in frame.columns else pd.Series("", index=frame.index)
     return frame.assign(criterion=ALL, part=criterion + "\n" + part)[mask]
+
+
+def _as_texts(names: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return names as texts, see `as_text`."""
+    is_category = isinstance(names.dtype, pd.CategoricalDtype)
+    return (names.astype(names.cat.categories.dtype) if is_category else names).map(as_text)
 
 
 def pooled_scales(pools: Collection[Pool[AnyScale]]) -> dict[tuple[str, str], AnyScale]:
@@ -98,6 +104,11 @@ def with_pooled_criteria(
 def split_by_criterion(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     """Yield ((kind, criterion), rows), in the order of the names."""
     if frame.empty:
+        return
+    keys = frame[["kind", "criterion"]].drop_duplicates()
+    if len(keys) == 1:  # without a copy of all rows
+        kind, criterion = keys.iloc[0]
+        yield (as_text(kind), as_text(criterion)), frame
         return
     for (kind, criterion), rows in frame.groupby(["kind", "criterion"], sort=True, dropna=False):
         yield (as_text(kind), as_text(criterion)), rows
@@ -126,11 +137,14 @@ def select_rows(
         mask &= _has_name(frame["criterion"], criterion)
     if scenario is not None:
         mask &= _has_name(frame["scenario"], scenario)
-    return frame[mask]
+    return frame if mask.all() else frame[mask]
 
 
 def _has_name(names: "pd.Series[Any]", name: str) -> "pd.Series[bool]":
     """Return whether each name is this one as text; a missing one is empty."""
+    if isinstance(names.dtype, pd.CategoricalDtype):
+        is_equal = np.array([*(as_text(category) == name for category in names.cat.categories), name == ""], bool)
+        return pd.Series(is_equal[names.cat.codes.to_numpy()], index=names.index)  # a missing one has the code -1
     if not pd.api.types.is_string_dtype(names.dtype):
         names = names.map(as_text)
     return names.fillna("") == name
@@ -146,15 +160,26 @@ def is_same_scale(scale: Scale, other: Scale) -> bool:
     )
 
 
-def target_codes(labels: pd.DataFrame) -> Ints:
-    """Return one number for each distinct (item, criterion, part); a missing part equals an empty one."""
-    codes = np.zeros(len(labels), np.int64)
+def target_codes(*frames: pd.DataFrame) -> Ints:
+    """Return one number for each distinct (item, criterion, part) of the rows of all frames, one after another.
+
+    A missing part equals an empty one.
+    """
+    codes = np.zeros(sum(map(len, frames)), np.int64)
     for column in ("item", "criterion", "part"):
-        if column in labels.columns:
-            names = labels[column]
-            column_codes, distinct_names = pd.factorize(names.where(names.notna(), "").to_numpy())
-            codes = codes * max(1, len(distinct_names)) + column_codes
+        numbers: dict[object, int] = {"": 0}
+        column_codes = np.concatenate([_column_codes(frame, column, numbers) for frame in frames])
+        codes = codes * len(numbers) + column_codes
     return codes
+
+
+def _column_codes(frame: pd.DataFrame, column: str, numbers: dict[object, int]) -> Ints:
+    """Return the number of each name of a column; new names are added to the numbers."""
+    if column not in frame.columns:
+        return np.zeros(len(frame), np.int64)
+    codes, names = pd.factorize(frame[column])
+    number_of_code = [numbers.setdefault(name, len(numbers)) for name in names.tolist()]
+    return np.array([*number_of_code, numbers[""]], np.int64)[codes]  # a missing one has the code -1
 
 
 def resampling_groups(labels: pd.DataFrame, targets: Ints) -> npt.NDArray[np.object_] | None:

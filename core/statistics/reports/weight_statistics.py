@@ -37,7 +37,7 @@ def judge_weight_statistics(
     labels: pd.DataFrame, opinions: pd.DataFrame, *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
     """Estimate the distances between the judge, named in the column `judge`, and each annotator, over items."""
-    targets = target_codes(pd.concat([labels, opinions], ignore_index=True))
+    targets = target_codes(labels, opinions)
     annotators = weights_by_target(labels, "rater", targets[: len(labels)])
     judge = weights_by_target(opinions, "judge", targets[len(labels) :])
     shared = [(annotators[target], next(iter(judge[target].values()))) for target in annotators if target in judge]
