@@ -5,6 +5,7 @@ because the import takes about 0.1 s.
 """
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -325,10 +326,15 @@ def mix_colours(pale: str, dark: str, share: float | None) -> str:
     return "#" + "".join(f"{round(low + weight * (high - low)):02X}" for low, high in channels)
 
 
+TITLE_LENGTH, TITLE_LINE = 40, 19
+"""Characters of a line of a title, and pixels of a line after the first."""
+
+
 def apply_layout(
     figure: "go.Figure", title: str, height: int, *, right_margin: bool = True, legend: bool = False
 ) -> "go.Figure":
     """Set the title, size, margins and legend that all charts share; returns the same figure."""
+    title = _wrap(title)
     figure.update_layout(
         title={
             "text": title,
@@ -345,7 +351,7 @@ def apply_layout(
         margin={
             "l": 8,
             "r": 44 if right_margin else 8,
-            "t": 48 + 26 * legend + 40 * (height > MAX_ROWS * ROW_HEIGHT),
+            "t": 48 + TITLE_LINE * title.count("<br>") + 26 * legend + 40 * (height > MAX_ROWS * ROW_HEIGHT),
             "b": 40,
         },
         showlegend=legend,
@@ -357,7 +363,13 @@ def apply_layout(
     )
     figure.update_xaxes(fixedrange=True, tickangle=0, automargin=True)
     figure.update_yaxes(fixedrange=True, automargin=True)
+    figure.for_each_xaxis(lambda axis: axis.update(title_text=_wrap(axis.title.text or "")))
     return figure
+
+
+def _wrap(title: str) -> str:
+    """Return a title in lines that a phone has room for."""
+    return "<br>".join(textwrap.wrap(title, TITLE_LENGTH, break_long_words=False))
 
 
 def step_colour(index: int, count: int) -> str:

@@ -1,6 +1,5 @@
 """Columns of a table with full names: wide enough, and with rows high enough for the longest one."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +22,17 @@ def fit(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> tuple[
         needed = round(WIDE_CHARACTER * max([len(name), *map(len, texts)]) + PADDING)
         width = min(largest, needed)
         characters = max(1, int((width - PADDING) / CHARACTER))
-        most = max([most, *(len(textwrap.wrap(text, characters)) for text in texts)])
+        most = max([most, *(_lines(text, characters) for text in texts)])
         columns[name] = st.column_config.TextColumn(width=width)
     return (ONE_LINE + LINE * (most - 1) if most > 1 else None), columns
+
+
+def _lines(text: str, characters: int) -> int:
+    """Return the number of lines of a text in a cell: a word that is longer than a line starts a new one."""
+    lines, used = 1, 0
+    for word in text.split():
+        if used and used + 1 + len(word) > characters:
+            lines, used = lines + 1, 0
+        broken, last = divmod(max(0, len(word) - 1), characters)
+        lines, used = lines + broken, last + 1 if broken else used + bool(used) + len(word)
+    return lines

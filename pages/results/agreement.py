@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import background, charts, downloads, live, numbers, resources, shell
+from pages.parts import background, charts, downloads, live, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
@@ -304,12 +304,14 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
         {"Pair": " × ".join(pair), name: numbers.format_estimate(row.value, row.low, row.high), "n": row.items}
         for pair, row in ordered
     ]
+    row_height, names = name_columns.fit(lines, {"Pair": 240})
     st.dataframe(
         lines,
         key=key,
         hide_index=True,
-        height=min(38 + 35 * len(lines), 600),
-        column_config={"Pair": st.column_config.TextColumn(width=200), "n": st.column_config.NumberColumn(width=50)},
+        height=min(38 + (row_height or name_columns.ONE_LINE) * len(lines), 600),
+        row_height=row_height,
+        column_config=names | {"n": st.column_config.NumberColumn(width=50)},
         selection_mode="single-row",
         on_select=lambda: _select_listed([pair for pair, _ in ordered], key),
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
+from core.provenance import INTERVALS
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
 from pages.parts import charts, downloads, name_columns, numbers, resources, shell
@@ -229,28 +230,43 @@ def _select_judge() -> None:
 def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
     """Draw the comparison of each judge with the ceiling, reasons of undefined values, and notes."""
     view = VIEWS[statistic]
-    for mix, judges in alignment_rows.reference_mixes(by_judge, statistic).items():
-        names = "" if len(judges) == len(by_judge) else f"{list_names(judges)}, "
-        st.caption(f":material/flag: {names}reference {escape_markdown(mix)}.")
+    mixes = alignment_rows.reference_mixes(by_judge, statistic)
+    if len(mixes) == 1:
+        st.caption(f":material/flag: Reference {escape_markdown(*mixes)}.")
     if view.second and view.ceiling:
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
         draw_ceiling_comparisons({judge: text for judge, text in comparisons.items() if text})
     for reason, judges in alignment_rows.undefined_reasons(by_judge, statistic).items():
         st.caption(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
-    notes = alignment_rows.judges_by_note(by_judge, statistic)
-    for note, judges in notes.items():
+    with st.expander("Notes: intervals, references, human ceiling" if view.ceiling else "Notes: intervals, references"):
+        st.caption(f"{INTERVALS}.")
+        if len(mixes) > 1:
+            for mix, judges in mixes.items():
+                st.caption(f":material/flag: {list_names(judges)}: reference {escape_markdown(mix)}.")
+        draw_caveats(by_judge, statistic)
+        if view.ceiling:
+            draw_ceiling_notes(by_judge, is_drawn=bool(view.second))
+
+
+def draw_caveats(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
+    """Draw the caveats of the figures, each with its judges, and what missing verdicts mean."""
+    for note, judges in alignment_rows.judges_by_note(by_judge, statistic).items():
         prefix = "" if len(judges) == len(by_judge) and len(judges) > 1 else f"{list_names(judges)}: "
         st.caption(f":material/info: {prefix}{escape_markdown(note)}.")
-    if view.ceiling:
-        with st.expander("Human ceiling and alternative-annotator test"):
-            st.caption(
-                "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
-                "their mean for scores. The judge is compared in the same way on the same items. The difference has "
-                "its own interval."
-            )
-            if not view.second:
-                st.caption("The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table.")
-            draw_test_notes(by_judge)
+    if any(row.value for rows in by_judge.values() if (row := rows.get("no_verdict_rate"))):
+        st.caption(f":material/info: {MISSING_VERDICTS}")
+
+
+def draw_ceiling_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], *, is_drawn: bool) -> None:
+    """Draw what the human ceiling is, and the alternative-annotator test."""
+    st.caption(
+        "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
+        "their mean for scores. The judge is compared in the same way on the same items. The difference has "
+        "its own interval."
+    )
+    if not is_drawn:
+        st.caption("The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table.")
+    draw_test_notes(by_judge)
 
 
 def draw_ceiling_comparisons(comparisons: Mapping[str, str]) -> None:
@@ -305,8 +321,6 @@ def draw_table(
         | {name: st.column_config.NumberColumn(width=COUNT_WIDTH) for name in ("Items", "Annotators", "Critiques")}
         | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
     )
-    if any(row.value for place in order if (row := by_place[place].get("no_verdict_rate"))):
-        st.caption(f":material/info: {MISSING_VERDICTS}")
 
 
 def _select_line(order: Sequence[Place], key: str) -> None:

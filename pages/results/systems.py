@@ -109,6 +109,24 @@ def choose(choices: Sequence[Choice]) -> tuple[Choice, str]:
     return choice, "" if judge == NO_JUDGE else judge
 
 
+def draw_caveats(rows: Sequence[SystemRow]) -> None:
+    """Draw each caveat once, with the systems that it is about if it is not about all."""
+    systems: dict[str, list[str]] = {}
+    for row in rows:
+        for caveat in filter(None, row.reason.split("; ")):
+            systems.setdefault(caveat, []).append(row.system)
+    for caveat, names in systems.items():
+        prefix = "" if len(names) == len(rows) else f"{', '.join(names)}: "
+        st.caption(f":material/info: {escape_markdown(prefix + caveat)}.")
+
+
+def format_labels(fewest: float, most: float) -> str:
+    """Return a range of additional labels: "12 to 40 more labels", "1 more label"."""
+    low, high = round(fewest), round(most)
+    start = "" if low == high else f"{low:,} to "
+    return start + numbers.format_count(high, "more label")
+
+
 def draw_report(report: SystemReport) -> None:
     """Draw the finding in one sentence, the chart and the table."""
     rows = [row for row in report.rows if row.scenario == ALL]
@@ -117,13 +135,12 @@ def draw_report(report: SystemReport) -> None:
     if saved:
         st.caption(
             f"Without the verdicts of {escape_markdown(report.judge)}, intervals as narrow would take "
-            f"{min(saved):,.0f} to {max(saved):,.0f} more labels of people for each system."
+            f"{format_labels(min(saved), max(saved))} of people for each system."
         )
     unit = "Win rate, a tie is half a win" if report.kind == "preference" else "Mean score"
     data = ChartData(rows, METHOD, "labelled targets")
     charts.draw(system_figure(rows, unit, with_judge=bool(report.judge)), "systems", describe(rows), data=data)
-    for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-        st.caption(f":material/info: {escape_markdown(reason)}.")
+    draw_caveats(rows)
     st.caption(
         "Labels of people must come from a random sample of the targets. If only disputed targets were labelled, "
         "the corrected values are biased: label a random sample first."

@@ -24,6 +24,7 @@ from core.statistics.measures.pairwise import cohen_kappa_statistic
 from core.statistics.measures.ranges import possible_range
 from core.statistics.measures.shares import pattern_share, selected_groups, share_estimate
 from core.statistics.measures.statistic import Statistic, match_rate, stack_statistics, weighted_mean
+from core.wording import format_count
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measu
     has_verdict = patterns.judge >= 0
     not_adjudicated = "" if dataset.adjudicated else "nothing was adjudicated: gold is the majority of annotators"
     split_items = patterns.count_items((patterns.counts.sum(axis=1) > 0) & (patterns.majority < 0))
-    no_majority = f"{split_items} items have no majority and are left out" if split_items else ""
+    no_majority = f"{format_count(split_items, 'item has', 'items have')} no majority, left out" if split_items else ""
     for name, reference, note in (
         ("gold", patterns.gold, not_adjudicated),
         ("majority", patterns.majority, no_majority),

@@ -15,6 +15,7 @@ from core.statistics.data.arrays import Bools, Floats
 from core.statistics.data.frames import ALL
 from core.statistics.measures.bradley_terry import SystemRating, rate_systems
 from core.statistics.measures.prediction_powered import prediction_powered_mean
+from core.wording import format_count
 
 GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "undecided")
 SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge", "undecided")
@@ -140,10 +141,11 @@ def _row(
     notes = [mean.reason] if mean.reason else []
     without_verdict = int((labelled & ~judged).sum())
     if judged.any() and without_verdict:
-        notes.append(f"{without_verdict} labelled targets have no verdict and are left out")
+        notes.append(
+            f"{format_count(without_verdict, 'labelled target has', 'labelled targets have')} no verdict, left out"
+        )
     if undecided:
-        targets = "1 target has" if undecided == 1 else f"{undecided} targets have"
-        notes.append(f"left out: {targets} labels of people but no majority")
+        notes.append(f"{format_count(undecided, 'target has', 'targets have')} labels but no majority, left out")
     saved = None if mean.effective_labels is None else max(0.0, mean.effective_labels - mean.labelled)
     return SystemRow(
         system, scenario, mean.value, mean.low, mean.high, mean.human, mean.human_low, mean.human_high,

@@ -58,15 +58,15 @@ def judge_figure(
     _add_ceilings(figure, judge_points.ceilings, positions)
     for name, position in positions.items():
         _add_heading(figure, name, judge_points.details[name], position + 0.25 + _extra_height(name) / 2)
-    interval_ends = [
-        end for row in (*judge_points.points.values(), *judge_points.second.values()) for end in (row.low, row.value)
-    ]
-    has_negative = min(end for end in interval_ends if end is not None) < 0
+    drawn = (*judge_points.points.values(), *judge_points.second.values(), *judge_points.ceilings.values())
+    ends = [end for row in drawn for end in (row.low, row.value, row.high) if end is not None]
+    has_negative = min(ends) < 0
+    limits = max(-1.02, min(ends) - 0.05), min(1.02, max(ends) + 0.05)
     figure.update_yaxes(showticklabels=False, range=[0, end + 0.1], showgrid=False, zeroline=False)
     figure.update_xaxes(
-        title=axis, range=[-1.02 if has_negative else -0.02, 1.02], zeroline=has_negative, showgrid=True
-    )
-    figure.update_xaxes(tickvals=[-1, -0.5, 0, 0.5, 1] if has_negative else [0, 0.25, 0.5, 0.75, 1])
+        title=axis, range=[limits[0] if has_negative else max(-0.02, limits[0]), limits[1]], zeroline=has_negative,
+        showgrid=True, nticks=6,
+    )  # fmt: skip
     legend_lines = has_second + bool(judge_points.ceilings) + has_second
     charts.apply_layout(
         figure, title, 100 + LEGEND_LINE_HEIGHT * legend_lines + round(JUDGE_HEIGHT * end), legend=bool(legend_lines)
@@ -110,7 +110,7 @@ def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], pos
         line = {"dash": "dash", "color": charts.GREY, "width": 2}
         figure.add_shape(type="line", x0=row.value, x1=row.value, **edges, line=line)
     if row_by_position:
-        name = "that person with the remaining people: human ceiling"
+        name = "that person with the others: human ceiling"
         style = {"mode": "lines", "line": {"dash": "dash", "color": charts.GREY, "width": 2}}
         figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **style))
         figure.add_trace(_ceiling_markers(row_by_position, [name for name in positions if name in ceilings]))

@@ -41,7 +41,7 @@ class StatisticView:
     """The statistic of the judge minus the ceiling."""
 
 
-LEAVE_ONE_OUT = "judge with the remaining people, each person left out in turn"
+LEAVE_ONE_OUT = "judge with the others, one person left out in turn"
 
 
 def _category_view(name: str, reference: str, *, ceiling: bool = False) -> StatisticView:

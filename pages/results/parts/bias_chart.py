@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.statistics.reports.judge_biases import CHOICES, BiasRow
 from core.wording import equate_p
 from pages.parts import charts, intervals, numbers
-from pages.parts.name_rows import wrap_name
+from pages.parts.name_rows import LINE_HEIGHT, wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -31,12 +31,15 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
     positions, ticks, at = [], [], 0.0
     for judge, own in groupby(shown, key=lambda row: row.judge):
         of_judge = list(own)
+        lines = wrap_name(judge).count("<br>") + 1
+        higher = max(0.0, lines * LINE_HEIGHT / ROW_HEIGHT - len(of_judge)) / 2
+        at += higher
         first = at
         for _ in of_judge:
             positions.append(-at)
             at += 1
         ticks.append((-(first + at - 1) / 2, wrap_name(judge)))
-        at += max(GAP, wrap_name(judge).count("<br>") + 1.6 - len(of_judge))
+        at += higher + GAP
     colour = charts.accent_colour()
     figure = go.Figure()
     for found, name, symbol in ((True, "bias", "circle"), (False, "no bias found", "circle-open")):

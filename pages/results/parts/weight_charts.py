@@ -43,17 +43,11 @@ def distance_figure(rows: Sequence[RaterDistance], human: RaterDistance | None, 
     if human is not None and human.distance.value is not None:
         _add_human_line(figure, human)
         ends.append(human.distance.high or human.distance.value)
-    figure.update_yaxes(autorange="reversed", fixedrange=True, automargin=True)
-    figure.update_xaxes(title=axis, range=[0, max(ends, default=1) * 1.15], fixedrange=True, zeroline=True)
-    return figure.update_layout(
-        title={"text": "Distance of each judge's weights from people's", "x": 0, "xref": "paper", "font": {"size": 16}},
-        height=130 + ROW_HEIGHT * len(defined),
-        margin={"l": 8, "r": 8, "t": 72, "b": 40},
-        showlegend=False,
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        dragmode=False,
-    )
+    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(title=axis, range=[0, max(ends, default=1) * 1.15], zeroline=True)
+    title = "Distance of each judge's weights from people's"
+    charts.apply_layout(figure, title, 150 + ROW_HEIGHT * len(defined))
+    return figure.update_layout(margin={"t": 90})
 
 
 def _add_human_line(figure: "go.Figure", human: RaterDistance) -> None:

@@ -21,5 +21,7 @@ def test_rows_of_long_names_are_higher_and_do_not_overlap() -> None:
 def test_a_column_has_the_width_of_its_longest_name_and_rows_of_several_lines() -> None:
     height, columns = name_columns.fit([{"Judge": "a"}, {"Judge": LONG}], {"Judge": 260})
     assert columns["Judge"]["width"] == 260 and height is not None and height > 2 * name_columns.LINE
+    long_word, _ = name_columns.fit([{"Judge": "1 " + "x" * 40}], {"Judge": 260})
+    assert long_word == name_columns.ONE_LINE + 2 * name_columns.LINE
     height, columns = name_columns.fit([{"Judge": "gpt-4o-mini"}], {"Judge": 260})
     assert height is None and columns["Judge"]["width"] < 120

@@ -439,7 +439,7 @@ def test_the_reference_is_in_the_address_and_changes_the_figures() -> None:
     assert not app.exception
     assert app.selectbox(key="reference").value == "debate:r"
     assert table_line(app, "solo")["Accuracy"].startswith("1.00")
-    assert "reference debate:r: 1 by the debate" in page_text(app).replace("\\", "")
+    assert "Reference debate:r: 1 by the debate" in page_text(app).replace("\\", "")
 
 
 def a_verdict_opinion(judge: str, value: int) -> Opinion:

@@ -48,7 +48,7 @@ def test_split_votes_are_left_out_and_counted(engine: Engine, study: Study, refe
     large = systems.report(engine, study, reference=reference, resamples=10).rows[0]
     assert (large.labelled, large.judged, large.undecided) == (10, 27, 3)
     assert large.people == pytest.approx(0.8)
-    assert "left out: 3 targets have labels of people but no majority" in large.reason
+    assert "3 targets have labels but no majority, left out" in large.reason
     alone = systems.report(engine, study, judge="", reference=reference, resamples=10).rows[0]
     assert (alone.labelled, alone.judged, alone.undecided) == (10, 0, 3)
 

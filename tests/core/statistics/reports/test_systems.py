@@ -96,7 +96,7 @@ def test_mean_scores_are_corrected_for_a_harsh_judge() -> None:
 def test_labels_without_a_verdict_are_counted_as_left_out() -> None:
     games = planted_games(6)
     games.loc[:9, "judge"] = np.nan
-    assert "labelled targets have no verdict and are left out" in rate_by_games(games, resamples=5)[0].reason
+    assert "no verdict, left out" in rate_by_games(games, resamples=5)[0].reason
 
 
 def test_undecided_targets_are_neither_labelled_nor_judged_only() -> None:
@@ -109,7 +109,7 @@ def test_undecided_targets_are_neither_labelled_nor_judged_only() -> None:
     for row, expected in zip(rate_by_games(marked, resamples=2), rate_by_games(without, resamples=2), strict=True):
         assert (row.value, row.labelled, row.judged) == (expected.value, expected.labelled, expected.judged)
         assert row.judge == expected.judge and expected.undecided == 0
-        assert row.undecided > 0 and f"{row.undecided} targets have labels of people but no majority" in row.reason
+        assert row.undecided > 0 and f"{row.undecided} targets have labels but no majority" in row.reason
 
 
 def test_no_more_labels_are_saved_than_targets_only_judged() -> None:
