@@ -1,5 +1,6 @@
 """Runs compared with each other: settings, verdicts that changed, agreement, accuracy, cost and time."""
 
+import time
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -19,6 +20,9 @@ from storage.reports.changed_verdicts import Transition
 from storage.reports.run_comparison import MAX_RUNS, ComparedRuns
 from storage.studies import Study
 
+Scope = tuple[str, str, str | None]
+"""The kind, the criterion and the scenario that are compared."""
+PAGE = "compare_runs"
 PARAMETER = "runs"
 ALL_CHANGES = "all changes"
 MAX_TRANSITIONS = 6
@@ -40,7 +44,7 @@ def load_comparison(
     version: Version,
     names: tuple[str, ...],
     reference: str,
-    scope: tuple[str, str, str | None],
+    scope: Scope,
     _compared: ComparedRuns,
 ) -> RunComparison:
     """Return the figures of a kind, criterion and scenario at a version; shared by all visitors."""
@@ -49,7 +53,7 @@ def load_comparison(
 
 def draw_page(study: Study) -> None:
     """Draw the comparison, and redraw it when a label or an opinion is added."""
-    drawn_version = alignment_data.label_version(study)
+    drawn_version = alignment_data.shown_version(study, PAGE)
 
     @st.fragment
     def draw() -> None:
@@ -57,12 +61,21 @@ def draw_page(study: Study) -> None:
         names = choose_runs(study)
         if names is None:
             return
-        version = alignment_data.label_version(study)
+        start = time.thread_time()
+        version = alignment_data.shown_version(study, PAGE)
         reference = reference_choice.draw_choice(study, version)
-        compared = load_runs(str(resources.engine().url), study.id, version, names, reference, study)
-        draw_comparison(study, compared, version, names, reference)
+        url = str(resources.engine().url)
+        compared = load_runs(url, study.id, version, names, reference, study)
+        scope = draw_comparison(study, compared, version, names, reference)
 
-    alignment_data.rerun_on_change(study, drawn_version)
+        def compute(newer: Version) -> None:
+            newly_compared = load_runs(url, study.id, newer, names, reference, study)
+            if scope is not None and scope[:2] in newly_compared.keys:
+                load_comparison(url, study.id, newer, names, reference, scope, newly_compared)
+
+        alignment_data.computed(study, PAGE, version, start, compute)
+
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     draw()
 
 
@@ -94,12 +107,12 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
 
 def draw_comparison(
     study: Study, compared: ComparedRuns, version: Version, names: tuple[str, ...], reference: str
-) -> None:
-    """Draw the settings, the figures and the changed verdicts."""
+) -> Scope | None:
+    """Draw the settings, the figures and the changed verdicts; returns what is compared, None for nothing."""
     if not compared.keys:
         run_sections.draw_settings(compared)
         st.info("These runs have no verdicts that can be compared yet.")
-        return
+        return None
     kind, criterion, scenario = scope = choose_scope(compared)
     dataset = compared.dataset(kind, criterion, scenario)
     comparison = load_comparison(str(resources.engine().url), study.id, version, names, reference, scope, compared)
@@ -107,9 +120,10 @@ def draw_comparison(
     draw_changes(study, compared, dataset, comparison)
     run_sections.draw_runs(compared, comparison)
     run_sections.draw_settings(compared)
+    return scope
 
 
-def choose_scope(compared: ComparedRuns) -> tuple[str, str, str | None]:
+def choose_scope(compared: ComparedRuns) -> Scope:
     """Draw the choices of kind, criterion and scenario, if there are several."""
     kinds = list(dict.fromkeys(kind for kind, _ in compared.keys))
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):

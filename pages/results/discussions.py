@@ -1,5 +1,6 @@
 """Opinion changes in discussions: do judges convince each other, of the right answer, and what do rounds add?"""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from storage.reports import discussions
 from storage.reports.alignment import AlignmentData
 from storage.studies import Study
 
+PAGE = "discussions"
 SEPARATOR = " ← "
 
 
@@ -36,13 +38,20 @@ def load_reports(url: str, study_id: int, version: Version, reference: str, _dat
 
 def draw_page(study: Study) -> None:
     """Draw the discussions of a panel, and redraw them when a label or an opinion is added."""
-    drawn_version = alignment_data.label_version(study)
-    alignment_data.rerun_on_change(study, drawn_version)
+    start = time.thread_time()
+    drawn_version = alignment_data.shown_version(study, PAGE)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     item_drilldown.apply_selection()
     reference = reference_choice.draw_choice(study, drawn_version)
     url = str(resources.engine().url)
+
+    def compute(version: Version) -> list[PanelReport]:
+        newer = alignment_data.load_data(url, study.id, version, reference)
+        return load_reports(url, study.id, version, reference, newer)
+
+    reports = compute(drawn_version)
+    alignment_data.computed(study, PAGE, drawn_version, start, compute)
     data = alignment_data.load_data(url, study.id, drawn_version, reference)
-    reports = load_reports(url, study.id, drawn_version, reference, data)
     if not reports:
         st.info("No judge of this study speaks twice about a pair of responses, or the only debate is the reference.")
         return
