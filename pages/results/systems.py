@@ -210,12 +210,19 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
         tickvals=list(positions.values()), ticktext=[wrap_name(name) for name in positions],
         range=[-0.6, len(positions) - 0.4], showgrid=False, zeroline=False,
     )  # fmt: skip
-    figure.update_xaxes(title=unit, showgrid=True, zeroline=False)
+    for row in rows:
+        judged_only = f" + {row.judged:,}" if with_judge else ""
+        figure.add_annotation(
+            x=1.0, xref="paper", xanchor="left", y=positions[row.system], showarrow=False, font={"size": 11},
+            text=f" n {row.labelled:,}{judged_only}",
+        )  # fmt: skip
+    n = "n: labelled + only judged targets" if with_judge else "n: labelled targets"
+    figure.update_xaxes(title=f"{unit} ({n})", showgrid=True, zeroline=False)
     lines = max(wrap_name(row.system).count("<br>") + 1 for row in rows)
-    height = 170 + max(ROW_HEIGHT + 20, LINE_HEIGHT * lines) * len(rows)
+    height = 190 + max(ROW_HEIGHT + 20, LINE_HEIGHT * lines) * len(rows)
     charts.apply_layout(figure, "Systems, with 95 % intervals", height, legend=True)
     legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
-    return figure.update_layout(margin={"t": 40, "b": 92}, legend=legend)
+    return figure.update_layout(margin={"t": 40, "b": 112, "r": 84}, legend=legend)
 
 
 Ends = tuple[float | None, float | None, float | None]

@@ -46,8 +46,6 @@ class Outcome:
     decisions: dict[str, str]
     found: frozenset[tuple[str, str]]
     """The (judge, bias) that are found."""
-    covered: dict[str, tuple[bool, ...]]
-    """Judge -> whether the interval of each of `CAUSES` holds the true share of its disagreements."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +101,11 @@ def plant(seed: int, items: int = ITEMS, *, biased: bool = True) -> Study:
 
 
 def evaluate(study: Study, resamples: int = 1000) -> Outcome:
-    """Return what the reports of the pages Judges, Biases and Causes find."""
+    """Return what the reports of the pages Judges and Biases find."""
     ranking = rank_judges(study.dataset, resamples=resamples)
     found = frozenset((row.judge, row.bias) for row in bias_rows(study.dataset, {}) if row.found)
-    covered = {name: covered_causes(study, name) for name in CAUSES_OF}
     decisions = {judge.judge: judge.decision for judge in ranking.judges}
-    return Outcome(tuple(judge.judge for judge in ranking.judges), decisions, found, covered)
+    return Outcome(tuple(judge.judge for judge in ranking.judges), decisions, found)
 
 
 def is_ranked_as_planted(outcome: Outcome) -> bool:
