@@ -42,11 +42,15 @@ def pool_arguments() -> dict[str, int]:
 
 
 def connect_arguments(query: Any) -> dict[str, Any]:
-    """Return the arguments of a connection; an `options` in the query of the URL has precedence over the settings."""
+    """Return the arguments of a connection of SQLAlchemy; see `server_arguments`."""
+    return server_arguments(query) | {"cursor_factory": _cursor_class()}
+
+
+def server_arguments(query: Any) -> dict[str, Any]:
+    """Return the arguments of any connection; an `options` in the query of the URL has precedence over the settings."""
     timeouts = [f"-c {name}={1000 * _number(*setting)}" for name, setting in PARAMETERS.items()]
     given = query.get("options", ())
-    options = " ".join([*timeouts, *([given] if isinstance(given, str) else given)])
-    return KEEPALIVES | {"options": options, "cursor_factory": _cursor_class()}
+    return KEEPALIVES | {"options": " ".join([*timeouts, *([given] if isinstance(given, str) else given)])}
 
 
 @cache

@@ -36,7 +36,7 @@ def create_app(engine: Engine, execute: Callable[[int], Awaitable[None]]) -> "pr
 
     job_connector.filter_logs()
     address = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    options = postgresql.connect_arguments(engine.url.query)
+    options = postgresql.server_arguments(engine.url.query)
     connector = job_connector.JobConnector(
         conninfo=address, kwargs=options, min_size=1, max_size=CONNECTIONS, timeout=POOL_TIMEOUT
     )
