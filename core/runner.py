@@ -7,6 +7,7 @@ before the flow continues, so a reply is never lost and never paid for twice.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 from core.answers import Format
@@ -190,7 +191,7 @@ class _TraceRunner:
         extraction = replace(extraction_ask(ask, turn, self.extractor, first), draws=(self.draws[number],))
         reply = await self.with_retries(number, extraction, lambda: self.call(extraction))
         extracted = make_turn(extraction, reply)
-        await self.record(ReplyExtracted(ask=number, turn=extracted))
+        await self.record_reply(ReplyExtracted(ask=number, turn=extracted), reply)
         return turn if extracted.reading is None else with_reading(turn, extracted_reading(number, extracted))
 
     async def complete_turn(self, number: int, ask: Ask, batch: "_SampleBatch | None" = None) -> Turn:
@@ -203,16 +204,22 @@ class _TraceRunner:
             turn = make_turn(sent, reply)
             unreadable = plan_second_attempt(number, ask, turn, reply)
             if unreadable is None:
-                return await self.record_turn(number, turn)
-            await self.record(unreadable)
+                return await self.record_turn(number, turn, reply)
+            await self.record_reply(unreadable, reply)
             self.known.unreadable[number] = unreadable
         sent, reply = await self.request(number, ask, unreadable)
-        return await self.record_turn(number, make_turn(sent, reply))
+        return await self.record_turn(number, make_turn(sent, reply), reply)
 
-    async def record_turn(self, number: int, turn: Turn) -> Turn:
+    async def record_turn(self, number: int, turn: Turn, reply: Reply) -> Turn:
         """Record a turn and return it."""
-        await self.record(TurnCompleted(ask=number, turn=turn))
+        await self.record_reply(TurnCompleted(ask=number, turn=turn), reply)
         return turn
+
+    async def record_reply(self, event: Event, reply: Reply) -> None:
+        """Record the event of a reply; a model that stores replies has stored it then."""
+        await self.record(event)
+        if self.store is not None:
+            await self.store.stored([reply])
 
     async def request(self, number: int, ask: Ask, unreadable: ReplyUnreadable | None = None) -> tuple[Ask, Reply]:
         """Return the request for an ask, or for its second attempt, and the reply."""
@@ -273,10 +280,10 @@ class _TraceRunner:
 
     async def stored_replies(self, ask: Ask) -> list[Reply]:
         """Return the replies of earlier calls for an ask; raises RunStopped when the run is cancelled."""
-        if not isinstance(self.model, StoredReplies):
+        if self.store is None:
             return []
         self.limits.raise_if_cancelled()
-        return await self.model.find(ask)
+        return await self.store.find(ask)
 
     def check_schema(self, ask: Ask) -> None:
         """Raise _SchemaRefusedBefore if the ask has a JSON schema and its model has refused one in this run."""
@@ -303,6 +310,11 @@ class _TraceRunner:
                 self.limits.concurrency_limit(ask.spec).single_samples = len(replies) < ask.samples
             self.add_cost(replies)
             return replies
+
+    @cached_property  # this check takes longer than the others of a call
+    def store(self) -> StoredReplies | None:
+        """The model, if it stores replies."""
+        return self.model if isinstance(self.model, StoredReplies) else None
 
     def add_cost(self, replies: Sequence[Reply]) -> None:
         """Add the cost of replies to the spent budget of the run; those of earlier calls cost nothing."""

@@ -5,14 +5,16 @@ is stored; a pending call whose worker has ended was interrupted, and may have b
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Text, and_, cast, delete, false, func, not_, or_, select
+from sqlalchemy import Text, and_, bindparam, cast, delete, false, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.llm.client import Reply
 from storage import workers
-from storage.database import clock, insert_all, upsert_all
+from storage.database import clock, execute, insert_all, upsert_all
 from storage.json_columns import sanitize
 from storage.tables import CallRow, PendingCallRow, RunRow, now
 
@@ -25,17 +27,21 @@ def find(session: Session, keys: Sequence[str], study_id: int, *, run_id: int | 
 
     With `run_id`, only calls of one run are found.
     """
+    rows = execute(session, _find_statement(run_id is not None), {"keys": list(keys), "run": run_id})
+    return {
+        key: Reply.model_validate_json(body).model_copy(update={"reused": name if owner == study_id else OTHER_STUDY})
+        for key, body, name, owner in rows
+    }
+
+
+@cache  # to build these statements takes longer than to execute them
+def _find_statement(one_run: bool) -> Any:
     query = (
         select(col(CallRow.key), cast(col(CallRow.reply), Text), col(RunRow.name), col(RunRow.study_id))
         .join(RunRow, col(RunRow.id) == col(CallRow.run_id))
-        .where(col(CallRow.key).in_(keys))
+        .where(col(CallRow.key).in_(bindparam("keys", expanding=True)))
     )
-    if run_id is not None:
-        query = query.where(col(CallRow.run_id) == run_id)
-    return {
-        key: Reply.model_validate_json(body).model_copy(update={"reused": name if owner == study_id else OTHER_STUDY})
-        for key, body, name, owner in session.execute(query)
-    }
+    return query.where(col(CallRow.run_id) == bindparam("run")) if one_run else query
 
 
 def begin(session: Session, run_id: int, worker: str, keys: Sequence[str]) -> None:
@@ -58,9 +64,14 @@ def save(session: Session, run_id: int, worker: str, replies: Mapping[str, Reply
 
 def abandon(session: Session, worker: str, keys: Sequence[str]) -> None:
     """Remove the records of calls that have ended, with or without a reply."""
-    session.execute(
-        delete(PendingCallRow).where(col(PendingCallRow.worker) == worker, col(PendingCallRow.key).in_(keys))
-    )
+    execute(session, _abandon_statement(), {"by": worker, "keys": list(keys)})
+
+
+@cache
+def _abandon_statement() -> Any:
+    rows: Any = PendingCallRow
+    ended = col(PendingCallRow.key).in_(bindparam("keys", expanding=True))
+    return delete(rows.__table__).where(col(PendingCallRow.worker) == bindparam("by"), ended)
 
 
 def dollars(session: Session, run_ids: Sequence[int]) -> float:

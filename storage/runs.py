@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, false, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, false, func, not_, or_, select, update
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -15,7 +16,7 @@ from core.protocols import registry
 from core.wording import format_count
 from storage import audit, items, studies, trace_claims
 from storage.audit import Action
-from storage.database import clock, insert_all
+from storage.database import clock, execute, insert_all
 from storage.item_selection import ItemSelection, item_ids
 from storage.stored_models import key_variables, model_names
 from storage.tables import RunRow, TraceRow, now
@@ -287,9 +288,13 @@ def lock_claim(session: Session, run_id: int, worker: str) -> None:
 
     A worker that was suspended longer than its claim writes nothing over the work of its successor.
     """
-    query = select(col(RunRow.claimed_by)).where(col(RunRow.id) == run_id).with_for_update(read=True)
-    if session.scalars(query).first() != worker:
+    if execute(session, _claim_query(), {"run": run_id}).scalar() != worker:
         raise ClaimLost("Another worker continues this run.")
+
+
+@cache  # to build this query takes longer than to execute it
+def _claim_query() -> Any:
+    return select(col(RunRow.claimed_by)).where(col(RunRow.id) == bindparam("run")).with_for_update(read=True)
 
 
 @dataclass(frozen=True)

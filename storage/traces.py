@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -11,6 +12,7 @@ from sqlalchemy import (
     SQLColumnExpression,
     Text,
     and_,
+    bindparam,
     cast,
     delete,
     false,
@@ -31,7 +33,7 @@ from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReach
 from core.uncertainty import uncertainty
 from core.wording import format_count
 from storage import calls, target_summaries, targets, unread, workers
-from storage.database import clock, insert_all
+from storage.database import clock, execute, insert_all
 from storage.events import (
     event_row,
     next_sequence_numbers,
@@ -324,12 +326,16 @@ def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) 
 
 
 def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
-    query = (
+    return {row[0]: Owner(*row) for row in execute(session, _owner_query(), {"ids": sorted(trace_ids)})}
+
+
+@cache  # to build this query takes longer than to execute it
+def _owner_query() -> Any:
+    return (
         select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id), col(ItemRow.key))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
-        .where(col(TraceRow.id).in_(trace_ids))
+        .where(col(TraceRow.id).in_(bindparam("ids", expanding=True)))
     )
-    return {row[0]: Owner(*row) for row in session.execute(query)}
 
 
 def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tuple[Any, ...]]:

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Set
+from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
@@ -78,6 +78,10 @@ class StoredReplies(Protocol):
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the requested samples of an ask, up to the first that is not stored."""
+        ...
+
+    async def stored(self, replies: Sequence[Reply]) -> None:
+        """Return when replies of `complete` or `sample` are stored, which these do not wait for."""
 
 
 Answer = Reply | str

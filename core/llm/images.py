@@ -10,8 +10,9 @@ import io
 import ipaddress
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -151,12 +152,21 @@ class ModelWithImages:
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the replies that the wrapped model has stored; none for an image that cannot be read."""
-        if not isinstance(self.model, StoredReplies):
+        if self._store is None:
             return []
         try:
-            return await self.model.find(await self._with_images(ask))
+            return await self._store.find(await self._with_images(ask))
         except PermanentFailure:
             return []
+
+    async def stored(self, replies: Sequence[Reply]) -> None:
+        """Return when the wrapped model has stored replies."""
+        if self._store is not None:
+            await self._store.stored(replies)
+
+    @cached_property  # this check takes longer than the others of a call
+    def _store(self) -> StoredReplies | None:
+        return self.model if isinstance(self.model, StoredReplies) else None
 
     async def _with_images(self, ask: Ask) -> Ask:
         if not ask.images:

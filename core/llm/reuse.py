@@ -48,6 +48,11 @@ class ReusedReplies:
             return [_reply(reply) for reply in earlier]
         return await self.model.find(ask) if isinstance(self.model, StoredReplies) else []
 
+    async def stored(self, replies: Sequence[Reply]) -> None:
+        """Return when the wrapped model has stored replies."""
+        if isinstance(self.model, StoredReplies):
+            await self.model.stored(replies)
+
     async def answer_format(self, spec: Spec) -> Format:
         """Return the wrapped model's format."""
         return await self.model.answer_format(spec)

@@ -33,6 +33,7 @@ from storage.worker.outages import through_outage
 from storage.worker.shared_limits import CeilingReached, SharedLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces
+from storage.worker.transactions import Transactions
 from storage.worker.worker import worker_name
 
 TRACES = 32
@@ -96,10 +97,10 @@ class JobWorker:
         self._registration: _Registration | None = None
         self._in_progress: dict[int, str] = {}
         """Trace id -> the name that claimed it."""
-        self._writer = EventWriter(engine, self._fence)
+        self._transactions = Transactions(engine)
+        self._writer = EventWriter(self._transactions, self._fence)
         self._app = jobs.create_app(engine, self._execute)
         self._work: asyncio.Task[None] | None = None
-        self._writing: asyncio.Task[None] | None = None
         self._work_since = 0.0
         self._known: changes.Version = ()
         self._next_fill = self._next_stalled = 0.0
@@ -112,7 +113,6 @@ class JobWorker:
         Raises what the database raises; the next call may succeed.
         """
         registration = await self._renew()
-        self._writing = self._writing or asyncio.create_task(self._writer.work())
         now = time.monotonic()
         version = changes.version(self._engine, changes.RUNS)
         if now >= self._next_fill or version != self._known:
@@ -147,9 +147,6 @@ class JobWorker:
             run.cancelled.set()
         if self._work is not None:
             await asyncio.gather(self._work, return_exceptions=True)
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
         if registration is not None:
             await asyncio.to_thread(write, self._engine, partial(_sign_off, registration=registration))
         if self._model is not None:
@@ -267,7 +264,8 @@ class JobWorker:
         self._model = self._model or self._create_model()  # importing litellm takes seconds
         cancelled = threading.Event()
         limits = SharedLimits(self._engine, run, ceiling, registration.id, cancelled.is_set, registration.calls)
-        model = ModelWithImages(StoredCalls(self._model, self._engine, run, registration.name), folder)
+        stored_calls = StoredCalls(self._model, self._engine, run, registration.name, self._transactions)
+        model = ModelWithImages(stored_calls, folder)
         return _SharedRun(RunSetup.of(run), model, limits, cancelled)
 
     async def _stop_run(self, run_id: int, reason: str) -> None:

@@ -1,14 +1,14 @@
 """A model whose calls are stored, and are not made again if a run of the database has made them.
 
-Each call is recorded before it is sent, and its reply is stored before it is returned: a worker that is killed loses at
-most the calls in flight, and these are counted (`storage.calls.count_interrupted`). If two tasks of one process need
-the same call at the same time, one makes it. Two processes may both make it; each trace then has the reply it
-received.
+Each call is recorded before it is sent, and its reply is stored before the event of its turn or with it, while the next
+call is made: a worker that is killed loses at most the calls in flight and the replies of the transaction in progress,
+and these are counted (`storage.calls.count_interrupted`). If two tasks of one process need the same call at the same
+time, one makes it. Two processes may both make it; each trace then has the reply it received.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -21,13 +21,12 @@ from core.llm.call_keys import call_keys
 from core.llm.client import Model, Reply, Sampler
 from core.trace import Ask, Spec
 from storage import calls
-from storage.database import Session, reading, write
+from storage.database import Session, reading
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
 from storage.worker.outages import through_outage
+from storage.worker.transactions import MAX_BATCH, Operation, Order, Transactions
 
-MAX_BATCH = 256
-"""Requests to the database that are combined."""
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 Locks = WeakValueDictionary[str, asyncio.Lock]
@@ -36,9 +35,9 @@ _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, Locks] = WeakKeyDictionary(
 
 
 class Batches(Generic[Request, Result]):
-    """Combines requests that arrive at the same time, and runs one combination after another in a thread."""
+    """Combines requests that arrive at the same time, and executes one combination after another."""
 
-    def __init__(self, operation: Callable[[list[Request]], Sequence[Result]]) -> None:
+    def __init__(self, operation: Callable[[list[Request]], Awaitable[Sequence[Result]]]) -> None:
         self._operation = operation
         self._waiting: list[tuple[Request, asyncio.Future[Result]]] = []
         self._task: asyncio.Task[None] | None = None
@@ -54,10 +53,9 @@ class Batches(Generic[Request, Result]):
     async def _work(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            requests = [request for request, _ in batch]
             results: Sequence[Result] | Exception
             try:
-                results = await through_outage(lambda requests=requests: self._operation(requests))  # type: ignore[misc]
+                results = await self._operation([request for request, _ in batch])
             except DatabaseUnavailable as error:
                 results = RunStopped(str(error))
             except Exception as error:
@@ -82,42 +80,35 @@ class _Ended:
 class StoredCalls:
     """A model that makes each call once: it returns stored replies of this and of other runs."""
 
-    def __init__(self, model: Model, engine: Engine, run: Run, worker: str) -> None:
+    def __init__(self, model: Model, engine: Engine, run: Run, worker: str, transactions: Transactions) -> None:
         """Wrap a model for one claim of a run. A run with `fresh` finds only calls of its own."""
         self.model = model
-        self._engine, self._run, self._worker = engine, run, worker
+        self._engine, self._run, self._worker, self._transactions = engine, run, worker, transactions
         self._finding = Batches(self._find)
-        self._beginning = Batches(self._begin)
-        self._ending = Batches(self._end)
+        self._beginning = Operation(Order.calls_begin, self._begin)
+        self._ending = Operation(Order.calls_end, self._end)
+        self._storing: dict[int, tuple[Reply, set[asyncio.Future[None]]]] = {}
+        """The id of a reply that was just received -> the reply, and the futures of its storing."""
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the samples of an ask, up to the first that is not stored."""
         return _prefix(await self._finding.submit(self._keys(ask)))
 
     async def complete(self, ask: Ask) -> Reply:
-        """Return the stored reply, otherwise make the call and store its reply."""
-        keys = self._keys(ask)
-        async with self._only_caller(keys):
-            stored = _prefix(await self._finding.submit(keys))
-            if stored:
-                return stored[0]
-            return (await self._call(keys, ask))[0]
+        """Return the stored reply, otherwise make the call; its reply is stored when `stored` returns."""
+        return (await self._call(ask))[0]
 
     async def sample(self, ask: Ask) -> list[Reply]:
         """Return stored replies and those of one call for the others; fewer if the model returns fewer."""
-        if not isinstance(self.model, Sampler):
-            return []
-        keys = self._keys(ask)
-        async with self._only_caller(keys):
-            found = await self._finding.submit(keys)
-            missing = [position for position, reply in enumerate(found) if reply is None]
-            if missing:
-                draws = tuple(ask.draws[position] for position in missing)
-                request = replace(ask, samples=len(missing), draws=draws)
-                replies = await self._call([keys[position] for position in missing], request, sampler=self.model)
-                for position, reply in zip(missing, replies, strict=False):
-                    found[position] = reply
-        return _prefix(found)
+        return await self._call(ask, self.model) if isinstance(self.model, Sampler) else []
+
+    async def stored(self, replies: Sequence[Reply]) -> None:
+        """Return when replies of `complete` or `sample` are stored."""
+        for reply in replies:
+            _, futures = self._storing.get(id(reply), (reply, set()))
+            for future in tuple(futures):
+                with _without_outage():
+                    await asyncio.shield(future)  # others may wait for it too
 
     async def answer_format(self, spec: Spec) -> Format:
         """Return the wrapped model's format."""
@@ -130,49 +121,106 @@ class StoredCalls:
     def _keys(self, ask: Ask) -> list[str]:
         return call_keys(ask, self._run.repeat)
 
-    async def _call(self, keys: Sequence[str], ask: Ask, sampler: Sampler | None = None) -> list[Reply]:
-        """Make a call and store its replies. A call that fails with the provider's error is not stored."""
-        await self._beginning.submit(keys)
+    async def _call(self, ask: Ask, sampler: Sampler | None = None) -> list[Reply]:
+        """Return stored replies and those of a call for the others, which are then being stored.
+
+        A call that fails with the provider's error is not stored.
+        """
+        keys = self._keys(ask)
+        with ExitStack() as caller:
+            await self._become_only_caller(keys, caller)
+            with _without_outage():
+                found = await self._transactions.submit(self._beginning, keys)
+            missing = [position for position, reply in enumerate(found) if reply is None]
+            if missing:
+                called = [keys[position] for position in missing]
+                if len(missing) < len(keys):
+                    draws = tuple(ask.draws[position] for position in missing)
+                    ask = replace(ask, samples=len(missing), draws=draws)
+                replies = await self._send(called, ask, sampler)
+                self._store(called, replies, caller.pop_all())
+                for position, reply in zip(missing, replies, strict=False):
+                    found[position] = reply
+        return _prefix(found)
+
+    async def _send(self, keys: Sequence[str], ask: Ask, sampler: Sampler | None) -> list[Reply]:
         try:
-            replies = [await self.model.complete(ask)] if sampler is None else await sampler.sample(ask)
+            return [await self.model.complete(ask)] if sampler is None else await sampler.sample(ask)
         except (TemporaryFailure, PermanentFailure):
-            await self._ending.submit(_Ended(failed=tuple(keys)))
+            with _without_outage():
+                await self._transactions.submit(self._ending, _Ended(failed=tuple(keys)))
             raise
+
+    def _store(self, keys: Sequence[str], replies: Sequence[Reply], caller: ExitStack) -> None:
+        """Start to store the replies to calls, before their events; others may need the same calls afterwards."""
         received = dict(zip(keys, replies, strict=False))
-        await self._ending.submit(_Ended(received, tuple(key for key in keys if key not in received)))
+        ended = _Ended(received, tuple(key for key in keys if key not in received))
+        future = self._transactions.submit(self._ending, ended)
+        for reply in replies:
+            self._storing.setdefault(id(reply), (reply, set()))[1].add(future)
+
+        def end(future: asyncio.Future[None]) -> None:
+            caller.close()
+            if future.cancelled() or future.exception() is not None:
+                return  # `stored` raises it
+            for reply in replies:
+                _, futures = self._storing.get(id(reply), (reply, set()))
+                futures.discard(future)
+                if not futures:
+                    self._storing.pop(id(reply), None)
+
+        future.add_done_callback(end)
+
+    async def _become_only_caller(self, keys: Sequence[str], caller: ExitStack) -> None:
+        """Take the locks of calls until `caller` is closed: another task that needs one then finds its reply stored."""
+        locks = _locks.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+        for key in sorted(keys):  # all tasks take locks in the same order
+            lock = locks.setdefault(f"{self._engine.url} {key}", asyncio.Lock())
+            await lock.acquire()
+            caller.callback(lock.release)
+
+    async def _find(self, requests: list[Sequence[str]]) -> list[list[Reply | None]]:
+        def find() -> list[list[Reply | None]]:
+            with reading(self._engine) as session:
+                return self._stored(session, requests)
+
+        return await through_outage(find)
+
+    def _begin(self, session: Session, requests: list[Sequence[str]], repeated: bool) -> list[list[Reply | None]]:
+        """Return the stored replies, and record the other calls as sent."""
+        replies = self._stored(session, requests)
+        sent = [
+            key
+            for keys, found in zip(requests, replies, strict=True)
+            for key, reply in zip(keys, found, strict=True)
+            if reply is None
+        ]
+        calls.begin(session, self._run.id, self._worker, sent)
         return replies
 
-    @asynccontextmanager
-    async def _only_caller(self, keys: Sequence[str]) -> AsyncIterator[None]:
-        """Hold the locks of calls: another task that needs one of them waits, and finds its reply stored."""
-        locks = _locks.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-        async with AsyncExitStack() as stack:
-            for key in sorted(keys):  # all tasks take locks in the same order
-                await stack.enter_async_context(locks.setdefault(f"{self._engine.url} {key}", asyncio.Lock()))
-            yield
+    def _end(self, session: Session, requests: list[_Ended], repeated: bool) -> list[None]:
+        replies = {key: reply for ended in requests for key, reply in ended.replies.items()}
+        calls.save(session, self._run.id, self._worker, replies)
+        failed = [key for ended in requests for key in ended.failed]
+        if failed:
+            calls.abandon(session, self._worker, failed)
+        return [None] * len(requests)
 
-    def _find(self, requests: list[Sequence[str]]) -> list[list[Reply | None]]:
-        with reading(self._engine) as session:
-            wanted = list({key for keys in requests for key in keys})
-            only = self._run.id if self._run.fresh else None
-            stored = calls.find(session, wanted, self._run.study_id, run_id=only)
+    def _stored(self, session: Session, requests: list[Sequence[str]]) -> list[list[Reply | None]]:
+        """Return the stored reply to each key."""
+        wanted = list({key for keys in requests for key in keys})
+        only = self._run.id if self._run.fresh else None
+        stored = calls.find(session, wanted, self._run.study_id, run_id=only)
         return [[stored.get(key) for key in keys] for keys in requests]
 
-    def _begin(self, requests: list[Sequence[str]]) -> list[None]:
-        keys = [key for keys in requests for key in keys]
-        write(self._engine, lambda session: calls.begin(session, self._run.id, self._worker, keys))
-        return [None] * len(requests)
 
-    def _end(self, requests: list[_Ended]) -> list[None]:
-        def end(session: Session) -> None:
-            replies = {key: reply for ended in requests for key, reply in ended.replies.items()}
-            calls.save(session, self._run.id, self._worker, replies)
-            failed = [key for ended in requests for key in ended.failed]
-            if failed:
-                calls.abandon(session, self._worker, failed)
-
-        write(self._engine, end)
-        return [None] * len(requests)
+@contextmanager
+def _without_outage() -> Iterator[None]:
+    """Raise RunStopped in place of DatabaseUnavailable."""
+    try:
+        yield
+    except DatabaseUnavailable as error:
+        raise RunStopped(str(error)) from error
 
 
 def _prefix(replies: Sequence[Reply | None]) -> list[Reply]:

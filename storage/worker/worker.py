@@ -35,6 +35,7 @@ from storage.worker.outages import through_outage
 from storage.worker.shared_limits import ProcessLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
+from storage.worker.transactions import Transactions
 
 log = logging.getLogger("tiebreak")
 HEARTBEAT_SECONDS = 1.0
@@ -125,11 +126,11 @@ async def execute_run(
         return cancelled.is_set() or (stopping is not None and stopping.is_set())
 
     limits = ProcessLimits(engine, parallel=run.parallel, budget=budget, cancelled=must_end)
-    writer = EventWriter(engine, run_claim(run_id, worker))
-    execution = _RunExecution(
-        engine, run, ModelWithImages(StoredCalls(model, engine, run, worker), folder), worker, limits, writer
-    )
-    async with run_concurrently(writer.work()), _heartbeat(engine, run_id, worker, cancelled, limits):
+    transactions = Transactions(engine)
+    writer = EventWriter(transactions, run_claim(run_id, worker))
+    stored_calls = StoredCalls(model, engine, run, worker, transactions)
+    execution = _RunExecution(engine, run, ModelWithImages(stored_calls, folder), worker, limits, writer)
+    async with _heartbeat(engine, run_id, worker, cancelled, limits):
         state, problem = await _outcome(execution, must_end)
     await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
 

@@ -22,6 +22,7 @@ from storage.tables import RunRow
 from storage.transfer import imports
 from storage.worker import RunWorker, job_connector, launch
 from storage.worker.event_writer import EventWriter, run_claim
+from storage.worker.transactions import Transactions
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.storage.worker.test_worker import execute, make_request, wait_until_finished
@@ -59,12 +60,9 @@ def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_stu
         traces.append(session, [traces.NewEvent(first, 0, a_failure())])
 
     async def append_both():
-        writer = EventWriter(engine, run_claim(run_id, "worker"))
-        work = asyncio.ensure_future(writer.work())
+        writer = EventWriter(Transactions(engine), run_claim(run_id, "worker"))
         appended = (writer.append(traces.NewEvent(trace, 0, a_failure())) for trace in (first, second))
-        results = await asyncio.gather(*appended, return_exceptions=True)
-        work.cancel()
-        return results
+        return await asyncio.gather(*appended, return_exceptions=True)
 
     conflicting, other = asyncio.run(append_both())
     assert "could not be stored" in str(conflicting)

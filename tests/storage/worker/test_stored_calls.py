@@ -18,10 +18,11 @@ from storage import calls, runs, studies, traces
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.studies import Study
-from storage.tables import PendingCallRow
+from storage.tables import CallRow, PendingCallRow
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, estimate_run, execute_here, resume_run
 from storage.worker.stored_calls import StoredCalls
+from storage.worker.transactions import Transactions
 from tests.conftest import make_item
 
 CRITERION = Criterion(name="Engaging", scale=Scale(level="ordinal", categories=(1, 2, 3)))
@@ -216,10 +217,28 @@ def test_one_call_for_several_samples_requests_only_those_that_are_not_stored(en
     ask = Ask("j", "s", 0, Spec(model="m"), "A prompt.")
 
     async def ask_twice() -> list[list[str]]:
-        stored = StoredCalls(model, engine, run_row, "w")
+        stored = StoredCalls(model, engine, run_row, "w", Transactions(engine))
         one = await stored.complete(Ask("j", "s", 0, Spec(model="m"), "A prompt.", draws=(1,)))
+        await stored.stored([one])
         model.limit = 2
         some = await stored.sample(Ask(**{**vars(ask), "samples": 4, "draws": (0, 1, 2, 3)}))
         return [[one.text], [reply.text for reply in some]]
 
     assert asyncio.run(ask_twice()) == [["(1,) 1"], ["(0, 2, 3) 3", "(1,) 1", "(0, 2, 3) 3"]]
+
+
+def test_a_reply_is_stored_no_later_than_its_event(
+    engine: Engine, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[bool] = []
+    append = traces.append
+
+    def check(session: Any, events: list[traces.NewEvent]) -> None:
+        turns = [new.event for new in events if isinstance(new.event, TurnCompleted)]
+        saved = [row.reply["text"] for row in session.scalars(select(CallRow))]
+        stored.extend(turn.turn.reply in saved for turn in turns)
+        append(session, events)
+
+    monkeypatch.setattr(traces, "append", check)
+    run(engine, study, "run", make_settings(samples=1))
+    assert stored == [True, True]

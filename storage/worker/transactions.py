@@ -1,0 +1,118 @@
+"""Changes of a worker that arrive at the same time are stored in one transaction."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from storage.database import Session, write
+from storage.database_errors import DatabaseUnavailable
+from storage.worker.outages import through_outage
+
+MAX_BATCH = 256
+"""Requests stored in one transaction."""
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+
+class Order(IntEnum):
+    """The order of operations in a transaction: all workers take locks in the same order."""
+
+    calls_begin = 0
+    calls_end = 1
+    events = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Operation(Generic[Request, Result]):
+    """A change of the database for any number of requests at once."""
+
+    order: Order
+    apply: Callable[[Session, list[Request], bool], Sequence[Result]]
+    """Return the result of each request. It may be applied several times; the last argument is whether an earlier
+    attempt may have been committed, because the connection was lost after it."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    operation: Operation[Any, Any]
+    request: Any
+    result: asyncio.Future[Any]
+
+
+class Transactions:
+    """Stores the requests of one worker, one transaction after another, in the order in which they arrive."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._waiting: list[_Waiting] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def submit(self, operation: Operation[Request, Result], request: Request) -> asyncio.Future[Result]:
+        """Return the future of a request's result, which is set when it is committed.
+
+        Its exception is the operation's, if it raises one for this request alone, or DatabaseUnavailable after a long
+        outage.
+        """
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(operation, request, result))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._work())
+        return result
+
+    async def _work(self) -> None:
+        while self._waiting:
+            # Calls that wait to be sent come first, alone: they hold their places among the concurrent calls.
+            calls = [one for one in self._waiting if one.operation.order == Order.calls_begin]
+            batch = (calls or self._waiting)[:MAX_BATCH]
+            taken = set(map(id, batch))
+            self._waiting = [one for one in self._waiting if id(one) not in taken]
+            await self._commit(batch)
+
+    async def _commit(self, batch: list[_Waiting], *, repeated: bool = False) -> None:
+        """Store requests and resolve their futures, also after an error: no task waits forever."""
+        attempts = 0
+
+        def commit() -> list[tuple[_Waiting, Any]]:
+            nonlocal attempts
+            attempts += 1
+            return write(self._engine, lambda session: _apply(session, batch, repeated or attempts > 1))
+
+        try:
+            _resolve(await through_outage(commit))
+        except (DatabaseUnavailable, OperationalError) as error:
+            _refuse(batch, error)
+        except Exception as error:
+            if len(batch) == 1:
+                return _refuse(batch, error)
+            for one in batch:  # one of them is the cause, and the others can be stored
+                await self._commit([one], repeated=repeated or attempts > 1)
+
+
+def _apply(session: Session, batch: list[_Waiting], repeated: bool) -> list[tuple[_Waiting, Any]]:
+    """Apply the operations of a batch in their order, each to all of its requests."""
+    by_operation: dict[Operation[Any, Any], list[_Waiting]] = {}
+    for one in batch:
+        by_operation.setdefault(one.operation, []).append(one)
+    results: list[tuple[_Waiting, Any]] = []
+    for operation in sorted(by_operation, key=lambda operation: operation.order):
+        waiting = by_operation[operation]
+        applied = operation.apply(session, [one.request for one in waiting], repeated)
+        results += zip(waiting, applied, strict=True)
+    return results
+
+
+def _resolve(results: list[tuple[_Waiting, Any]]) -> None:
+    for one, result in results:
+        if not one.result.done():  # its task was cancelled
+            one.result.set_result(result)
+
+
+def _refuse(batch: list[_Waiting], error: Exception) -> None:
+    for one in batch:
+        if not one.result.done():
+            one.result.set_exception(error)
