@@ -12,6 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pages.parts import memory
+
 LIMIT = 1.5
 """Processor seconds up to which figures are computed while the visitor waits."""
 MAX_ENTRIES = 256
@@ -66,6 +68,8 @@ def computed(key: Hashable, version: Version, seconds: float, compute: "Compute[
         while len(_entries) >= MAX_ENTRIES:
             del _entries[next(iter(_entries))]
         _entries[key] = _Entry(version, seconds, compute, time.monotonic())  # type: ignore[arg-type]
+    if seconds > LIMIT:
+        memory.release()
 
 
 def is_pending(key: Hashable, newest: Hashable, drawn: Hashable) -> bool:
@@ -99,6 +103,7 @@ def _compute(entry: _Entry, version: Hashable) -> None:
     with _changed:
         entry.ready, entry.ended = version, time.monotonic()
         entry.seconds = time.thread_time() - start
+    memory.release()
 
 
 def clear() -> None:

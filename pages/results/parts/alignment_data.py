@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from pages.parts import background, live, resources
+from pages.parts import background, live, memory, resources
 from storage import database, studies
 from storage.reports import alignment, disagreements, judge_costs, judge_opinions, references
 from storage.reports.alignment import AlignmentData
@@ -72,14 +72,16 @@ def load_debates(url: str, study_id: int, opinion_version: Version) -> list[str]
         return references.debate_runs(session, study_id)
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@st.cache_resource(max_entries=3, show_spinner=False)
 def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
     """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     form, _, name = reference.partition(":")
     opinions = load_opinions(url, study_id, opinion_version(version), name if form == "debate" else "", study)
-    return alignment.load_data(resources.engine(), study, reference, opinions)
+    data = alignment.load_data(resources.engine(), study, reference, opinions)
+    memory.release()
+    return data
 
 
 def opinion_version(version: Version) -> Version:
@@ -92,7 +94,9 @@ def opinion_version(version: Version) -> Version:
 def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: str, _study: Study) -> StudyOpinions:
     """Return the opinions of a study without a run at a version; shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
-        return judge_opinions.load(session, _study, left_out)
+        loaded = judge_opinions.load(session, _study, left_out)
+    memory.release()
+    return loaded
 
 
 def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
