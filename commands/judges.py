@@ -20,6 +20,8 @@ from commands.options import (
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
 
+FEW_JUDGES = "Fewer than two judges can be compared on the same targets; the command judges names those left out."
+
 
 def judges(
     study: StudyName,
@@ -50,6 +52,8 @@ def judges(
     with reading(engine) as session:
         rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, source.id, data.opinions))
     columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in rows]
+    for note in report.notes:
+        typer.echo(note, err=True)
     text = f"{summarize(report.ranking)}\nReference {report.reference}.\n{format_table(columns, 'No judge.')}"
     print_result(rows, text, as_json)
 
@@ -71,7 +75,7 @@ def compare(
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value)
     comparisons = judge_ranking.comparisons_of_study(engine, source, query, reference=reference)
     rows = [asdict(comparison) for comparison in comparisons]
-    print_result(rows, format_table(rows, "There is only one judge."), as_json)
+    print_result(rows, format_table(rows, FEW_JUDGES), as_json)
 
 
 def plan(
@@ -94,7 +98,7 @@ def plan(
     rows = label_plans.table(found)
     sentences = [pair.sentence for pair in found.pairs[:1]]
     sentences += [f"{found.statistic} of people: {found.agreement}."] if found.agreement is not None else []
-    print_result(rows, "\n".join([*sentences, format_table(rows, "There is only one judge.")]), as_json)
+    print_result(rows, "\n".join([*sentences, format_table(rows, FEW_JUDGES)]), as_json)
 
 
 def causes(

@@ -211,15 +211,8 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
     for judge in ranking.judges:
         if mark := data.marks.get(judge.judge):
             st.caption(f":material/info: {escape_markdown(judge.judge)}: {escape_markdown(mark)}.")
-    if report.left_out:
-        names = ", ".join(map(escape_markdown, report.left_out))
-        st.caption(f":material/info: Not compared, because they judged fewer of the targets: {names}.")
-    if report.averaging:
-        names = ", ".join(map(escape_markdown, report.averaging))
-        st.caption(
-            ":material/info: Not compared, because a mean score is not right or wrong; the page Alignment has its "
-            f"correlations: {names}."
-        )
+    for note in report.notes:
+        st.caption(f":material/info: {escape_markdown(note)}")
     if ranking.ceiling.value is None:
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
 

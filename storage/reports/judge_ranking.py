@@ -70,6 +70,15 @@ class JudgeReport:
     reference: str = ""
     """The reference with the number of its values by source, such as "gold: 52 adjudicated, 8 by people"."""
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences that name the judges that are not compared."""
+        reasons = {
+            "they judged fewer of the targets": self.left_out,
+            "a mean score is not right or wrong; the page Alignment has its correlations": self.averaging,
+        }
+        return [f"Not compared, because {reason}: {', '.join(names)}." for reason, names in reasons.items() if names]
+
 
 def rankable(data: AlignmentData) -> list[tuple[str, str]]:
     """Return the (kind, criterion) whose verdicts are right or wrong against the reference, the largest first.
@@ -185,7 +194,7 @@ def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> 
             "from_ceiling_high": judge.less_ceiling.high,
             "winning_rate": judge.winning_rate,
             **_cost_columns(shown.get(judge.judge), costs is not None),
-            "reason": judge.reason,
+            "reason": "; ".join(filter(None, (judge.reason, judge.accuracy.reason))),
             "reference": report.reference,
         }
         for judge in report.ranking.judges

@@ -11,6 +11,7 @@ from core.statistics.data.arrays import Floats, ratio
 from core.statistics.data.distributions import normal_cdf, students_t_cdf
 from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
 from core.statistics.measures.intervals import bca_interval
+from core.wording import format_count
 
 Correction = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 
@@ -77,7 +78,9 @@ def paired_comparison(
     values = differences[present]
     comparison = Comparison(judge, other_judge, None, None, None, values.size, None, None, None)
     if values.size < 2:
-        return replace(comparison, reason=f"{values.size} items have a score of both")
+        return replace(
+            comparison, reason=f"{format_count(values.size, 'item has', 'items have')} a score of both, 2 are needed"
+        )
     mean = float(values.mean())
     if np.ptp(values) < 1e-12:
         return replace(

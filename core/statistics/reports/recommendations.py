@@ -25,7 +25,7 @@ from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, run_alternative_annotator_test
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.comparison import Comparison, Correction, compare_scores
-from core.statistics.measures.intervals import bootstrap
+from core.statistics.measures.intervals import NO_SPREAD, bootstrap
 from core.statistics.measures.ranges import Range, possible_range
 from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.measures.statistic import stack_statistics
@@ -236,8 +236,10 @@ def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> E
     (result,) = bootstrap(stack_statistics([ceiling.difference]), patterns.units, resamples, seed)
     items = patterns.count_items(ceiling.used)
     low, high = result.low, result.high
-    if result.value is not None and low is None and not result.value:
-        low = high = 0.0  # equal on every target
+    if result.value is not None and result.problem == NO_SPREAD:
+        # The same on every target: the rule of three bounds the share of further targets that may differ, by at most 2.
+        margin = 6 / items if result.value else 0.0
+        low, high = max(-1.0, result.value - margin), min(1.0, result.value + margin)
     return Estimate(
         result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, result.problem
     )

@@ -33,10 +33,12 @@ PLANTED: dict[str, Answer] = {
 }
 
 
-def planted_dataset(judges: dict[str, Answer], seed: int, items: int = 300, annotators: int = 3) -> Dataset:
+def planted_dataset(
+    judges: dict[str, Answer], seed: int, items: int = 300, annotators: int = 3, accuracy: float = 0.92
+) -> Dataset:
     rng = np.random.default_rng(seed)
     truths = rng.integers(1, 3, items)
-    people = {f"annotator {number}": noisy(0.92) for number in range(1, annotators + 1)}
+    people = {f"annotator {number}": noisy(accuracy) for number in range(1, annotators + 1)}
     frames = [
         pd.DataFrame(
             [
@@ -49,6 +51,14 @@ def planted_dataset(judges: dict[str, Answer], seed: int, items: int = 300, anno
         for column, answers in (("rater", people), ("judge", judges))
     ]
     return build_dataset("preference", "c", PREFERENCE, frames[0], frames[1], None)
+
+
+def test_a_judge_that_is_always_wrong_is_not_used() -> None:
+    judges: dict[str, Answer] = {"wrong": lambda truth, rng: 3 - truth, "silent": lambda truth, rng: None}
+    dataset = planted_dataset(judges, 0, items=60, accuracy=1.0)
+    ranking = rank_judges(dataset, resamples=50)
+    assert {judge.decision for judge in ranking.judges} == {"do not use"}
+    assert ranking.judges[0].less_ceiling.high == pytest.approx(-0.9)
 
 
 @pytest.mark.parametrize("seed", range(5))
