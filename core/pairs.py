@@ -52,15 +52,20 @@ class Pairs(Frozen):
 
         Raises TiebreakError if the baseline has no response of the item, or all of them.
         """
+        if self.baseline is None:
+            return pair_parts(len(item.responses)) or [""]
         numbers = range(1, len(item.responses) + 1)
-        pairs = list(combinations(numbers, 2))
-        if self.baseline is not None:
-            own = {number for number in numbers if item.responses[number - 1].system == self.baseline}
-            pairs = [pair for pair in pairs if len(own & set(pair)) == 1]
-            if not pairs:
-                count = "only responses" if own else "no response"
-                raise TiebreakError(f"Item {item.id} has {count} of the baseline, the system {self.baseline!r}.")
-        return [pair_part(*pair, len(item.responses)) for pair in pairs] or [""]
+        own = {number for number in numbers if item.responses[number - 1].system == self.baseline}
+        pairs = [pair for pair in combinations(numbers, 2) if len(own & set(pair)) == 1]
+        if not pairs:
+            count = "only responses" if own else "no response"
+            raise TiebreakError(f"Item {item.id} has {count} of the baseline, the system {self.baseline!r}.")
+        return [pair_part(*pair, len(item.responses)) for pair in pairs]
+
+
+def pair_parts(responses: int) -> list[str]:
+    """Return the part of each pair of an item with this number of responses; none for fewer than two."""
+    return [pair_part(*pair, responses) for pair in combinations(range(1, responses + 1), 2)]
 
 
 def pair_part(first: int, second: int, responses: int) -> str:

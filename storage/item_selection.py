@@ -39,10 +39,11 @@ def item_ids(session: Session, study_id: int, selection: ItemSelection) -> list[
             condition = "" if selection.scenario is None else f" in the scenario {selection.scenario!r}"
             raise TiebreakError(f"The study has no item {missing[0]!r}{condition}.")
     if selection.sample is not None:
-        drawn = {row.id for row in sorted(rows, key=lambda row: _rank(selection.seed, row.key))[: selection.sample]}
+        drawn = {row.id for row in sorted(rows, key=lambda row: rank(selection.seed, row.key))[: selection.sample]}
         rows = [row for row in rows if row.id in drawn]
     return [row.id for row in rows[: selection.limit]]
 
 
-def _rank(seed: int, key: str) -> bytes:
+def rank(seed: int, key: str) -> bytes:
+    """Return the place of something in the random order of a seed."""
     return hashlib.sha256(f"{seed}:{key}".encode(errors="replace")).digest()

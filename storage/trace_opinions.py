@@ -27,6 +27,12 @@ def judged_targets(session: Session, trace_id: int) -> list[Target]:
     return [targets.from_columns(*row) for row in session.execute(query)]
 
 
+def exist(session: Session, study_id: int) -> bool:
+    """Return whether a judge has an opinion in a study."""
+    query = select(col(OpinionRow.id)).where(col(OpinionRow.study_id) == study_id).limit(1)
+    return session.scalars(query).first() is not None
+
+
 def verdict_criteria(session: Session, study_id: int) -> list[str]:
     """Return the criteria of the verdicts in a study, in the order of their names."""
     query = (

@@ -34,7 +34,18 @@ from pages.label.parts.request_checks import (
     signed_in,
 )
 from pages.parts import assets, resources
-from storage import access, annotators, change_guard, database, former_studies, guidelines, items, studies, study_images
+from storage import (
+    access,
+    annotators,
+    change_guard,
+    database,
+    former_studies,
+    guidelines,
+    items,
+    studies,
+    study_images,
+    trace_opinions,
+)
 from storage.access import Forbidden, Permission
 from storage.accounts.identity import Actor
 from storage.database import Session
@@ -116,7 +127,7 @@ def session(call: Call) -> Json:
             "kind": work.name,
             "title": queues.TITLES[work.name],
             "rules": {
-                "reveal": work.study.rules.reveal,
+                "reveal": work.study.rules.reveal and trace_opinions.exist(opened, work.study.id),
                 "evidence": work.study.rules.evidence,
                 "reason": work.study.rules.reason,
                 "quick": False,

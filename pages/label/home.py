@@ -183,7 +183,7 @@ def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
 def draw_empty(study: Study) -> None:
     """Draw the empty state if all queues are empty for the annotator."""
     st.info(
-        "This study has no targets for you yet. Pairs of responses are offered if the judges disagree on them or give no "
+        "This study has no targets for you yet. Pairs of responses are offered if judges disagree on them or give no "
         "verdict."
     )
     shell.draw_links(study, shell.IMPORT, shell.RUN)

@@ -24,6 +24,7 @@ IDS = (
     "message_id",
     "story_id",
     "seg_id",
+    "item",
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),

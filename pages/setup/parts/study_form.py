@@ -15,7 +15,7 @@ from core.labels import Scale
 from pages.parts import downloads, permissions, resources, shell
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
-from pages.setup.parts import rules_form, scale_form, study_actions, training_form
+from pages.setup.parts import offer_form, rules_form, scale_form, study_actions, training_form
 from storage import database, studies, views
 from storage.access import Permission
 from storage.reports import peer_reviews
@@ -32,6 +32,7 @@ def draw_study(study: Study) -> None:
     guidelines, criteria, training, exports_tab, actions = st.tabs(names)
     with guidelines:
         _draw_rules(study)
+        offer_form.draw_form(study)
     with criteria:
         _draw_criteria(study)
     with training:
@@ -62,18 +63,21 @@ def _draw_rules(study: Study) -> None:
             study.rules.lease_minutes,
             help="A target is reserved for an annotator for this long.",
         )
-        reveal = right.toggle(
-            "Reveal judges after a blind label",
-            study.rules.reveal,
-            help="Annotators first label without seeing the judges, then see the trace and can change their label. "
-            "Both labels are stored.",
-        )
-        reason = left.selectbox(
+        reason = right.selectbox(
             "Reason", REASONS, index=REASONS.index(study.rules.reason), help="Whether a label has a reason."
         )
-        evidence = middle.toggle(
-            "Evidence", study.rules.evidence, help="Annotators can select passages, which are stored with the label."
-        )
+        with st.container(horizontal=True, gap="large"):
+            reveal = st.toggle(
+                "Reveal judges after a blind label",
+                study.rules.reveal,
+                help="Annotators first label without seeing the judges, then see the trace and can change their "
+                "label. Both labels are stored.",
+            )
+            evidence = st.toggle(
+                "Evidence",
+                study.rules.evidence,
+                help="Annotators can select passages, which are stored with the label.",
+            )
         with st.expander("Assignment and adjudication"):
             more = rules_form.draw_fields(study.rules)
         if not st.form_submit_button("Save", type="primary"):

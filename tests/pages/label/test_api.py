@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 from starlette.testclient import TestClient
 
 import app
@@ -14,6 +15,7 @@ from pages.parts.visitor import COOKIE
 from storage import database
 from storage.labelling import training_items
 from storage.labelling.work import find_task, open_work
+from storage.tables import OpinionRow
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study
@@ -75,6 +77,13 @@ def test_the_session_has_what_the_element_starts_with(client):
     assert session["guidelines"] == {"version": 1, "read": 0, "format": "markdown", "text": "Be *fair*."}
     assert session["progress"]["total"] == 30
     assert session["history"] == {"undo": [], "redo": [], "tasks": [], "more": False}
+    assert session["rules"] == {"reveal": True, "evidence": True, "reason": "optional", "quick": False}
+
+
+def test_nothing_is_revealed_in_a_study_without_opinions(client):
+    with database.writing(resources.engine()) as session:
+        session.execute(delete(OpinionRow))
+    assert client.get("session").json()["rules"]["reveal"] is False
 
 
 def test_a_label_is_answered_with_the_reveal_and_the_progress(client):
