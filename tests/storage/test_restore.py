@@ -7,6 +7,8 @@ from core.errors import TiebreakError
 from storage import backup, database, studies
 from storage.database import connect, reading, writing
 from storage.restore import restore
+from tests.bench import bench_backup
+from tests.bench.databases import Database
 
 pytestmark = pytest.mark.slow  # each test migrates a database
 
@@ -102,3 +104,16 @@ def test_only_the_newest_copies_of_a_folder_remain(opened, tmp_path):
     assert set(folder.iterdir()) == {newest, others[3], others[4]}
     with pytest.raises(TiebreakError, match="There is no folder"):
         backup.back_up_to_folder(opened, tmp_path / "missing")
+
+
+def test_a_backup_of_postgresql_under_load_has_all_labels_stored_before_and_a_complete_one_the_same_agreement(
+    opened, request
+):
+    if opened.dialect.name != "postgresql":
+        pytest.skip("a copy of SQLite under load is tested in test_backup")
+    server = request.getfixturevalue("postgres")
+    urls = (opened.url.render_as_string(hide_password=False), server.url(server.create()))
+    source, elsewhere = (Database(connect(url), url, None) for url in urls)
+    found = bench_backup.run(source, elsewhere, processes=4, targets=10, run_items=0)
+    assert (found.missing, found.others, found.wrong_counts, found.equal_agreement) == (0, 0, 0, True)
+    assert 10 <= found.before <= found.restored <= 31
