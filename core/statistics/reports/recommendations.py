@@ -4,7 +4,8 @@ A judge that abstains on difficult targets is not better than one that answers t
 counts as an error by default, and all judges are compared on the targets that every one of them was asked about.
 
     use                the coverage is high, the judge wins the alternative-annotator test, and it is at most a margin
-                       below the human ceiling: the lower end of (judge - ceiling) is above -margin
+                       below the human ceiling: the lower end of (judge - ceiling) is above -margin; it is more
+                       accurate than the most frequent answer alone
     use with review    the upper end of (judge - ceiling) is above -margin
     do not use         it is below the human ceiling by more than the margin
     not enough data    the test needs two annotators and 30 targets
@@ -114,14 +115,25 @@ def rank_judges(
     evaluations.sort(
         key=lambda evaluation: -np.inf if evaluation.accuracy.value is None else evaluation.accuracy.value, reverse=True
     )
+    constant = baselines(common)
     return Ranking(
         common.gold.size,
         int((common.ratings.codes >= 0).any(axis=0).sum()),
-        tuple(evaluations),
+        tuple(compare_with_baseline(evaluation, constant[:1]) for evaluation in evaluations),
         annotator_ceiling(asked, resamples, seed),
-        tuple(baselines(common)),
+        tuple(constant),
         source_mix(common, ~np.isnan(common.gold)),
     )
+
+
+def compare_with_baseline(evaluation: JudgeEvaluation, most_frequent: Sequence[Baseline]) -> JudgeEvaluation:
+    """Return the evaluation, at most "use with review" if the most frequent answer alone is as accurate."""
+    accuracy = evaluation.accuracy.value
+    baseline = most_frequent[0].accuracy.value if most_frequent else None
+    if accuracy is None or baseline is None or accuracy > baseline or not evaluation.decision.startswith("use"):
+        return evaluation
+    reason = f"not more accurate than the {most_frequent[0].name} ({baseline:.2f}); {evaluation.reason}"
+    return replace(evaluation, decision="use with review", reason=reason)
 
 
 def comparable_judges(dataset: Dataset, min_share: float = 0.8) -> tuple[str, ...]:

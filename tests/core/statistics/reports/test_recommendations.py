@@ -53,6 +53,15 @@ def planted_dataset(
     return build_dataset("preference", "c", PREFERENCE, frames[0], frames[1], None)
 
 
+def test_a_constant_judge_is_not_used_without_review() -> None:
+    judges: dict[str, Answer] = {"right": noisy(1.0), "constant": lambda truth, rng: 1}
+    dataset = planted_dataset(judges, 0, items=90, accuracy=1.0)
+    ones = dataset.subset(dataset.group, dataset.gold == dataset.scale.categories.index(1))
+    for judge in rank_judges(ones, resamples=50).judges:
+        assert judge.decision == "use with review"
+        assert judge.reason.startswith("not more accurate than the most frequent answer: response 1 (1.00)")
+
+
 def test_a_judge_that_is_always_wrong_is_not_used() -> None:
     judges: dict[str, Answer] = {"wrong": lambda truth, rng: 3 - truth, "silent": lambda truth, rng: None}
     dataset = planted_dataset(judges, 0, items=60, accuracy=1.0)
