@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,7 +88,7 @@ def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":
                 previous = progress.summary()
                 typer.echo(previous, err=True)
 
-        return asyncio.run(execute_experiment(engine, experiment_id, report))
+        return asyncio.run(execute_experiment(engine, experiment_id, report, say=partial(typer.echo, err=True)))
 
 
 def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -116,4 +117,4 @@ def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progre
                 typer.echo(progress.summary(), err=True)
             show(progress.done + progress.failed, progress.traces, progress.totals.describe_cost())
 
-        return asyncio.run(execute_here(engine, run_id, report))
+        return asyncio.run(execute_here(engine, run_id, report, say=partial(typer.echo, err=True)))

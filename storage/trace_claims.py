@@ -19,7 +19,8 @@ from storage.worker_tables import SpendingRow
 
 MAX_INITIAL_FAILURES = 5
 """A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""
-ONLY_FAILURES = f"The first {MAX_INITIAL_FAILURES} items all failed; open one of them, fix the cause, and resume."
+LONGEST_PROBLEM = 300
+"""Characters of the problem of a failed trace that the problem of its run quotes."""
 VERDICTS = ("agreed", "disputed", "no_verdict")
 
 
@@ -100,8 +101,27 @@ def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: boo
     if run is None:
         return
     if failed and run.state == "requested" and _only_failures(session, run.id):
-        _end(run, "stopped", ONLY_FAILURES)
+        _end(run, "stopped", describe_failures(session, run.id))
     end_if_done(session, run)
+
+
+def describe_failures(session: Session, run_id: int) -> str:
+    """Return why a run stops whose first traces all failed, with the problem of the first: a text without keys."""
+    query = select(col(TraceRow.problem)).where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
+    problem = " ".join((session.scalars(query.order_by(col(TraceRow.id)).limit(1)).first() or "").split())
+    quoted = problem if len(problem) <= LONGEST_PROBLEM else f"{problem[:LONGEST_PROBLEM]}…"
+    first = f"The first {MAX_INITIAL_FAILURES} items all failed"
+    return f"{first}: “{quoted}” Fix the cause, and resume." if quoted else f"{first}; fix the cause, and resume."
+
+
+def seconds_left(session: Session, run_ids: Collection[int]) -> float | None:
+    """Return the seconds until the claim of a run as a whole expires unless it is renewed; None if none is claimed."""
+    at = clock(session)
+    query = select(func.max(col(RunRow.claimed_until))).where(
+        col(RunRow.id).in_(run_ids), col(RunRow.claimed_by).is_not(None), col(RunRow.claimed_until) > at
+    )
+    until = session.scalar(query)
+    return None if until is None else (until - at).total_seconds()
 
 
 def release_all(session: Session, worker: str, trace_ids: Collection[int] | None = None) -> None:

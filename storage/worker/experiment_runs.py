@@ -17,7 +17,7 @@ from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.wording import format_count
-from storage import experiments, labels, runs, studies
+from storage import experiments, labels, runs, studies, trace_claims
 from storage.database import reading, write, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.experiments import Progress
@@ -26,7 +26,7 @@ from storage.reports import references
 from storage.runs import Run
 from storage.studies import Study
 from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run
-from storage.worker.outages import report_until_done, through_outage
+from storage.worker.outages import describe_wait, report_until_done, say_nothing, through_outage
 from storage.worker.run_request import RunRequest
 from storage.worker.worker import execute_run, worker_name
 
@@ -187,12 +187,18 @@ def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
 
 
 async def execute_experiment(
-    engine: Engine, experiment_id: int, report: Callable[[Progress], None], model: Model | None = None
+    engine: Engine,
+    experiment_id: int,
+    report: Callable[[Progress], None],
+    model: Model | None = None,
+    *,
+    say: Callable[[str], None] = say_nothing,
 ) -> Progress:
     """Execute the runs of an experiment until none is left, or one is stopped; `report` is called once a second.
 
-    A run that another process executes is waited for.
+    A run that another process executes is waited for; `say` is called with a sentence about it.
     """
+    has_said = False
     model = model or Router()
     load = partial(_progress, engine, experiment_id)
     try:
@@ -201,11 +207,16 @@ async def execute_experiment(
             if run_id is not None:
                 execution = asyncio.create_task(execute_run(engine, run_id[0], model, worker=run_id[1]))
                 await report_until_done(execution, load, report)
+                has_said = False
                 continue
             progress = await through_outage(load)
             report(progress)
             if not progress.active and not await through_outage(partial(_is_waiting, engine, experiment_id)):
                 return progress
+            left = None if has_said else await through_outage(partial(_seconds_left, engine, experiment_id))
+            if left is not None:
+                say(describe_wait(left))
+                has_said = True
             await asyncio.sleep(POLL_SECONDS)
     except DatabaseUnavailable as error:
         raise DatabaseUnavailable(
@@ -234,6 +245,11 @@ def _is_waiting(engine: Engine, experiment_id: int) -> bool:
         of_experiment = experiments.runs_of(session, experiment_id)
         stopped = any(run.state == "stopped" for run in of_experiment)
     return not stopped and any(run.state == "requested" for run in of_experiment)
+
+
+def _seconds_left(engine: Engine, experiment_id: int) -> float | None:
+    with reading(engine) as session:
+        return trace_claims.seconds_left(session, [run.id for run in experiments.runs_of(session, experiment_id)])
 
 
 def _progress(engine: Engine, experiment_id: int) -> Progress:

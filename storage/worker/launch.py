@@ -19,12 +19,12 @@ from core.llm.costs import CostEstimate
 from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.trace import model_specs
-from storage import aius, experiments, recorded_calls, runs, studies
+from storage import aius, experiments, recorded_calls, runs, studies, trace_claims
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Progress, Run
 from storage.studies import Study
-from storage.worker.outages import report_until_done, through_outage
+from storage.worker.outages import describe_wait, report_until_done, say_nothing, through_outage
 from storage.worker.paid_calls import PaidCalls, find_paid
 from storage.worker.run_request import RunRequest
 from storage.worker.worker import execute_run, worker_name
@@ -195,10 +195,16 @@ def find_run(engine: Engine, study: Study, name: str) -> Run:
 
 
 async def execute_here(
-    engine: Engine, run_id: int, report: Callable[[Run, Progress], None], model: Model | None = None
+    engine: Engine,
+    run_id: int,
+    report: Callable[[Run, Progress], None],
+    model: Model | None = None,
+    *,
+    say: Callable[[str], None] = say_nothing,
 ) -> tuple[Run, Progress]:
     """Execute a run until it ends; `report` is called about once a second when there is progress.
 
+    `say` is called with a sentence if the claim of another process is waited for.
     A run that workers share is left to them and waited for, also if they have claimed it during an outage of the
     database. Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
     """
@@ -208,7 +214,7 @@ async def execute_here(
     try:
         while True:
             worker = worker_name()
-            if await _claim(engine, run_id, worker, report):
+            if await _claim(engine, run_id, worker, report, say):
                 execution = asyncio.create_task(execute_run(engine, run_id, model, worker=worker))
                 await report_until_done(execution, load, lambda loaded: report(*loaded))
             run, current = await through_outage(load)
@@ -229,10 +235,13 @@ def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
         return runs.get(session, run_id), runs.progress(session, run_id)
 
 
-async def _claim(engine: Engine, run_id: int, worker: str, report: Callable[[Run, Progress], None]) -> bool:
+async def _claim(
+    engine: Engine, run_id: int, worker: str, report: Callable[[Run, Progress], None], say: Callable[[str], None]
+) -> bool:
     """Claim a run, waiting for the claim of a crashed worker to expire; return False once other workers ended it."""
     deadline = time.monotonic() + CLAIM_TIMEOUT
     previous: tuple[Run, Progress] | None = None
+    has_said = False
     while True:
         claimed, is_shared, current = await through_outage(partial(_try_to_claim, engine, run_id, worker))
         if claimed:
@@ -246,7 +255,15 @@ async def _claim(engine: Engine, run_id: int, worker: str, report: Callable[[Run
             deadline = time.monotonic() + CLAIM_TIMEOUT
         elif time.monotonic() > deadline:
             raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
+        elif not has_said and (left := await through_outage(partial(_seconds_left, engine, run_id))) is not None:
+            say(describe_wait(left))
+            has_said = True
         await asyncio.sleep(1.0)
+
+
+def _seconds_left(engine: Engine, run_id: int) -> float | None:
+    with reading(engine) as session:
+        return trace_claims.seconds_left(session, [run_id])
 
 
 def _try_to_claim(engine: Engine, run_id: int, worker: str) -> tuple[bool, bool, tuple[Run, Progress]]:

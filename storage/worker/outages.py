@@ -1,6 +1,7 @@
 """What waits while the database cannot be reached: during a restart of it, for instance."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,6 +15,18 @@ MAX_WAIT = 2.0
 REPORT_SECONDS = 1.0
 """Interval between two reports about an execution in this process."""
 Result = TypeVar("Result")
+
+
+def say_nothing(sentence: str) -> None:
+    """Ignore a sentence."""
+
+
+def describe_wait(seconds: float) -> str:
+    """Return that the claim of another process is waited for."""
+    return (
+        "Another process has claimed this run. If it was killed, its claim expires in "
+        f"{math.ceil(seconds)} s, and the run continues here."
+    )
 
 
 async def through_outage(operation: Callable[[], Result]) -> Result:

@@ -29,7 +29,7 @@ from storage import experiments, model_pauses, runs, studies
 from storage.database import Session, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
-from storage.trace_claims import MAX_INITIAL_FAILURES, ONLY_FAILURES
+from storage.trace_claims import MAX_INITIAL_FAILURES, describe_failures
 from storage.worker.event_writer import EventWriter, run_claim
 from storage.worker.outages import through_outage
 from storage.worker.shared_limits import ProcessLimits
@@ -61,6 +61,7 @@ class _RunExecution:
     """The reason why the run ends early; empty while it may continue."""
     ended: int = 0
     failed: int = 0
+    has_only_failures: bool = False
     setup: RunSetup = field(init=False)
 
     async def execute(self, at_once: int) -> None:
@@ -102,7 +103,8 @@ class _RunExecution:
     def _count(self, *, failed: bool) -> None:
         self.ended, self.failed = self.ended + (not failed), self.failed + failed
         if not self.ended and self.failed == MAX_INITIAL_FAILURES:
-            self.stopped = ONLY_FAILURES
+            self.stopped = "only failures"
+            self.has_only_failures = True
 
     def _claim(self, limit: int) -> list[LoadedTrace]:
         claimed = write(self.engine, lambda session: runs.claim_traces(session, self.run.id, self.worker, limit))
@@ -157,7 +159,14 @@ async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tu
         return "stopped", describe(error)
     if must_end():
         return None, ""
+    if execution.has_only_failures:
+        return "stopped", await through_outage(partial(_describe_failures, execution.engine, execution.run.id))
     return ("stopped", execution.stopped) if execution.stopped else (None, "")
+
+
+def _describe_failures(engine: Engine, run_id: int) -> str:
+    with reading(engine) as session:
+        return describe_failures(session, run_id)
 
 
 @asynccontextmanager

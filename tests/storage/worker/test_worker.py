@@ -1,6 +1,7 @@
 """A run has one worker, can be cancelled and resumed, and stops at its ceiling."""
 
 import asyncio
+import re
 import time
 from datetime import timedelta
 
@@ -158,7 +159,8 @@ def test_a_run_stops_early_when_its_first_traces_fail(engine, a_study, monkeypat
         engine, launch.create_run(engine, make_request(a_study, parallel=1)), ScriptedModel(wrong_key)
     )
     assert run.state == "stopped"
-    assert "failed" in run.problem
+    quoted = "The call to a failed: The key was refused."
+    assert run.problem == f"The first 5 items all failed: “{quoted}” Fix the cause, and resume."
     assert progress.failed >= 2
 
 
@@ -169,11 +171,18 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
         runs.claim_traces(session, run_id, "crashed", 3)
     with reading(engine) as session:
         assert runs.unclaimed(session) == []
-    with writing(engine) as session:
-        session.execute(update(RunRow).values(claimed_until=now()))
-    run, progress = execute(engine, run_id, ScriptedModel(lambda ask: "2"))
+    said: list[str] = []
+
+    def expire(sentence: str) -> None:
+        said.append(sentence)
+        with writing(engine) as session:
+            session.execute(update(RunRow).values(claimed_until=now()))
+
+    model = ScriptedModel(lambda ask: "2")
+    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *_: None, model, say=expire))
     assert run.state == "finished"
     assert progress.done == 3
+    assert len(said) == 1 and re.search(r"If it was killed, its claim expires in \d+ s", said[0])
 
 
 def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, monkeypatch):
