@@ -43,7 +43,7 @@ def experiment(
     definition = with_run(load(file), changes | {"fresh": fresh or None})
     engine, source = open_study(database, study)
     if cancel:
-        return print_result({"cancelled": definition.name}, _cancel(engine, source.id, definition), as_json)
+        return print_result(*_cancel(engine, source.id, definition), as_json)
     planned = plan(engine, source, definition)
     sentences = describe_plan(engine, planned)
     if dry_run:
@@ -91,7 +91,8 @@ def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":
         return asyncio.run(execute_experiment(engine, experiment_id, report, say=partial(typer.echo, err=True)))
 
 
-def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> str:
+def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> "tuple[dict[str, str | int], str]":
+    """Cancel the runs of an experiment; return what was cancelled as a value and as a sentence."""
     from storage import experiments
     from storage.database import writing
 
@@ -99,5 +100,8 @@ def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> str:
         found = experiments.find(session, study_id, definition.name)
         if found is None:
             raise TiebreakError(f"The study has no experiment called {definition.name!r}.")
-        experiments.cancel(session, found.id)
-    return f"The runs of {definition.name} were cancelled; stored events are kept."
+        runs = experiments.cancel(session, found.id)
+    value: dict[str, str | int] = {"cancelled": definition.name, "runs": runs}
+    if not runs:
+        return value, f"No run of {definition.name} was waiting or being executed: nothing was cancelled."
+    return value, f"{format_count(runs, 'run')} of {definition.name} cancelled; stored events are kept."

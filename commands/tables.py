@@ -78,6 +78,7 @@ def table(
     experiment = _find_experiment(engine, found, name)
     layout = Layout(_axes(rows), _axes(columns), statistic, format, output)
     if experiment is None:
+        _check_name(engine, found, name)
         return _print_published(engine, found, name, reference, layout, as_json)
     from storage.reports import experiments as report
 
@@ -132,6 +133,22 @@ def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment
 
     with reading(engine) as session:
         return experiments.find(session, study.id, name)
+
+
+def _check_name(engine: "Engine", study: "Study", name: str) -> None:
+    """Raise TiebreakError, with the experiments of the study, if no published table has the name."""
+    from storage import experiments
+    from storage.database import reading
+    from storage.reports import published
+
+    if name in {table.name for table in published.TABLES}:
+        return
+    with reading(engine) as session:
+        known = ", ".join(one.name for one in experiments.of_study(session, study.id)) or "none"
+    raise TiebreakError(
+        f"There is no experiment or published table {name!r}; the study's experiments: {known}. "
+        "`cli.py table` lists the published tables."
+    )
 
 
 def _tables_of_study(engine: "Engine", study: "Study") -> tuple[Any, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
@@ -15,15 +16,14 @@ from core.formats.records import ExperimentRecord
 from core.wording import format_count, format_minutes
 from storage import calls, runs, studies, traces
 from storage.database import clock
+from storage.execution_rate import traces_per_minute
 from storage.fingerprints import to_utc
 from storage.runs import Run
-from storage.tables import EventRow, ExperimentRow, RunRow, TraceRow, now
+from storage.tables import ExperimentRow, RunRow, TraceRow, now
 from storage.traces import Totals
 
-RATE_SECONDS = 120
-"""The rate of an experiment is that of this last period."""
-RECENT, ENOUGH_RECENT = timedelta(seconds=15), 10
-"""It is that of a shorter period in which enough traces ended, so that a pause before it does not count."""
+UNSEEN = timedelta(seconds=3)
+"""A worker renews its claim every second; one that has not for this time may have ended."""
 FINAL = ("agreed", "disputed", "no_verdict")
 
 
@@ -50,15 +50,21 @@ class Progress:
     traces: int
     done: int
     failed: int
+    no_verdict: int
+    """Traces that ended without a verdict, of those that are `done`."""
     states: Mapping[str, int]
     """State of runs -> their number."""
     active: bool
     """Whether a worker executes one of its runs now."""
     totals: Totals
     per_minute: float
-    """Traces that ended in each of the last minutes."""
+    """Traces that ended in each of the last minutes in which runs were executed; see `storage.execution_rate`."""
     problem: str = ""
     """Why a run is stopped; the others wait until the experiment is resumed."""
+    unseen: str = ""
+    """The process that executes a run, if it has not renewed its claim: it may have ended."""
+    claim_seconds: int = 0
+    """The seconds after which another process continues the run of an unseen one."""
 
     @property
     def state(self) -> str:
@@ -79,11 +85,15 @@ class Progress:
     def summary(self) -> str:
         """Return one sentence without its full stop."""
         ended = f"{self.done + self.failed:,} of {format_count(self.traces, 'trace')}"
+        no_verdict = f", {self.no_verdict:,} without a verdict" if self.no_verdict else ""
         parts = [
-            f"{self.finished} of {format_count(self.runs, 'run')} finished, {ended}, {self.failed} failed",
+            f"{self.finished} of {format_count(self.runs, 'run')} finished, {ended}, {self.failed} failed{no_verdict}",
             self.totals.describe_calls(),
             self.totals.describe_cost(),
         ]
+        if self.unseen:
+            wait = format_count(self.claim_seconds, "second")
+            return "; ".join([*parts, f"process {self.unseen} does not respond: its run is continued in {wait}"])
         if self.per_minute and self.active:
             parts.append(f"{self.per_minute:,.0f} traces a minute")
         if self.seconds_left is not None and self.active:
@@ -185,8 +195,8 @@ def budget(session: Session, run: Run) -> tuple[float | None, float]:
     return ceiling, max(traces.totals(session, run_ids=ids).dollars, calls.dollars(session, ids))
 
 
-def progress(session: Session, experiment_id: int) -> Progress:
-    """Return the counts over all runs of an experiment."""
+def progress(session: Session, experiment_id: int, since: datetime | None = None) -> Progress:
+    """Return the counts over all runs of an experiment; the rate is that since a time of the database's clock."""
     of_experiment = runs_of(session, experiment_id)
     ids = [run.id for run in of_experiment]
     query = (
@@ -195,6 +205,7 @@ def progress(session: Session, experiment_id: int) -> Progress:
             func.count(),
             func.sum(case((col(TraceRow.outcome).in_(FINAL), 1), else_=0)),
             func.sum(case((col(TraceRow.outcome) == "failed", 1), else_=0)),
+            func.sum(case((col(TraceRow.outcome) == "no_verdict", 1), else_=0)),
         )
         .where(col(TraceRow.run_id).in_(ids))
         .group_by(col(TraceRow.run_id))
@@ -203,40 +214,48 @@ def progress(session: Session, experiment_id: int) -> Progress:
     states: dict[str, int] = {}
     for run in of_experiment:
         states[run.state] = states.get(run.state, 0) + 1
+    unseen, claim_seconds = _unseen_worker(session, ids)
     return Progress(
         runs=len(ids),
-        finished=sum(total == done + failed for _, total, done, failed in counts),
-        traces=sum(total for _, total, _, _ in counts),
-        done=sum(done for _, _, done, _ in counts),
-        failed=sum(failed for _, _, _, failed in counts),
+        finished=sum(total == done + failed for _, total, done, failed, _ in counts),
+        traces=sum(total for _, total, *_ in counts),
+        done=sum(done for _, _, done, _, _ in counts),
+        failed=sum(failed for *_, failed, _ in counts),
+        no_verdict=sum(no_verdict for *_, no_verdict in counts),
         states=states,
         active=any(run.active for run in of_experiment),
         totals=traces.totals(session, run_ids=ids),
-        per_minute=_traces_per_minute(session, ids),
+        per_minute=traces_per_minute(session, ids, since),
         problem=next((run.problem for run in of_experiment if run.state == "stopped"), ""),
+        unseen=unseen,
+        claim_seconds=claim_seconds,
     )
 
 
-def cancel(session: Session, experiment_id: int) -> None:
-    """Request that every run of an experiment stops; stored events remain, and the experiment can be resumed."""
-    for run in runs_of(session, experiment_id):
-        runs.cancel(session, run.id)
-
-
-def _traces_per_minute(session: Session, run_ids: Sequence[int]) -> float:
-    """Return the rate at which traces ended, since the first event of the last period."""
+def _unseen_worker(session: Session, run_ids: Sequence[int]) -> tuple[str, int]:
+    """Return the machine and the process id of a worker that has a run and may have ended, and the seconds until its
+    claim expires; ("", 0) if there is none."""
     at = clock(session)
-    is_end, is_recent = col(EventRow.type).in_(("verdict", "failed")), col(EventRow.at) > at - RECENT
-    query = select(
-        func.count().filter(is_end), func.min(col(EventRow.at)),
-        func.count().filter(is_end, is_recent), func.min(col(EventRow.at)).filter(is_recent),
-    ).where(col(EventRow.run_id).in_(run_ids), col(EventRow.at) > at - timedelta(seconds=RATE_SECONDS))  # fmt: skip
-    ended, first, recently, first_recent = session.execute(query).one()
-    if recently >= ENOUGH_RECENT:
-        ended, first = recently, first_recent
-    if not ended or first is None:
-        return 0.0
-    return 60 * float(ended) / max((at - first).total_seconds(), 1.0)
+    oldest = at + runs.LEASE - UNSEEN
+    query = select(col(RunRow.claimed_by), col(RunRow.claimed_until)).where(
+        col(RunRow.id).in_(run_ids), col(RunRow.claimed_until) > at, col(RunRow.claimed_until) <= oldest
+    )
+    row = session.execute(query.order_by(col(RunRow.claimed_until).desc())).first()
+    worker, until = row or (None, None)
+    if worker is None or until is None:
+        return "", 0
+    return worker.rpartition(":")[0], ceil((until - at).total_seconds())
+
+
+def cancel(session: Session, experiment_id: int) -> int:
+    """Request that every run of an experiment stops; return the number of runs that had not ended.
+
+    Stored events remain, and the experiment can be resumed.
+    """
+    waiting = [run.id for run in runs_of(session, experiment_id) if run.state == "requested"]
+    for run_id in waiting:
+        runs.cancel(session, run_id)
+    return len(waiting)
 
 
 def _run_ids(session: Session, experiment_id: int) -> list[int]:

@@ -24,13 +24,15 @@ class Entry:
     low: float | None
     high: float | None
     cells: int
+    items: int | None = None
+    """The items of a single cell, if the cells of the table have different numbers of them."""
 
     def __str__(self) -> str:
         if self.value is None:
             return MISSING
         deviation = "" if self.deviation is None else f" ± {self.deviation:.3f}"
         value, *interval = format_estimate(self.value, self.low, self.high, 3).split(" ", 1)
-        return " ".join([f"{value}{deviation}", *interval])
+        return " ".join([f"{value}{deviation}", *interval, *([] if self.items is None else [f"(n {self.items:,})"])])
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,11 @@ def cell_table(
         places.setdefault(place, []).append(cell)
     row_labels = _in_order({place[0] for place in places}, [levels[name] for name in chosen_rows])
     column_labels = _in_order({place[1] for place in places}, [levels[name] for name in chosen_columns])
-    lines = tuple((row, tuple(_entry(places.get((row, column), [])) for column in column_labels)) for row in row_labels)
+    shows_items = len({cell.items for cell in cells}) > 1
+    lines = tuple(
+        (row, tuple(_entry(places.get((row, column), []), shows_items) for column in column_labels))
+        for row in row_labels
+    )
     names = tuple(" · ".join(labels) or "value" for labels in column_labels)
     return CellTable(tuple(chosen_rows), names, lines, averaged, tuple(chosen_columns))
 
@@ -129,6 +135,7 @@ def long_row(cell: CellResult, axes: Sequence[str], statistic: str) -> dict[str,
     """Return the columns of a cell."""
     fields = ("kind", "criterion", "value", "deviation", "low", "high", "items", "repeats", "reference", "reason")
     judged = {f"judged_{name}" if name in axes else name: getattr(cell, name) for name in fields}
+    judged["items_of_repeats"] = " ".join(map(str, cell.items_of_repeats))
     return dict(zip(axes, cell.levels, strict=True)) | {"statistic": statistic} | judged
 
 
@@ -150,12 +157,12 @@ def _in_order(labels: set[tuple[str, ...]], levels: Sequence[Sequence[str]]) -> 
     return sorted(labels, key=lambda one: [names.index(name) for names, name in zip(levels, one, strict=True)])
 
 
-def _entry(cells: Sequence[CellResult]) -> Entry | None:
+def _entry(cells: Sequence[CellResult], shows_items: bool) -> Entry | None:
     if not cells:
         return None
     if len(cells) == 1:
         (cell,) = cells
-        return Entry(cell.value, cell.deviation, cell.low, cell.high, 1)
+        return Entry(cell.value, cell.deviation, cell.low, cell.high, 1, cell.items if shows_items else None)
     values = [cell.value for cell in cells if cell.value is not None]
     return Entry(fmean(values) if values else None, None, None, None, len(cells))
 

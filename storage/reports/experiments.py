@@ -161,7 +161,7 @@ def _mean_by_cell(
             None,
             None,
             max(traces[run] for run in ids),
-            len(ids),
+            tuple(traces[run] for run in ids),
             "no interval is computed for this statistic",
         )
         for levels, ids in by_cell.items()
@@ -199,12 +199,12 @@ def render(
 def caption_of(results: Results, statistic: str, table: CellTable) -> str:
     """Return what the numbers of a table are, with their n."""
     cells = results.cells[statistic]
-    items, repeats = ({getattr(cell, name) for cell in cells} for name in ("items", "repeats"))
+    repeats = {cell.repeats for cell in cells}
     parts = [
         f"{COSTS.get(statistic, statistic)}, mean"
         + (" ± standard deviation between repeats" if max(repeats) > 1 else ""),
         "[95 % interval over items]" if any(cell.low is not None for cell in cells) else "",
-        f"{_span(items, 'item')}, {_span(repeats, 'repeat')}",
+        f"{_items_of(cells, 'trace' if statistic in (*COSTS, DISPUTED) else 'item')}, {_span(repeats, 'repeat')}",
         f"columns: {', '.join(table.column_axes)}" if table.column_axes else "",
         _averages(table),
         results.missing.removesuffix("."),
@@ -220,6 +220,14 @@ def _averages(table: CellTable) -> str:
     fewest, most = table.cells_per_entry
     unequal = f" (not comparable everywhere: an entry has {fewest:,} to {most:,} of them)" if fewest < most else ""
     return f"mean over the levels of {', '.join(table.averaged)}{unequal}"
+
+
+def _items_of(cells: Sequence[CellResult], noun: str) -> str:
+    """Return the number of items of a cell, and that of a single repeat if it is another one."""
+    items = _span({cell.items for cell in cells}, noun)
+    single = {count for cell in cells for count in cell.items_of_repeats}
+    is_same = all(count == cell.items for cell in cells for count in cell.items_of_repeats)
+    return items if is_same else f"{items} over all repeats ({_span(single, noun)} in a repeat)"
 
 
 def _span(numbers: set[int], noun: str) -> str:

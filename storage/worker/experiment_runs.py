@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.wording import format_count
 from storage import experiments, labels, runs, studies, trace_claims
-from storage.database import reading, write, writing
+from storage.database import clock, reading, write, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.experiments import Progress
 from storage.item_selection import ItemSelection
@@ -196,11 +197,12 @@ async def execute_experiment(
 ) -> Progress:
     """Execute the runs of an experiment until none is left, or one is stopped; `report` is called once a second.
 
-    A run that another process executes is waited for; `say` is called with a sentence about it.
+    A run that another process executes is waited for; `say` is called with a sentence about it. The reported rate is
+    that since the start.
     """
     has_said = False
     model = model or Router()
-    load = partial(_progress, engine, experiment_id)
+    load = partial(_progress, engine, experiment_id, await through_outage(partial(_clock, engine)))
     try:
         while True:
             run_id = await through_outage(partial(_claim_next, engine, experiment_id))
@@ -252,9 +254,14 @@ def _seconds_left(engine: Engine, experiment_id: int) -> float | None:
         return trace_claims.seconds_left(session, [run.id for run in experiments.runs_of(session, experiment_id)])
 
 
-def _progress(engine: Engine, experiment_id: int) -> Progress:
+def _clock(engine: Engine) -> datetime:
     with reading(engine) as session:
-        return experiments.progress(session, experiment_id)
+        return clock(session)
+
+
+def _progress(engine: Engine, experiment_id: int, since: datetime) -> Progress:
+    with reading(engine) as session:
+        return experiments.progress(session, experiment_id, since)
 
 
 def base_of_run(engine: Engine, run: Run) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from statistics import fmean, stdev
 import numpy as np
 import pandas as pd
 
-from core.statistics.data.arrays import Floats
-from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.arrays import Bools, Floats
+from core.statistics.data.dataset import Dataset, JudgeOpinions, Strings, build_datasets
 from core.statistics.data.frames import Scale
 from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison
 from core.statistics.reports.alignment import AlignmentRow, judge_statistics, reference_mix, rows_from_estimates
@@ -34,16 +34,23 @@ class CellResult:
     kind: str
     criterion: str
     value: float | None
-    """The mean over repeats."""
+    """The mean over the repeats that have a value."""
     deviation: float | None
-    """The standard deviation between repeats; None for fewer than two."""
+    """The standard deviation between these repeats; None for fewer than two."""
     low: float | None
     high: float | None
     """The 95 % interval over items, of all repeats together."""
     items: int
-    repeats: int
+    """Items that the statistic is computed from in at least one repeat: those of the interval."""
+    items_of_repeats: tuple[int, ...]
+    """The same of each repeat, in the order of their numbers."""
     reason: str = ""
     reference: str = ""
+
+    @property
+    def repeats(self) -> int:
+        """The number of repeats, also of those without a value."""
+        return len(self.items_of_repeats)
 
 
 @dataclass(frozen=True)
@@ -134,31 +141,52 @@ def _groups(rows: pd.DataFrame) -> "pd.Series":
 def _cell_results(dataset: Dataset, levels: Levels, resamples: int, seed: int) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) of a cell whose repeats are in one dataset."""
     opinions = dataset.judges["cell"]
-    numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item])
+    numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item], object)
     repeats = sorted(set(numbers[opinions.asked]), key=int)
     pooled = _rows(dataset, resamples, seed)
-    single = [_rows(dataset.subset("all", numbers == name), 0, seed) for name in repeats] if len(repeats) > 1 else []
-    reference = reference_mix(dataset, opinions)
+    if len(repeats) > 1:
+        single = [_rows(dataset.subset("all", numbers == name), 0, seed) for name in repeats]
+        distinct = dataset.subset("all", _first_verdicts(dataset, opinions, numbers))
+        of_items = _rows(distinct, 0, seed)
+    else:
+        single, distinct, of_items = [pooled], dataset, pooled
+    reference = reference_mix(distinct, distinct.judges["cell"])
     for statistic, row in pooled.items():
-        values = [rows[statistic].value for rows in single if statistic in rows] or [row.value]
-        defined = [value for value in values if value is not None]
-        items = round(row.items / max(len(repeats), 1))
+        of_repeats = [rows.get(statistic) for rows in single]
+        counts = tuple(0 if one is None else one.items for one in of_repeats)
+        values = [one.value for one in of_repeats if one is not None and one.value is not None]
+        items = max(0, *counts, of_items[statistic].items if statistic in of_items else 0)
         yield (
             statistic,
             CellResult(
                 levels,
                 dataset.kind,
                 dataset.criterion,
-                fmean(defined) if defined else None,
-                stdev(defined) if len(defined) > 1 else None,
+                fmean(values) if values else None,
+                stdev(values) if len(values) > 1 else None,
                 row.low,
                 row.high,
                 items,
-                len(repeats),
-                row.reason,
+                counts,
+                "; ".join(filter(None, [_missing_repeats(len(values), len(counts)), row.reason])),
                 reference,
             ),
         )
+
+
+def _missing_repeats(defined: int, repeats: int) -> str:
+    return f"{defined} of {repeats} repeats have a value" if 0 < defined < repeats else ""
+
+
+def _first_verdicts(dataset: Dataset, opinions: JudgeOpinions, numbers: Strings) -> Bools:
+    """Return whether a target is of the first repeat of its item with a verdict, otherwise of the first asked, (N,)."""
+    rank = np.where(opinions.asked, np.where(np.isnan(opinions.values), 1, 0), 2)
+    names = [item.rpartition(REPEAT_SEPARATOR)[0] for item in dataset.item]
+    rows = pd.DataFrame({"item": names, "part": dataset.part, "rank": rank, "repeat": numbers.astype(int)})
+    first = rows.sort_values(["rank", "repeat"]).drop_duplicates(["item", "part"]).index
+    chosen = np.zeros(len(rows), bool)
+    chosen[first] = True
+    return chosen
 
 
 def _rows(dataset: Dataset, resamples: int, seed: int) -> dict[str, AlignmentRow]:

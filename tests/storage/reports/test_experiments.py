@@ -191,6 +191,13 @@ def test_without_a_name_the_experiments_of_the_study_are_listed(finished: tuple[
     assert "judge.model, words" in listed and "8 of 8 runs finished" in listed and "metacritique-5" in listed
 
 
+def test_an_unknown_name_is_answered_with_the_experiments(finished: tuple[Engine, Study]) -> None:
+    words = ["table", "E", "--study", "s", "--database", str(finished[0].url)]
+    assert (
+        "no experiment or published table 'E'; the study's experiments: e." in CliRunner().invoke(cli.app, words).stderr
+    )
+
+
 def test_an_unknown_axis_is_refused(finished: tuple[Engine, Study]) -> None:
     engine, _ = finished
     words = ["table", "e", "--study", "s", "--database", str(engine.url), "--rows", "format"]

@@ -1,0 +1,56 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import Engine, update
+from sqlmodel import col
+
+from storage import experiments, runs
+from storage.database import reading, writing
+from storage.execution_rate import traces_per_minute
+from storage.studies import Study
+from storage.tables import EventRow, RunRow
+from tests.storage.worker.test_experiment_runs import begin, execute
+
+
+def test_the_rate_is_without_the_pause_between_two_executions(engine: Engine, a_study: Study) -> None:
+    """Six traces end 100 seconds ago, six 11 seconds ago; the calls take one second."""
+    experiment_id = begin(engine, a_study)
+    execute(engine, experiment_id)
+    at = datetime.now(UTC)
+    with writing(engine) as session:
+        ids = [run.id for run in experiments.runs_of(session, experiment_id)]
+        for run_ids, age in ((ids[:2], 100), (ids[2:], 11)):
+            changed = update(EventRow).where(col(EventRow.run_id).in_(run_ids))
+            session.execute(changed.values(at=at - timedelta(seconds=age)))
+    with reading(engine) as session:
+        assert traces_per_minute(session, ids) == pytest.approx(30, rel=0.1)
+        assert traces_per_minute(session, ids[:2]) == pytest.approx(60 * 6 / 101, rel=0.1)
+        assert traces_per_minute(session, ids, at) == 0
+
+
+def test_a_process_that_has_a_run_and_does_not_respond_is_named(engine: Engine, a_study: Study) -> None:
+    experiment_id = begin(engine, a_study)
+    with writing(engine) as session:
+        run_id = experiments.runs_of(session, experiment_id)[0].id
+        assert runs.claim_run(session, run_id, "host:12:ab")
+    with reading(engine) as session:
+        assert experiments.progress(session, experiment_id).unseen == ""
+    with writing(engine) as session:
+        until = datetime.now(UTC) + timedelta(seconds=7.9)
+        session.execute(update(RunRow).where(col(RunRow.id) == run_id).values(claimed_until=until))
+    with reading(engine) as session:
+        summary = experiments.progress(session, experiment_id).summary()
+    assert "process host:12 does not respond: its run is continued in 8 seconds" in summary
+
+
+def test_traces_without_a_verdict_are_counted(engine: Engine, a_study: Study) -> None:
+    progress, _ = execute(engine, begin(engine, a_study), lambda ask: "I would rather not say.")
+    assert (progress.done, progress.failed, progress.no_verdict) == (12, 0, 12)
+    assert "12 of 12 traces, 0 failed, 12 without a verdict; " in progress.summary()
+
+
+def test_cancelling_counts_the_runs_that_had_not_ended(engine: Engine, a_study: Study) -> None:
+    experiment_id = begin(engine, a_study)
+    with writing(engine) as session:
+        assert experiments.cancel(session, experiment_id) == 4
+        assert experiments.cancel(session, experiment_id) == 0
