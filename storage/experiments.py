@@ -91,14 +91,19 @@ class Progress:
             self.totals.describe_calls(),
             self.totals.describe_cost(),
         ]
-        if self.unseen:
-            wait = format_count(self.claim_seconds, "second")
-            return "; ".join([*parts, f"process {self.unseen} does not respond: its run is continued in {wait}"])
-        if self.per_minute and self.active:
+        if self.per_minute and self.active and not self.unseen:
             parts.append(f"{self.per_minute:,.0f} traces a minute")
-        if self.seconds_left is not None and self.active:
-            parts.append(f"{format_minutes(self.seconds_left)} left")
+            if self.seconds_left is not None:
+                parts.append(f"{format_minutes(self.seconds_left)} left")
         return "; ".join(parts)
+
+    @property
+    def wait(self) -> str:
+        """What the experiment waits for, as a sentence; empty if a process that responds executes it."""
+        if not self.unseen:
+            return ""
+        left = format_count(self.claim_seconds, "second")
+        return f"The process {self.unseen} does not respond; its run is continued in {left}."
 
 
 def of_study(session: Session, study_id: int) -> list[Experiment]:

@@ -42,6 +42,7 @@ def draw_progress(experiment: Experiment) -> None:
         if (progress.state, progress.finished) != (drawn.state, drawn.finished):
             st.rerun()
         st.markdown(f"**{escape_markdown(experiment.name)}**: {escape_markdown(progress.summary())}")
+        _draw_wait(progress)
 
     refresh()
 
@@ -82,8 +83,14 @@ def _draw_card(study: Study, experiment: Experiment, progress: Progress) -> None
         if progress.state != "finished":
             st.progress(share, f"{progress.finished:,} of {numbers.format_count(progress.runs, 'run')} finished")
         st.caption(escape_markdown(progress.summary()))
+        _draw_wait(progress)
         if progress.problem:
             st.warning(escape_markdown(progress.problem), icon=":material/error:")
+
+
+def _draw_wait(progress: Progress) -> None:
+    if progress.wait:
+        st.caption(f":material/hourglass_empty: {escape_markdown(progress.wait)}")
 
 
 def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> None:

@@ -39,8 +39,8 @@ def test_a_process_that_has_a_run_and_does_not_respond_is_named(engine: Engine, 
         until = datetime.now(UTC) + timedelta(seconds=7.9)
         session.execute(update(RunRow).where(col(RunRow.id) == run_id).values(claimed_until=until))
     with reading(engine) as session:
-        summary = experiments.progress(session, experiment_id).summary()
-    assert "process host:12 does not respond: its run is continued in 8 seconds" in summary
+        wait = experiments.progress(session, experiment_id).wait
+    assert wait == "The process host:12 does not respond; its run is continued in 8 seconds."
 
 
 def test_traces_without_a_verdict_are_counted(engine: Engine, a_study: Study) -> None:
