@@ -15,12 +15,11 @@ from core.errors import TiebreakError
 from core.formats.records import RunRecord
 from core.trace import Spec
 from storage import accounts, annotators, audit, change_guard, database, runs, studies
-from storage.account_tables import MemberRow
 from storage.accounts.identity import Actor
 from storage.audit import Action
 from storage.stored_models import OPERATED, stored_models
 from storage.studies import Study
-from storage.tables import AnnotatorRow, StudyRow
+from storage.tables import AnnotatorRow, MemberRow, StudyRow
 
 
 class Role(StrEnum):

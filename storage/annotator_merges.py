@@ -12,10 +12,10 @@ from sqlmodel import col
 from core.annotator_names import similarity_key
 from core.errors import TiebreakError
 from storage import annotators, target_summaries
-from storage.account_tables import AccountRow, MemberRow
 from storage.database import batches, insert_all
 from storage.fingerprints import Row, fingerprint
 from storage.tables import (
+    AccountRow,
     ActionRow,
     AdjudicationRow,
     AiuEditRow,
@@ -25,6 +25,7 @@ from storage.tables import (
     LabelRow,
     LeaseRow,
     MarkRow,
+    MemberRow,
     OpinionViewRow,
     ReplyRow,
     StudyRow,

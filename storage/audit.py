@@ -17,8 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage import database
-from storage.account_tables import AuditRow
-from storage.tables import StudyRow
+from storage.tables import AuditRow, StudyRow
 
 LONGEST_TEXT = 500
 """Characters of a text in the details."""

@@ -9,10 +9,9 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage import access
-from storage.account_tables import AuditRow
 from storage.accounts.identity import Actor
 from storage.deletions import PERIOD
-from storage.tables import StudyRow
+from storage.tables import AuditRow, StudyRow
 
 
 class StudyDeleted(TiebreakError):

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.database import clock, upsert
-from storage.worker_tables import ModelPauseRow
+from storage.tables import ModelPauseRow
 
 
 def record(session: Session, model: str, seconds: float) -> None:

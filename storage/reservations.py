@@ -9,7 +9,7 @@ from sqlmodel import col
 
 from storage import experiments, model_pauses, runs
 from storage.database import insert_missing
-from storage.worker_tables import ReservationRow, SpendingRow
+from storage.tables import ReservationRow, SpendingRow
 
 LOCK = 8_442_326
 """The class of the advisory locks of runs: one call at a time is counted for each run."""

@@ -14,8 +14,7 @@ from sqlmodel import col
 
 from storage import workers
 from storage.database import clock
-from storage.tables import RunRow, TraceRow, now
-from storage.worker_tables import SpendingRow
+from storage.tables import RunRow, SpendingRow, TraceRow, now
 
 MAX_INITIAL_FAILURES = 5
 """A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""

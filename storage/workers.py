@@ -7,7 +7,7 @@ from sqlalchemy.orm import Mapped, Session
 from sqlmodel import col
 
 from storage.database import clock
-from storage.worker_tables import WorkerRow
+from storage.tables import WorkerRow
 
 LEASE = timedelta(seconds=15)
 """A worker that is not seen for this time has crashed: others continue its traces."""

@@ -9,12 +9,11 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage import audit, database
-from storage.account_tables import AccountRow, ApiTokenRow
 from storage.accounts import tokens
 from storage.accounts.identity import Actor, Identity
 from storage.accounts.registry import Account, exist
 from storage.audit import Action
-from storage.tables import AnnotatorRow
+from storage.tables import AccountRow, AnnotatorRow, ApiTokenRow
 
 PREFIX = "tiebreak_"
 """So that scanners for secrets recognise a token."""

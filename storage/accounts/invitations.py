@@ -8,10 +8,10 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage import audit, database
-from storage.account_tables import AccountRow, InvitationRow
 from storage.accounts import registry, tokens
 from storage.accounts.registry import Account
 from storage.audit import Action
+from storage.tables import AccountRow, InvitationRow
 
 LIFETIME = timedelta(days=7)
 INVALID = "This invitation is unknown, expired or used; ask for a new one."

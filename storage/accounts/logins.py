@@ -9,12 +9,11 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage import audit, database
-from storage.account_tables import AccountRow, LoginRow
 from storage.accounts import tokens
 from storage.accounts.identity import Actor, Identity
 from storage.accounts.registry import Account, by_id, exist
 from storage.audit import Action
-from storage.tables import AnnotatorRow
+from storage.tables import AccountRow, AnnotatorRow, LoginRow
 
 LIFETIME = timedelta(days=30)
 """From the sign-in to the end of a session."""

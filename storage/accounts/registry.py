@@ -11,9 +11,8 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage import annotators, audit, database
-from storage.account_tables import AccountRow, ApiTokenRow, InvitationRow, LoginRow
 from storage.audit import Action
-from storage.tables import AnnotatorRow
+from storage.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationRow, LoginRow
 
 
 @dataclass(frozen=True)

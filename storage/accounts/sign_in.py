@@ -15,11 +15,11 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage import annotators, audit, database
-from storage.account_tables import AccountRow, SignInAttemptRow
 from storage.accounts import logins, passwords, registry
 from storage.accounts.registry import Account
 from storage.audit import Action
 from storage.database import Engine
+from storage.tables import AccountRow, SignInAttemptRow
 
 WINDOW = timedelta(minutes=15)
 MOST_OF_NAME, MOST_OF_ADDRESS = 10, 100

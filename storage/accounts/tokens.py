@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage.account_tables import ServerSecretRow
 from storage.database import insert_missing
+from storage.tables import ServerSecretRow
 
 SECRET_VARIABLE = "TIEBREAK_SECRET"
 """The key with which cookies are signed; without it a random key is stored in the database."""

@@ -25,10 +25,9 @@ from storage.experiments import Experiment, Progress
 from storage.improvement import disagreements, splits, variants, versions
 from storage.improvement.judges import AXIS, CURRENT
 from storage.improvement.variants import Variant
-from storage.improvement_tables import CriterionVersionRow, HeldOutUseRow, ItemPartRow, VariantRow
 from storage.reports import disagreements as reports
 from storage.studies import Study
-from storage.tables import RunRow, now
+from storage.tables import CriterionVersionRow, HeldOutUseRow, ItemPartRow, RunRow, VariantRow, now
 from storage.worker import Plan, plan, start
 
 Version = tuple[object, ...]

@@ -16,9 +16,8 @@ from core.labels import Kind, Scale
 from core.protocols import registry
 from storage import runs, studies
 from storage.improvement import versions
-from storage.improvement_tables import HeldOutUseRow
 from storage.runs import Run
-from storage.tables import ExperimentRow, OpinionRow, TargetRow, TraceRow
+from storage.tables import ExperimentRow, HeldOutUseRow, OpinionRow, TargetRow, TraceRow
 from storage.worker.experiment_runs import settings_fields
 
 KINDS: tuple[Kind, ...] = ("preference", "score", "answer")

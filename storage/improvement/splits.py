@@ -14,8 +14,7 @@ from core.improvement.split import PARTS, Part, assign_parts
 from core.labels import Gold, Target
 from storage import audit, items, labels, studies
 from storage.database import insert_all
-from storage.improvement_tables import ItemPartRow, SplitRow
-from storage.tables import AnnotatorRow, ItemRow, OpinionViewRow, TargetRow, now
+from storage.tables import AnnotatorRow, ItemPartRow, ItemRow, OpinionViewRow, SplitRow, TargetRow, now
 
 NO_SPLIT = "The study has no split into development and held-out items yet."
 

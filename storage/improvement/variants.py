@@ -19,9 +19,8 @@ from core.labels import Kind
 from storage import audit, studies
 from storage.improvement import disagreements, splits, versions
 from storage.improvement.judges import AXIS, CURRENT, CurrentJudge, judge_of
-from storage.improvement_tables import VariantRow
 from storage.studies import Study
-from storage.tables import now
+from storage.tables import VariantRow, now
 
 PERSON = "person"
 

@@ -14,8 +14,7 @@ from core.improvement.changes import Judge
 from core.items import Criterion
 from core.protocols import registry
 from storage import audit, studies
-from storage.improvement_tables import CriterionVersionRow, VariantRow
-from storage.tables import now
+from storage.tables import CriterionVersionRow, VariantRow, now
 
 
 @dataclass(frozen=True)

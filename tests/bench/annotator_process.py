@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from storage import database, table_base
+from storage import database
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.labelling import actions, tasks
 from storage.labelling.work import Json, Work, open_work
+from storage.tables import table
 
 Result = TypeVar("Result")
 STUDY = "queue"
@@ -146,5 +147,5 @@ def _shift_clock(seconds: float) -> None:
             return datetime.now(tz) + timedelta(seconds=seconds)
 
     assert Shifted.now(UTC) != datetime.now(UTC)
-    for module in (database, table_base):
+    for module in (database, table):
         vars(module)["datetime"] = Shifted

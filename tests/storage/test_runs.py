@@ -194,7 +194,7 @@ def test_claims_expire_by_the_clock_of_the_database_not_by_that_of_a_host(postgr
     with writing(postgres_engine) as session:
         run_id = create(session, studies.get(session, "skewed"))
         assert runs.claim_run(session, run_id, "one")
-    monkeypatch.setattr("storage.tables.datetime", FastClock)
+    monkeypatch.setattr("storage.tables.table.datetime", FastClock)
     monkeypatch.setattr("storage.database.datetime", FastClock)
     assert get(postgres_engine, run_id).active
     assert write(postgres_engine, runs.unclaimed) == []

@@ -2,21 +2,24 @@ import importlib
 import sys
 
 import storage
-from storage import tables, worker_tables  # noqa: F401 (its tables belong to the same metadata)
+from storage import tables
 
 MODULES = (
-    "storage.table_base",
-    "storage.account_tables",
-    "storage.improvement_tables",
-    "storage.worker_tables",
+    "storage.tables.table",
+    "storage.tables.accounts",
+    "storage.tables.improvement",
+    "storage.tables.labelling",
+    "storage.tables.runs",
+    "storage.tables.studies",
+    "storage.tables.workers",
     "storage.tables",
 )
 """The modules of the tables, each after those that it imports."""
 
 
 def test_the_tables_can_be_imported_again_while_the_app_runs(monkeypatch):
+    monkeypatch.delattr(storage, "tables")
     for name in MODULES:
-        monkeypatch.delattr(storage, name.removeprefix("storage."))
         monkeypatch.delitem(sys.modules, name)
     *_, reloaded = map(importlib.import_module, MODULES)
     assert reloaded is not tables

@@ -8,9 +8,9 @@ from sqlalchemy import update
 
 from core.errors import TiebreakError
 from storage import annotators
-from storage.account_tables import SignInAttemptRow
 from storage.accounts import invitations, logins, passwords, registry, sign_in
 from storage.database import clock, reading, write, writing
+from storage.tables import SignInAttemptRow
 from tests.accounts import FAST, PASSWORD, add_account, enter, fast_hashes, stored_text
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)

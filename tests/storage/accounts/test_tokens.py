@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import update
 
 from core.errors import TiebreakError
-from storage.account_tables import ApiTokenRow, InvitationRow, LoginRow
 from storage.accounts import api_tokens, invitations, logins, passwords, registry, sign_in, tokens
 from storage.accounts.identity import Identity
 from storage.database import clock, reading, write, writing
+from storage.tables import ApiTokenRow, InvitationRow, LoginRow
 from tests.accounts import add_account, enter, fast_hashes, stored_text
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)

@@ -152,7 +152,7 @@ def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkey
         def now(cls, tz=None):
             return datetime.now(tz) + timedelta(hours=1)
 
-    for module in ("storage.database", "storage.tables"):
+    for module in ("storage.database", "storage.tables.table"):
         monkeypatch.setattr(f"{module}.datetime", Ahead)
     assert claim(engine, queue, "bob", overlap=1) is None
     assert claim(engine, queue, "ann", overlap=1) == claimed

@@ -15,10 +15,10 @@ from core.trace import Ask, Spec, Usage
 from storage import model_pauses, reservations, runs, studies, trace_claims, traces, workers
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
+from storage.tables import WorkerRow
 from storage.transfer import imports
 from storage.worker import RunWorker, launch
 from storage.worker.shared_limits import SharedLimits
-from storage.worker_tables import WorkerRow
 from tests.conftest import make_item
 from tests.storage.worker.test_outages import wait_for
 from tests.storage.worker.test_worker import make_request

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index
 from sqlmodel import Field
 
-from storage.table_base import Table, datetime_column, owner_column
+from storage.tables.table import Table, datetime_column, owner_column
 
 
 class WorkerRow(Table, table=True):

@@ -7,7 +7,7 @@ from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Text, Unique
 from sqlmodel import Field
 
 from storage.json_columns import Json
-from storage.table_base import Table, datetime_column, now, owner_column, value_column
+from storage.tables.table import Table, datetime_column, now, owner_column, value_column
 
 
 class SplitRow(Table, table=True):

@@ -10,7 +10,7 @@ from sqlalchemy import Boolean, Column, Index, Text, UniqueConstraint, false
 from sqlmodel import Field
 
 from storage.json_columns import Json
-from storage.table_base import Table, datetime_column, now, owner_column
+from storage.tables.table import Table, datetime_column, now, owner_column
 
 
 class AccountRow(Table, table=True):
