@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
-from core.wording import short_names
+from core.wording import short_names, shorten_middle
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
@@ -89,9 +89,11 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
         return None
     # Not bound to the URL: a bound widget omits its default there, so a link would change with the next run.
     requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][:MAX_RUNS]
+    labels = shorten_middle(names)
     chosen = st.multiselect(
         "Runs",
         names,
+        format_func=lambda name: labels.get(name, name),
         default=requested or names[1::-1],
         key=f"runs_of_{study.id}",
         max_selections=MAX_RUNS,

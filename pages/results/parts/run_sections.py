@@ -29,6 +29,10 @@ NAMES = {
     "gwet_ac1": "Gwet's AC1",
     "krippendorff_alpha_interval": "α (interval)",
 }
+MAX_SENTENCES = 3
+"""Pairs that are described before their table; of more the sentences are hidden until they are opened."""
+LONG_NAME = 32
+"""Characters of a run's name that its column has room for: a longer one would hide the columns after it."""
 AXES = {"accuracy_gold": "accuracy, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
 
 
@@ -105,9 +109,16 @@ def draw_pairs(compared: ComparedRuns, comparison: RunComparison) -> None:
     """Draw a sentence for each pair, then its agreement and its difference against the reference."""
     st.subheader("Runs against each other", anchor=False)
     titles = short_names(list(compared.columns))
-    for sentence in report.summarize(comparison, titles):
-        st.markdown(escape_markdown(sentence))
-    st.dataframe([_pair_line(pair, titles) for pair in comparison.pairs], key="run_pairs", hide_index=True)
+    sentences = report.summarize(comparison, titles)
+    with st.container() if len(sentences) <= MAX_SENTENCES else st.expander(f"The {len(sentences)} pairs in words"):
+        for sentence in sentences:
+            st.markdown(escape_markdown(sentence))
+    lines = [_pair_line(pair, titles) for pair in comparison.pairs]
+    if any("Note" in line for line in lines):
+        lines = [{**line, "Note": line.get("Note", "")} for line in lines]
+    is_long = max(map(len, titles.values())) > LONG_NAME
+    names = {name: st.column_config.TextColumn(width="medium") for name in ("First", "Second") if is_long}
+    st.dataframe(lines, key="run_pairs", hide_index=True, column_config=names)
     tests = f", corrected by Holm's method for {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
     st.caption(
         "Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in Pearson's "

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.reports.experiments import CellResult
 from pages.parts import charts, colours, numbers
+from pages.parts.name_rows import name_lines, wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -14,6 +15,10 @@ MAX_LINES = 8
 """The most lines that a reader can distinguish."""
 OFFSET = 0.06
 """Between the points of two lines at one level, in levels."""
+HEIGHT, TITLE_HEIGHT, LINE_HEIGHT = 420, 48, 19
+"""Pixels of the chart with names of one line and a short legend, of its title, and of a line of names."""
+NAME_LENGTH, AXIS_LENGTH = 40, 42
+"""Characters of a line of the legend, and of the levels on the axis together, that a phone has room for."""
 
 
 def axis_figure(
@@ -41,7 +46,7 @@ def axis_figure(
             go.Scatter(
                 x=[x + OFFSET * (number - (len(drawn) - 1) / 2) for x, _ in points],
                 y=values,
-                name=escape(name, quote=False),
+                name=wrap_name(name, NAME_LENGTH),
                 mode="lines+markers",
                 marker={"size": 9, "color": colour},
                 line={"width": 1.5, "color": colour},
@@ -61,8 +66,15 @@ def axis_figure(
                 hoverinfo="text",
             )
         )
-    ticks = [escape(level, quote=False) for level in levels]
+    ticks = [wrap_name(level, max(10, AXIS_LENGTH // max(1, len(levels)))) for level in levels]
     figure.update_xaxes(tickvals=list(range(len(levels))), ticktext=ticks, range=[-0.5, len(levels) - 0.5])
     figure.update_yaxes(title=escape(statistic, quote=False), zeroline=False)
     title = f"{escape(statistic, quote=False)} along {escape(axis, quote=False)}"
-    return charts.apply_layout(figure, title, 420, legend=len(drawn) > 1)
+    figure = charts.apply_layout(figure, title, HEIGHT, legend=len(drawn) > 1)
+    tick_space = LINE_HEIGHT * max(tick.count("<br>") for tick in ticks)
+    figure.update_layout(height=HEIGHT + tick_space)
+    if len(drawn) > 2:  # a line for each name: on a phone a legend in rows covers the title
+        space = LINE_HEIGHT * sum(name_lines(" · ".join(filter(None, rest)), NAME_LENGTH) for rest, _ in drawn)
+        top = TITLE_HEIGHT + space
+        figure.update_layout(height=HEIGHT + tick_space + space, margin={"t": top}, legend={"orientation": "v"})
+    return figure

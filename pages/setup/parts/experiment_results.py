@@ -1,5 +1,7 @@
 """The results of an experiment: a table of its cells, a chart along an axis, and paired differences."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.parts import charts, downloads, numbers, resources, shell
@@ -15,6 +17,8 @@ from storage.reports.run_comparison import MAX_RUNS
 from storage.studies import Study
 
 Version = tuple[int, ...]
+LONG_NAME = 24
+"""Characters of a level in the table of differences that its column has room for."""
 FORMATS = {"Markdown": ("markdown", "md"), "LaTeX": ("latex", "tex"), "CSV": ("csv", "csv")}
 
 
@@ -77,24 +81,35 @@ def _draw_differences(results: Results) -> None:
         "Paired over items, the other levels being equal; accuracy on nominal scales, Pearson's r with the reference "
         f"on others. p: paired bootstrap{corrected}."
     )
+    lines = [
+        {
+            "Axis": row.axis,
+            "Level": row.level,
+            "less": row.other_level,
+            "Difference": numbers.format_estimate(row.difference, row.low, row.high),
+            "n": row.items,
+            "p": numbers.format_p(row.p_corrected),
+            "Others": ", ".join(f"{name} {level}" for name, level in row.fixed.items()),
+            "Criterion": row.criterion,
+            "Note": row.reason,
+        }
+        for row in results.differences
+    ]
+    empty = {name for name in ("Others", "Note") if not any(line[name] for line in lines)}
+    if len({row.criterion for row in results.differences}) == 1:
+        empty.add("Criterion")
+    names = {name: st.column_config.TextColumn(width="medium") for name in ("Level", "less") if _is_long(lines, name)}
     st.dataframe(
-        [
-            {
-                "Axis": row.axis,
-                "Level": row.level,
-                "less": row.other_level,
-                "Others": ", ".join(f"{name} {level}" for name, level in row.fixed.items()),
-                "Criterion": row.criterion,
-                "Difference": numbers.format_estimate(row.difference, row.low, row.high),
-                "n": row.items,
-                "p": numbers.format_p(row.p_corrected),
-                "Note": row.reason,
-            }
-            for row in results.differences
-        ],
+        [{name: value for name, value in line.items() if name not in empty} for line in lines],
         key="experiment_differences",
         hide_index=True,
+        column_config=names,
     )
+
+
+def _is_long(lines: list[dict[str, Any]], name: str) -> bool:
+    """Return whether a name in a column would hide the columns after it."""
+    return max(len(str(line[name])) for line in lines) > LONG_NAME
 
 
 def _draw_comparison_link(study: Study, experiment: Experiment) -> None:
@@ -104,7 +119,7 @@ def _draw_comparison_link(study: Study, experiment: Experiment) -> None:
     if len(names) > 1:
         st.page_link(
             shell.page_path("results/compare_runs.py"),
-            label="Compare runs: settings, changed verdicts, cost",
+            label="Compare runs: verdicts and cost",
             icon=":material/difference:",
             query_params=[("study", study.name), *(("runs", name) for name in names[:MAX_RUNS])],
         )
