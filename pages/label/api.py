@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 from core import remote_images
 from core.errors import TiebreakError
 from core.llm import images
+from core.own_addresses import own_address
 from core.pairs import target_item
 from pages.label.parts import queues
 from pages.label.parts.request_checks import (
@@ -122,7 +123,7 @@ def session(call: Call) -> Json:
             "study": {
                 "id": work.study.id,
                 "name": work.study.name,
-                "home": f"/home?{urlencode({'study': work.study.name})}",
+                "home": f"{own_address('/home')}?{urlencode({'study': work.study.name})}",
             },
             "kind": work.name,
             "title": queues.TITLES[work.name],
@@ -140,7 +141,7 @@ def session(call: Call) -> Json:
             },
             "progress": tasks.progress(opened, work, again=True),
             "history": past,
-            "signin": "/",
+            "signin": own_address("/"),
         }
 
 

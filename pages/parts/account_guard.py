@@ -150,11 +150,13 @@ def _checked(connection: HTTPConnection, identity: Identity, receive: Receive, s
 
 
 def _is_shell(connection: HTTPConnection) -> bool:
-    """Return whether a link of another site was followed, so the browser sent no cookies.
+    """Return whether a link of another site was followed, so the browser sent no strict cookies.
 
-    Streamlit's page without data is answered; its socket is of this site and has the cookies.
+    Streamlit's page without data is answered; its socket is of this site and has the cookies. The return from an OIDC
+    provider, which has a cookie with claims, comes from another site too, but has no session yet.
     """
-    return _is_navigation(connection) and connection.headers.get("sec-fetch-site") == "cross-site"
+    is_return = OIDC_COOKIE in connection.cookies
+    return not is_return and _is_navigation(connection) and connection.headers.get("sec-fetch-site") == "cross-site"
 
 
 def _is_navigation(connection: HTTPConnection) -> bool:

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from core.items import Item
 from core.labels import Target, Value
+from core.own_addresses import own_address
 from core.protocols.registry import PROTOCOLS
 from core.stances import list_stances
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
@@ -64,7 +65,7 @@ def _grid(work: Work, target: Target, item: Item, debate: Debate) -> Json:
     return {
         "run": trace.run,
         "protocol": PROTOCOLS[trace.protocol].title if trace.protocol in PROTOCOLS else trace.protocol,
-        "href": f"/traces?{query}",
+        "href": f"{own_address('/traces')}?{query}",
         "outcome": _outcome(trace, numbered, target),
         "stages": ["opinion"] if len(rounds) == 1 else ["first" if n == 0 else f"round {n}" for n in rounds],
         "judges": [{"name": name, "turns": row} for name, row in judges.items() if row],

@@ -315,7 +315,8 @@ def test_a_claim_that_streamlit_signed_becomes_a_session(engine, monkeypatch):
     client = browser()
     signed = create_signed_value(get_cookie_secret(), "_streamlit_user", claims).decode()
     client.cookies.set("_streamlit_user", signed)
-    page = client.get("/traces", headers={"accept": "text/html", "sec-fetch-site": "same-origin"})
+    returned = {"accept": "text/html", "sec-fetch-site": "cross-site"}  # from the provider
+    page = client.get("/traces", headers=returned)
     reply = client.get(page.headers["location"])
     assert 'http-equiv="refresh" content="0; url=/traces"' in reply.text
     cookies = reply.headers.get_list("set-cookie")

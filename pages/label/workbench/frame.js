@@ -15,6 +15,9 @@ const TOOLS = [
   ["advance", "J", "next"],
 ];
 
+/** The address of the first page; the modules of the workbench are in assets/workbench/ under it. */
+const FIRST_PAGE = new URL("../../", import.meta.url).href;
+
 export class Frame {
   constructor(bench) {
     this.bench = bench;
@@ -320,8 +323,8 @@ const SCREENS = {
             `${bench.outbox.waiting} unsent ${bench.outbox.waiting === 1 ? "action is" : "actions are"} stored in this browser and sent when ${code === "deleted" ? "the study is restored and you open it again" : "you sign in again"}.`,
           )
         : null,
-      code === "deleted" || code === "archived" ? h("a", { class: "submit", href: bench.session?.signin ?? "/" }, "Other studies") : null,
-      code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? "/" }, "Sign in") : null,
+      code === "deleted" || code === "archived" ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Other studies") : null,
+      code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Sign in") : null,
     ),
   finished: (_, __, state) => {
     const { labelled, total, skipped, training } = progress(state);

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from core.formats.tables import csv_text
+from core.own_addresses import own_address
 from core.statistics.data.frames import ALL
 from pages.parts import downloads, numbers
 from storage.reports import reason_tags
@@ -35,7 +36,7 @@ def draw_section(study: Study, rows: Sequence[TagRow]) -> None:
 
 def table_line(study: Study, row: TagRow) -> dict[str, str | None]:
     """Return the table row of a tag."""
-    address = f"/search?study={quote(study.name)}&area=Reasons%20and%20notes&text=%23{quote(row.tag)}"
+    query = f"study={quote(study.name)}&area=Reasons%20and%20notes&text=%23{quote(row.tag)}"
     return {
         "Tag": "all tags" if row.tag == ALL else f"#{row.tag}",
         "Labels": f"{row.labels:,}",
@@ -44,5 +45,5 @@ def table_line(study: Study, row: TagRow) -> dict[str, str | None]:
         "Fleiss' kappa": numbers.format_estimate(row.kappa, row.low, row.high),
         "n": f"{row.compared:,}",
         "Note": row.reason,
-        "Reasons": None if row.tag == ALL else address,
+        "Reasons": None if row.tag == ALL else f"{own_address('/search')}?{query}",
     }

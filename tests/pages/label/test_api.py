@@ -2,19 +2,23 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import delete
 from starlette.testclient import TestClient
 
 import app
+from core import own_addresses
 from core.formats.records import ItemRecord, StudyRecord
 from core.items import Response
 from pages.parts import resources
 from pages.parts.visitor import COOKIE
+from pages.results.parts import tag_section
 from storage import database
 from storage.labelling import training_items
 from storage.labelling.work import find_task, open_work
+from storage.reports.reason_tags import TagRow
 from storage.tables import OpinionRow
 from storage.transfer import imports
 from tests.conftest import make_item
@@ -78,6 +82,18 @@ def test_the_session_has_what_the_element_starts_with(client):
     assert session["progress"]["total"] == 30
     assert session["history"] == {"undo": [], "redo": [], "tasks": [], "more": False}
     assert session["rules"] == {"reveal": True, "evidence": True, "reason": "optional", "quick": False}
+
+
+def test_links_begin_with_the_path_of_the_server(client, monkeypatch):
+    monkeypatch.setattr(own_addresses, "_base", "/tiebreak")
+    session = client.get("session").json()
+    assert (session["study"]["home"], session["signin"]) == ("/tiebreak/home?study=s", "/tiebreak/")
+    [result] = client.act(label(1, client.tasks()[0], guidelines=1)).json()["results"]
+    [stance] = result["reveal"]["stances"]
+    assert stance["href"].startswith("/tiebreak/traces?study=s&trace=")
+    row = TagRow("short", 1, 1, 1, None, None, None, 0, "")
+    line = tag_section.table_line(SimpleNamespace(name="s"), row)
+    assert line["Reasons"].startswith("/tiebreak/search?study=s&")
 
 
 def test_nothing_is_revealed_in_a_study_without_opinions(client):
