@@ -21,6 +21,7 @@ from commands.options import (
 )
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
+from core.llm.defaults import PARALLEL_CALLS
 from core.wording import format_count
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def run(
     resume: Annotated[str | None, typer.Option(help="Resume the run with this name instead.")] = None,
     name: Annotated[str | None, typer.Option(help="The run's name. Default: that of the settings file.")] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
-    parallel: Annotated[int, typer.Option(min=1, max=1000, help="Concurrent calls to one model.")] = 8,
+    parallel: Annotated[int, typer.Option(min=1, max=1000, help="Concurrent calls to one model.")] = PARALLEL_CALLS,
     ceiling: Annotated[float | None, typer.Option(min=0, help="Cost limit in dollars.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the estimate.")] = False,
     database: DatabaseUrl = None,

@@ -12,6 +12,7 @@ from sqlmodel import col
 
 from core.errors import RunStopped, TiebreakError
 from core.items import Item
+from core.llm.defaults import PARALLEL_CALLS
 from core.protocols import registry
 from core.wording import format_count
 from storage import audit, items, studies, trace_claims
@@ -102,7 +103,7 @@ def create(
     prompts: dict[str, str],
     seed: int = 0,
     ceiling: float | None = None,
-    parallel: int = 8,
+    parallel: int = PARALLEL_CALLS,
     extractor: dict[str, Any] | None = None,
     pairs: str = "",
     parts: Callable[[Item], Sequence[str]] | None = None,

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from core.errors import FileFormatError
 from core.experiments import variants
 from core.frozen import Frozen
+from core.llm.defaults import PARALLEL_CALLS
 from core.protocols import settings_file
 
 MAX_LABEL = 60
@@ -61,7 +62,7 @@ class Definition(Selection):
     """Combinations of levels without a run: axis -> labels."""
     repeats: int = Field(default=1, ge=1, le=1000)
     """Runs of each cell with independent replies."""
-    parallel: int = Field(default=8, ge=1, le=1000)
+    parallel: int = Field(default=PARALLEL_CALLS, ge=1, le=1000)
     ceiling: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Cost limit in dollars of all runs together."""
     fresh: bool = False

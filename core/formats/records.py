@@ -183,7 +183,7 @@ class RunRecord(Frozen):
     ceiling: float | None = Field(default=None, exclude_if=lambda ceiling: ceiling is None)
     """Dollars at which it stopped."""
     parallel: int = Field(default=8, ge=1, exclude_if=lambda parallel: parallel == 8)
-    """Concurrent calls to one model."""
+    """Concurrent calls to one model; absent in a file it is 8, the earlier default."""
     repeat: int = Field(default=1, ge=1, exclude_if=lambda repeat: repeat == 1)
     """The number of the repetition: runs with other numbers have independent replies."""
     fresh: bool = Field(default=False, exclude_if=lambda fresh: not fresh)

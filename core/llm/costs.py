@@ -13,6 +13,7 @@ from core.extraction import extraction_ask
 from core.items import Item
 from core.labels import Value
 from core.llm import local_server
+from core.llm.defaults import PARALLEL_CALLS
 from core.pairs import Pairs
 from core.protocols import Protocol
 from core.protocols.flows import start_flow, trace_parts
@@ -177,7 +178,7 @@ def estimate_run(
     pairs: Pairs | None = None,
     extractor: Spec | None = None,
     recorded: RecordedCalls | None = None,
-    parallel: int = 8,
+    parallel: int = PARALLEL_CALLS,
 ) -> CostEstimate:
     """Run the real flow on up to SAMPLED_ITEMS traces with simulated replies, scaled to `count` items (default: all).
 

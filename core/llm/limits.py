@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from core.errors import RunStopped, TemporaryFailure
 from core.llm import local_server
+from core.llm.defaults import PARALLEL_CALLS
 from core.trace import Ask, Spec
 
 
@@ -21,7 +22,7 @@ class Limits:
     def __init__(
         self,
         *,
-        parallel: int = 16,
+        parallel: int = PARALLEL_CALLS,
         max_tries: int = 5,
         backoff: float = 1.0,
         max_wait: float = 60.0,

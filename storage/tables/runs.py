@@ -7,6 +7,7 @@ from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary,
 from sqlmodel import Field
 from sqlmodel.sql.sqltypes import AutoString
 
+from core.llm.defaults import PARALLEL_CALLS
 from storage.json_columns import Json
 from storage.tables.table import Table, datetime_column, now, owner_column, value_column
 
@@ -57,7 +58,7 @@ class RunRow(Table, table=True):
     seed: int = 0
     ceiling: float | None = None
     """Cost limit in dollars."""
-    parallel: int = 8
+    parallel: int = PARALLEL_CALLS
     """Concurrent calls to one model."""
     extractor: Any = Field(default=None, sa_column=value_column())
     """The model that is asked which value an unreadable reply states; None for none."""

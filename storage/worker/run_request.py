@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from core.frozen import Frozen
 from core.items import Item
+from core.llm.defaults import PARALLEL_CALLS
 from core.pairs import Pairs
 from core.protocols import Protocol
 from core.protocols.flows import trace_parts
@@ -23,7 +24,7 @@ class RunRequest:
     settings: Frozen
     name: str
     seed: int = 0
-    parallel: int = 8
+    parallel: int = PARALLEL_CALLS
     ceiling: float | None = None
     selection: ItemSelection = field(default_factory=ItemSelection)
     repeat: int = 1

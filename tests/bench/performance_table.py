@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.labels import Scale
+from core.llm.defaults import PARALLEL_CALLS
 from core.llm.limits import Limits
 from core.statistics.reports.agreement import agreement_rows
 from storage.transfer import samples
@@ -126,7 +127,7 @@ def measure_runs(bench: Bench) -> Iterator[Figure]:
         yield from _run_figures(f"`cli.py run`, {ITEMS} debates, 0.3 s a call", used, calls)
         judge = judge_settings(bench.folder / "judge.yaml", address)
         common = ("run", "--study", "critiques", "--protocol", "metacritique", "--settings", str(judge), "--fresh")
-        for parallel in (5, 8, 16) if not bench.short else (16,):
+        for parallel in (5, 8, PARALLEL_CALLS) if not bench.short else (PARALLEL_CALLS,):
             used = bench.command(*common, "--parallel", str(parallel))
             calls = ITEMS * UNITS_OF_CRITIQUE * LATENCY / parallel
             yield from _run_figures(f"`cli.py run`, {ITEMS} critiques, {parallel} at once", used, calls)

@@ -10,6 +10,7 @@ from core.errors import TiebreakError
 from core.formats.records import CriterionRecord
 from core.items import Criterion, Item
 from core.llm import setting_checks
+from core.llm.defaults import PARALLEL_CALLS
 from core.pairs import Pairs
 from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.prompt_parts import format_note
@@ -203,7 +204,12 @@ def _draw_extent(scenarios: list[str]) -> RunExtent:
     with first:
         selection = _draw_items(scenarios)
     parallel = second.number_input(
-        "Parallel calls", 1, 1000, 8, key="parallel", help="For each model. Providers limit the rate of calls."
+        "Parallel calls",
+        1,
+        1000,
+        PARALLEL_CALLS,
+        key="parallel",
+        help="For each model. Providers limit the rate of calls.",
     )
     ceiling = third.number_input(
         "Cost limit, dollars",
