@@ -208,9 +208,17 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         f"columns: {', '.join(table.column_axes)}" if table.column_axes else "",
         _averages(table),
         results.missing.removesuffix("."),
+        _undefined(cells),
         "" if statistic in (*COSTS, DISPUTED) else f"reference: {results.reference}",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _undefined(cells: Sequence[CellResult]) -> str:
+    """Return why cells have no value; empty if all have one."""
+    reasons = [cell.reason or "no reason is known" for cell in cells if cell.value is None]
+    count = format_count(len(cells), "cell")
+    return f"no value in {len(reasons):,} of {count}: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
 
 
 def _averages(table: CellTable) -> str:

@@ -114,8 +114,8 @@ def draw_pairs(compared: ComparedRuns, comparison: RunComparison) -> None:
         for sentence in sentences:
             st.markdown(escape_markdown(sentence))
     lines = [_pair_line(pair, titles) for pair in comparison.pairs]
-    if any("Note" in line for line in lines):
-        lines = [{**line, "Note": line.get("Note", "")} for line in lines]
+    columns = dict.fromkeys(name for line in sorted(lines, key=len, reverse=True) for name in line)
+    lines = [{name: line.get(name, "" if name == "Note" else "–") for name in columns} for line in lines]
     is_long = max(map(len, titles.values())) > LONG_NAME
     names = {name: st.column_config.TextColumn(width="medium") for name in ("First", "Second") if is_long}
     st.dataframe(lines, key="run_pairs", hide_index=True, column_config=names)

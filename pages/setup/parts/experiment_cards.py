@@ -43,6 +43,8 @@ def draw_progress(experiment: Experiment) -> None:
             st.rerun()
         st.markdown(f"**{escape_markdown(experiment.name)}**: {escape_markdown(progress.summary())}")
         _draw_wait(progress)
+        if progress.problem:
+            st.warning(escape_markdown(progress.problem), icon=":material/error:")
 
     refresh()
 

@@ -48,7 +48,7 @@ def draw_results(study: Study, experiment: Experiment) -> None:
     st.dataframe(
         [dict(zip(table.header, line, strict=True)) for line in table.texts()], key="experiment_table", hide_index=True
     )
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width="content"):
         for label, (format, suffix) in FORMATS.items():
             _, text = report.render(results, name, None, columns, format)
             file, kind = f"{experiment.name}.{suffix}", "table of an experiment"

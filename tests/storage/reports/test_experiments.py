@@ -108,6 +108,13 @@ def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(result
     assert "not comparable" not in report.caption_of(results, "accuracy_gold", whole)
 
 
+def test_the_caption_states_why_cells_have_no_value(results: report.Results) -> None:
+    name, (first, *others) = results.of("accuracy")
+    partial = replace(results, cells={name: [replace(first, value=None, reason="no label"), *others]})
+    _, table = report.table_of(partial, name)
+    assert "; no value in 1 of 4 cells: no label; " in report.caption_of(partial, name, table)
+
+
 def test_dollars_without_a_price_name_the_settings(results: report.Results) -> None:
     unpriced = replace(results, cells={name: cells for name, cells in results.cells.items() if name != "dollars"})
     with pytest.raises(TiebreakError, match="prompt_price"):
