@@ -14,7 +14,7 @@ from core.errors import TiebreakError
 from core.experiments import Definition
 from core.formats.records import ExperimentRecord
 from core.wording import format_count, format_minutes
-from storage import calls, runs, studies, traces
+from storage import calls, run_claims, runs, studies, traces
 from storage.database import clock
 from storage.execution_rate import traces_per_minute
 from storage.fingerprints import to_utc
@@ -241,7 +241,7 @@ def _unseen_worker(session: Session, run_ids: Sequence[int]) -> tuple[str, int]:
     """Return the machine and the process id of a worker that has a run and may have ended, and the seconds until its
     claim expires; ("", 0) if there is none."""
     at = clock(session)
-    oldest = at + runs.LEASE - UNSEEN
+    oldest = at + run_claims.LEASE - UNSEEN
     query = select(col(RunRow.claimed_by), col(RunRow.claimed_until)).where(
         col(RunRow.id).in_(run_ids), col(RunRow.claimed_until) > at, col(RunRow.claimed_until) <= oldest
     )

@@ -1,7 +1,7 @@
 """Claims of single traces by workers that share a run, and the end of such a run.
 
 `claimed_by` of a trace is the name of its worker, and the claim holds while the worker is alive (`storage.workers`).
-A worker that executes a run alone claims the run instead (`storage.runs.claim_run`); the two exclude each other.
+A worker that executes a run alone claims the run instead (`storage.run_claims.claim_run`); the two exclude each other.
 """
 
 from collections.abc import Collection, Mapping, Sequence

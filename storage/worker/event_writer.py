@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import OperationalError
 
 from core.errors import RunStopped, TiebreakError
-from storage import events, runs, traces
+from storage import events, run_claims, traces
 from storage.database import Session
 from storage.database_errors import DatabaseUnavailable
 from storage.traces import NewEvent
@@ -28,7 +28,7 @@ A worker that was suspended longer than its claim writes nothing over the work o
 
 def run_claim(run_id: int, worker: str) -> Fence:
     """Return the fence of a worker that has claimed a run as a whole."""
-    return lambda session, _: runs.lock_claim(session, run_id, worker)
+    return lambda session, _: run_claims.lock_claim(session, run_id, worker)
 
 
 class EventWriter:

@@ -18,7 +18,7 @@ from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.wording import format_count
-from storage import experiments, labels, runs, studies, trace_claims
+from storage import experiments, labels, run_claims, runs, studies, trace_claims
 from storage.database import clock, reading, write, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.experiments import Progress
@@ -232,11 +232,11 @@ async def execute_experiment(
 def _claim_next(engine: Engine, experiment_id: int) -> tuple[int, str] | None:
     """Claim the next run of an experiment; return its id and the name of the claim, or None."""
     with reading(engine) as session:
-        waiting = runs.unclaimed(session, experiment_id=experiment_id)
+        waiting = run_claims.unclaimed(session, experiment_id=experiment_id)
     for run_id in waiting:
         worker = worker_name()
         with writing(engine) as session:
-            if runs.claim_run(session, run_id, worker):
+            if run_claims.claim_run(session, run_id, worker):
                 return run_id, worker
     return None
 

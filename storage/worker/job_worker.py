@@ -21,10 +21,10 @@ from core.errors import RunStopped, TiebreakError
 from core.llm import images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
-from storage import changes, experiments, reservations, runs, studies, trace_claims, workers
+from storage import changes, experiments, reservations, run_claims, runs, studies, trace_claims, workers
 from storage.database import reading, write
 from storage.database_errors import DatabaseUnavailable
-from storage.runs import ClaimLost
+from storage.run_claims import ClaimLost
 from storage.tables import RunRow
 from storage.trace_claims import ClaimedTrace
 from storage.worker import jobs
@@ -208,7 +208,7 @@ class JobWorker:
 
     def _fill(self) -> None:
         with reading(self._engine) as session:
-            unfinished = runs.unclaimed(session) + trace_claims.cancelling_runs(session)
+            unfinished = run_claims.unclaimed(session) + trace_claims.cancelling_runs(session)
         for run_id in unfinished:
             write(self._engine, partial(jobs.fill, run_id=run_id))
 

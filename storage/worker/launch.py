@@ -19,7 +19,7 @@ from core.llm.costs import CostEstimate
 from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.trace import model_specs
-from storage import aius, experiments, recorded_calls, runs, studies, trace_claims
+from storage import aius, experiments, recorded_calls, run_claims, runs, studies, trace_claims
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Progress, Run
@@ -269,6 +269,6 @@ def _seconds_left(engine: Engine, run_id: int) -> float | None:
 def _try_to_claim(engine: Engine, run_id: int, worker: str) -> tuple[bool, bool, tuple[Run, Progress]]:
     """Return whether the run was claimed, whether workers share it, and its progress."""
     with writing(engine) as session:
-        claimed = runs.claim_run(session, run_id, worker)
-        is_shared = runs.is_shared_by_workers(session, run_id)
+        claimed = run_claims.claim_run(session, run_id, worker)
+        is_shared = run_claims.is_shared_by_workers(session, run_id)
     return claimed, is_shared, progress(engine, run_id)

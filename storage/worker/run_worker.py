@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.llm.client import Model
-from storage import runs
+from storage import run_claims
 from storage.database import reading, write
 from storage.worker.worker import execute_run, worker_name
 
@@ -146,12 +146,12 @@ class _WholeRuns:
     def _claim_runs(self) -> dict[int, str]:
         """Return the runs that were claimed, each with the name of its claim."""
         with reading(self._engine) as session:
-            requested = runs.unclaimed(session)
+            requested = run_claims.unclaimed(session)
         named = {run_id: worker_name() for run_id in requested}
         return {
             run_id: worker
             for run_id, worker in named.items()
-            if write(self._engine, partial(runs.claim_run, run_id=run_id, worker=worker))
+            if write(self._engine, partial(run_claims.claim_run, run_id=run_id, worker=worker))
         }
 
     def _ended(self, execution: asyncio.Task[None]) -> None:

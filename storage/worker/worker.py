@@ -25,7 +25,7 @@ from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget
-from storage import experiments, model_pauses, runs, studies
+from storage import experiments, model_pauses, run_claims, runs, studies
 from storage.database import Session, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Run
@@ -107,14 +107,14 @@ class _RunExecution:
             self.has_only_failures = True
 
     def _claim(self, limit: int) -> list[LoadedTrace]:
-        claimed = write(self.engine, lambda session: runs.claim_traces(session, self.run.id, self.worker, limit))
+        claimed = write(self.engine, lambda session: run_claims.claim_traces(session, self.run.id, self.worker, limit))
         return load_traces(self.engine, self.setup.run, claimed)
 
 
 async def execute_run(
     engine: Engine, run_id: int, model: Model, *, worker: str, stopping: threading.Event | None = None
 ) -> None:
-    """Execute a run that `worker` has claimed (`runs.claim_run`) until it is finished, cancelled or stopped.
+    """Execute a run that `worker` has claimed (`run_claims.claim_run`) until it is finished, cancelled or stopped.
 
     When `stopping` is set it starts no more calls, and leaves the run to another worker.
 
@@ -134,7 +134,8 @@ async def execute_run(
     execution = _RunExecution(engine, run, ModelWithImages(stored_calls, folder), worker, limits, writer)
     async with _heartbeat(engine, run_id, worker, cancelled, limits):
         state, problem = await _outcome(execution, must_end)
-    await through_outage(lambda: write(engine, lambda session: runs.release(session, run_id, worker, state, problem)))
+    release = partial(run_claims.release, run_id=run_id, worker=worker, state=state, problem=problem)
+    await through_outage(lambda: write(engine, release))
 
 
 def _load(engine: Engine, run_id: int) -> tuple[Run, float | None, float, Path]:
@@ -179,7 +180,7 @@ async def _heartbeat(
     """
 
     def renew(session: Session) -> tuple[bool, dict[str, float]]:
-        return runs.renew_claim(session, run_id, worker), model_pauses.remaining(session)
+        return run_claims.renew_claim(session, run_id, worker), model_pauses.remaining(session)
 
     async def beat() -> None:
         interrupted = False

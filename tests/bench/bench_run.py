@@ -15,7 +15,7 @@ from pathlib import Path
 from core.formats.records import ItemRecord
 from core.llm.router import Router
 from core.protocols.registry import PROTOCOLS
-from storage import runs, studies
+from storage import run_claims, studies
 from storage.database import connect, reading, upgrade, writing
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_run, worker_name
@@ -41,7 +41,7 @@ def seconds(count: int, address: str, folder: Path, *, reused: bool = False) -> 
         run_id = create_run(engine, request)
         worker = worker_name()
         with writing(engine) as session:
-            runs.claim_run(session, run_id, worker)
+            run_claims.claim_run(session, run_id, worker)
         elapsed = asyncio.run(_timed(engine, run_id, worker))
         totals = run_progress(engine, run_id)[1].totals
         if (totals.calls, totals.reused) != (count * 9, again * count * 9):

@@ -22,7 +22,7 @@ from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
-from storage import database, labels, runs, studies, traces
+from storage import database, labels, run_claims, runs, studies, traces
 from storage.database import reading, writing
 from storage.labelling import claims, tasks
 from storage.labelling.queue_view import open_view
@@ -136,8 +136,8 @@ def bench_trace(engine: Engine, events: int) -> None:
     with writing(engine) as session:
         study = studies.get(session, "trace")
         run = runs.create(session, study.id, "r", protocol="scaleeval", criterion="", settings={}, prompts={})
-        runs.claim_run(session, run, "bench")
-        trace = runs.claim_traces(session, run, "bench", 1)[0].id
+        run_claims.claim_run(session, run, "bench")
+        trace = run_claims.claim_traces(session, run, "bench", 1)[0].id
     new_events = [NewEvent(trace, number, turn(number)) for number in range(events)]
     with timed(f"traces.append, {GROUP} events a transaction", "< 0.3 ms each", per=events):
         for batch in database.batches(new_events, GROUP):

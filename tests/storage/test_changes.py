@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage import changes, labels, runs, studies, traces
+from storage import changes, labels, run_claims, studies, traces
 from storage.database import reading, writing
 from storage.transfer import imports
 from storage.worker import launch
@@ -61,8 +61,8 @@ def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
 def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        runs.claim_run(session, run_id, "worker")
-        first, second = (trace.id for trace in runs.claim_traces(session, run_id, "worker", 2))
+        run_claims.claim_run(session, run_id, "worker")
+        first, second = (trace.id for trace in run_claims.claim_traces(session, run_id, "worker", 2))
     listen(engine)
     time.sleep(0.2)
     topics = [f"trace {first}", f"run {run_id}", f"trace {second}"]
@@ -80,11 +80,11 @@ def test_a_renewed_claim_notifies_nobody_and_a_request_does(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     assert changed(engine, known, changes.RUNS)
     with writing(engine) as session:
-        runs.claim_run(session, run_id, "worker")
+        run_claims.claim_run(session, run_id, "worker")
     time.sleep(0.2)
     known = changes.version(engine, changes.RUNS)
     with writing(engine) as session:
-        runs.renew_claim(session, run_id, "worker")
+        run_claims.renew_claim(session, run_id, "worker")
     assert not changed(engine, known, changes.RUNS, timeout=0.3)
 
 

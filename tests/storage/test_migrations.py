@@ -12,7 +12,7 @@ from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import PREFERENCE
 from core.trace import TraceRestarted
-from storage import aius, annotators, labels, runs, studies, targets
+from storage import aius, annotators, labels, run_claims, runs, studies, targets
 from storage.database import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.labelling import queue
 from storage.tables import Table
@@ -176,9 +176,9 @@ def study_with_all_tables(engine, study):
         queue.set_mark(session, study.id, make_target("item 1"), "ann", "note", text="odd")
         aius.save_edit(session, study.id, "criticised", "ann", Add(critique="c", piece=Piece(text="New.")))
         run = runs.create(session, study.id, "live", protocol="scaleeval", criterion="", settings={}, prompts={})
-        runs.claim_run(session, run, "worker")
-        runs.claim_run(session, run, "worker")
-        runs.claim_traces(session, run, "worker", 1)
+        run_claims.claim_run(session, run, "worker")
+        run_claims.claim_run(session, run, "worker")
+        run_claims.claim_traces(session, run, "worker", 1)
 
 
 def test_rows_can_be_added_after_the_third_migration(engine, a_study):

@@ -6,7 +6,7 @@ from sqlalchemy import text, update
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.trace import TraceFailed
-from storage import events, runs, studies, traces
+from storage import events, run_claims, runs, studies, traces
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.runs import Progress
@@ -71,50 +71,51 @@ def test_a_run_is_read_back_as_created(engine, a_study):
 
 
 def test_a_trace_is_claimed_once(engine, a_run):
-    write(engine, runs.claim_run, a_run, "one")
-    first, second = write(engine, runs.claim_traces, a_run, "one", 2), write(engine, runs.claim_traces, a_run, "one", 2)
-    assert (len(first), len(second), write(engine, runs.claim_traces, a_run, "one", 2)) == (2, 1, [])
+    write(engine, run_claims.claim_run, a_run, "one")
+    first = write(engine, run_claims.claim_traces, a_run, "one", 2)
+    second = write(engine, run_claims.claim_traces, a_run, "one", 2)
+    assert (len(first), len(second), write(engine, run_claims.claim_traces, a_run, "one", 2)) == (2, 1, [])
     assert not {trace.id for trace in first} & {trace.id for trace in second}
 
 
 def test_only_the_worker_of_a_run_claims_its_traces(engine, a_run):
-    write(engine, runs.claim_run, a_run, "one")
-    with pytest.raises(runs.ClaimLost):
-        write(engine, runs.claim_traces, a_run, "two", 2)
+    write(engine, run_claims.claim_run, a_run, "one")
+    with pytest.raises(run_claims.ClaimLost):
+        write(engine, run_claims.claim_traces, a_run, "two", 2)
 
 
 def test_expired_claims_of_a_run_and_its_traces_can_be_claimed_again(engine, a_run):
-    assert write(engine, runs.claim_run, a_run, "one")
-    claimed = write(engine, runs.claim_traces, a_run, "one", 3)
-    assert not write(engine, runs.claim_run, a_run, "two")
-    assert write(engine, runs.unclaimed) == []
+    assert write(engine, run_claims.claim_run, a_run, "one")
+    claimed = write(engine, run_claims.claim_traces, a_run, "one", 3)
+    assert not write(engine, run_claims.claim_run, a_run, "two")
+    assert write(engine, run_claims.unclaimed) == []
     expire_claims(engine)
-    assert write(engine, runs.unclaimed) == [a_run]
-    assert write(engine, runs.claim_run, a_run, "two")
-    assert write(engine, runs.claim_traces, a_run, "two", 3) == claimed
-    assert not write(engine, runs.renew_claim, a_run, "one")
-    write(engine, runs.release, a_run, "one")
-    assert write(engine, runs.claim_traces, a_run, "two", 3) == []
+    assert write(engine, run_claims.unclaimed) == [a_run]
+    assert write(engine, run_claims.claim_run, a_run, "two")
+    assert write(engine, run_claims.claim_traces, a_run, "two", 3) == claimed
+    assert not write(engine, run_claims.renew_claim, a_run, "one")
+    write(engine, run_claims.release, a_run, "one")
+    assert write(engine, run_claims.claim_traces, a_run, "two", 3) == []
 
 
 def test_renewed_claims_do_not_expire(engine, a_run):
-    write(engine, runs.claim_run, a_run, "one")
-    write(engine, runs.claim_traces, a_run, "one", 3)
+    write(engine, run_claims.claim_run, a_run, "one")
+    write(engine, run_claims.claim_traces, a_run, "one", 3)
     expire_claims(engine)
-    assert write(engine, runs.renew_claim, a_run, "one")
-    assert not write(engine, runs.claim_run, a_run, "two")
+    assert write(engine, run_claims.renew_claim, a_run, "one")
+    assert not write(engine, run_claims.claim_run, a_run, "two")
     assert get(engine, a_run).active
 
 
 def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
-    write(engine, runs.claim_run, a_run, "one")
-    first, second, third = (trace.id for trace in write(engine, runs.claim_traces, a_run, "one", 3))
+    write(engine, run_claims.claim_run, a_run, "one")
+    first, second, third = (trace.id for trace in write(engine, run_claims.claim_traces, a_run, "one", 3))
     write(engine, traces.append, [NewEvent(first, 0, a_verdict("agreed", (1, 1, 1))), NewEvent(second, 0, a_verdict())])
-    write(engine, runs.release, a_run, "one")
+    write(engine, run_claims.release, a_run, "one")
     assert get(engine, a_run).state == "requested"
-    write(engine, runs.claim_run, a_run, "one")
+    write(engine, run_claims.claim_run, a_run, "one")
     write(engine, traces.append, [NewEvent(third, 0, TraceFailed(problem="no key"))])
-    write(engine, runs.release, a_run, "one")
+    write(engine, run_claims.release, a_run, "one")
     assert get(engine, a_run).state == "finished"
     with reading(engine) as session:
         counts = runs.progress(session, a_run)
@@ -123,22 +124,22 @@ def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
 
 
 def test_a_cancelled_run_is_claimed_until_its_running_traces_have_ended(engine, a_run):
-    write(engine, runs.claim_run, a_run, "one")
+    write(engine, run_claims.claim_run, a_run, "one")
     write(engine, runs.cancel, a_run)
-    assert (get(engine, a_run).state, write(engine, runs.unclaimed)) == ("cancelling", [])
-    assert not write(engine, runs.renew_claim, a_run, "one")
-    assert not write(engine, runs.claim_run, a_run, "two")
-    write(engine, runs.release, a_run, "one")
+    assert (get(engine, a_run).state, write(engine, run_claims.unclaimed)) == ("cancelling", [])
+    assert not write(engine, run_claims.renew_claim, a_run, "one")
+    assert not write(engine, run_claims.claim_run, a_run, "two")
+    write(engine, run_claims.release, a_run, "one")
     assert (get(engine, a_run).state, get(engine, a_run).active) == ("cancelled", False)
 
 
 def test_a_run_whose_worker_crashed_during_cancelling_is_cancelled(engine, a_run):
-    write(engine, runs.claim_run, a_run, "one")
+    write(engine, run_claims.claim_run, a_run, "one")
     write(engine, runs.cancel, a_run)
     expire_claims(engine)
     assert get(engine, a_run).state == "cancelled"
     write(engine, runs.resume, a_run)
-    assert write(engine, runs.claim_run, a_run, "two")
+    assert write(engine, run_claims.claim_run, a_run, "two")
 
 
 def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
@@ -147,15 +148,15 @@ def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
 
 
 def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run):
-    write(engine, runs.claim_run, a_run, "one")
-    (trace,) = [claimed.id for claimed in write(engine, runs.claim_traces, a_run, "one", 1)]
+    write(engine, run_claims.claim_run, a_run, "one")
+    (trace,) = [claimed.id for claimed in write(engine, run_claims.claim_traces, a_run, "one", 1)]
     write(engine, traces.append, [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))])
-    write(engine, runs.release, a_run, "one", "stopped", "at its ceiling")
+    write(engine, run_claims.release, a_run, "one", "stopped", "at its ceiling")
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("stopped", "at its ceiling")
     write(engine, runs.resume, a_run)
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("requested", "")
-    write(engine, runs.claim_run, a_run, "two")
-    reclaimed = write(engine, runs.claim_traces, a_run, "two", 3)
+    write(engine, run_claims.claim_run, a_run, "two")
+    reclaimed = write(engine, run_claims.claim_traces, a_run, "two", 3)
     assert reclaimed[0].id == trace
     assert write(engine, events.next_sequence_numbers, [one.id for one in reclaimed]) == {
         reclaimed[0].id: 2,
@@ -193,11 +194,11 @@ def test_claims_expire_by_the_clock_of_the_database_not_by_that_of_a_host(postgr
     imports.import_records(postgres_engine, "skewed", [ItemRecord(item=make_item())])
     with writing(postgres_engine) as session:
         run_id = create(session, studies.get(session, "skewed"))
-        assert runs.claim_run(session, run_id, "one")
+        assert run_claims.claim_run(session, run_id, "one")
     monkeypatch.setattr("storage.tables.table.datetime", FastClock)
     monkeypatch.setattr("storage.database.datetime", FastClock)
     assert get(postgres_engine, run_id).active
-    assert write(postgres_engine, runs.unclaimed) == []
-    assert not write(postgres_engine, runs.claim_run, run_id, "two")
+    assert write(postgres_engine, run_claims.unclaimed) == []
+    assert not write(postgres_engine, run_claims.claim_run, run_id, "two")
     with writing(postgres_engine) as session:
         session.execute(text("DELETE FROM study"))

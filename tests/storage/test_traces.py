@@ -6,7 +6,7 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Opinion
 from core.trace import CallFailed, SchemaRefused, TraceFailed, Verdict, VerdictReached
-from storage import labels, runs, studies, trace_opinions, traces
+from storage import labels, run_claims, runs, studies, trace_opinions, traces
 from storage.database import reading, writing
 from storage.tables import OpinionRow
 from storage.traces import Filter, NewEvent, Totals
@@ -29,8 +29,8 @@ def a_live_trace(engine, a_study):
     with writing(engine) as session:
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         run = runs.create(session, a_study.id, "live", **fields)
-        runs.claim_run(session, run, "worker")
-        return runs.claim_traces(session, run, "worker", 1)[0].id
+        run_claims.claim_run(session, run, "worker")
+        return run_claims.claim_traces(session, run, "worker", 1)[0].id
 
 
 def append(engine, trace, *events, first=0):
@@ -71,8 +71,8 @@ def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
             study = studies.get(session, "many")
             fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
             run = runs.create(session, study.id, f"run {traces_at_once}", **fields)
-            runs.claim_run(session, run, "worker")
-            claimed = [trace.id for trace in runs.claim_traces(session, run, "worker", traces_at_once)]
+            run_claims.claim_run(session, run, "worker")
+            claimed = [trace.id for trace in run_claims.claim_traces(session, run, "worker", traces_at_once)]
         statements = []
         listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
         event.listen(engine, "before_cursor_execute", listener)
@@ -155,8 +155,8 @@ def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
     with writing(engine) as session:
         fields = {"protocol": "scaleeval", "criterion": "", "settings": {}, "prompts": {}}
         run = runs.create(session, a_study.id, "live", **fields)
-        runs.claim_run(session, run, "worker")
-        ids = [trace.id for trace in runs.claim_traces(session, run, "worker", 3)]
+        run_claims.claim_run(session, run, "worker")
+        ids = [trace.id for trace in run_claims.claim_traces(session, run, "worker", 3)]
         ends = (a_verdict("agreed", (2, 2, 2)), a_verdict("no_verdict", (None, 1, 2)), TraceFailed(problem="no key"))
         traces.append(session, [NewEvent(trace, 0, event) for trace, event in zip(ids, ends, strict=True)])
         stored = [traces.get(session, trace) for trace in ids]

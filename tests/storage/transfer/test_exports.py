@@ -9,7 +9,7 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.trace import ReadingReplaced, ReplyExtracted, TraceRestarted
-from storage import labels, runs, studies, traces
+from storage import labels, run_claims, runs, studies, traces
 from storage.database import connect, reading, upgrade, writing
 from storage.fingerprints import to_utc
 from storage.labelling import queue
@@ -49,8 +49,8 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
         run = runs.create(
             session, a_study.id, "live", protocol="scaleeval", criterion="", settings={"a": 1.0}, prompts={"b": "c"}
         )
-        runs.claim_run(session, run, "worker")
-        first, second, _ = (trace.id for trace in runs.claim_traces(session, run, "worker", 3))
+        run_claims.claim_run(session, run, "worker")
+        first, second, _ = (trace.id for trace in run_claims.claim_traces(session, run, "worker", 3))
         turns = [a_turn(0, reading=True), a_turn(1, reading=1.0, prompt="p\n\u2028")]
         events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
         traces.append(session, [*events, NewEvent(second, 0, a_turn())])

@@ -13,7 +13,7 @@ from core.formats import tiebreak
 from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
 from core.labels import Evidence
 from core.trace import ReadingReplaced, TraceFailed
-from storage import aius, annotators, experiments, guidelines, labels, runs, studies, traces
+from storage import aius, annotators, experiments, guidelines, labels, run_claims, runs, studies, traces
 from storage.database import connect, reading, writing
 from storage.labelling import inbox, queue
 from storage.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
@@ -123,8 +123,8 @@ def run_trace(session, study_id):
         pairs="all", parts=lambda item: ["1-2"], repeat=2, fresh=True, cell={"format": "general"},
         experiment_id=experiments.save(session, study_id, files.parse(EXPERIMENT)),
     )  # fmt: skip
-    runs.claim_run(session, run, "worker")
-    first, second, third = (trace.id for trace in runs.claim_traces(session, run, "worker", 3))
+    run_claims.claim_run(session, run, "worker")
+    first, second, third = (trace.id for trace in run_claims.claim_traces(session, run, "worker", 3))
     unreadable = a_turn(1, reading=None, problem="no choice", reused="earlier")
     read = ReadingReplaced(ask=1, reading=2, reading_rule="stated", read_by="person: reader")
     verdict = a_verdict("disputed", (1, 2, None))
@@ -139,7 +139,7 @@ def run_trace(session, study_id):
     traces.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([read, verdict], 3)])
     traces.append(session, [NewEvent(second, 0, a_turn()), NewEvent(second, 1, TraceFailed(problem="timeout"))])
     traces.append(session, [NewEvent(third, 0, unreadable)])
-    runs.release(session, run, "worker", "stopped", "the ceiling of $2.50 is reached")
+    run_claims.release(session, run, "worker", "stopped", "the ceiling of $2.50 is reached")
 
 
 def label(session, study_id):
@@ -272,7 +272,7 @@ def test_a_run_that_was_being_executed_is_imported_as_stopped(engine, a_study, s
     imports.import_records(engine, "s", [RUN.model_copy(update={"state": state, "source": "live"})])
     with reading(engine) as session:
         (run,) = runs.of_study(session, a_study.id)
-        assert (run.state, run.problem, runs.unclaimed(session)) == ("stopped", UNFINISHED, [])
+        assert (run.state, run.problem, run_claims.unclaimed(session)) == ("stopped", UNFINISHED, [])
 
 
 def test_guidelines_of_the_same_version_with_another_text_are_refused(engine):

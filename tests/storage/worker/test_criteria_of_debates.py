@@ -20,7 +20,7 @@ from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage import runs, studies
+from storage import run_claims, runs, studies
 from storage.database import connect, reading, writing
 from storage.reports import alignment, discordance, discussions, peer_reviews
 from storage.studies import Study
@@ -70,7 +70,7 @@ def execute(engine: Engine, study: Study, protocol: str, *criteria: str) -> None
         settings = parse_settings(text, installed, studies.criteria(session, study.id))
     run = create_run(engine, RunRequest(study, installed, settings, " ".join(criteria), seed=3))
     with writing(engine) as session:
-        runs.claim_run(session, run, "worker")
+        run_claims.claim_run(session, run, "worker")
     asyncio.run(execute_run(engine, run, ScriptedModel(reply), worker="worker"))
 
 

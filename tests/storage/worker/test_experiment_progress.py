@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Engine, update
 from sqlmodel import col
 
-from storage import experiments, runs
+from storage import experiments, run_claims
 from storage.database import reading, writing
 from storage.execution_rate import traces_per_minute
 from storage.studies import Study
@@ -32,7 +32,7 @@ def test_a_process_that_has_a_run_and_does_not_respond_is_named(engine: Engine, 
     experiment_id = begin(engine, a_study)
     with writing(engine) as session:
         run_id = experiments.runs_of(session, experiment_id)[0].id
-        assert runs.claim_run(session, run_id, "host:12:ab")
+        assert run_claims.claim_run(session, run_id, "host:12:ab")
     with reading(engine) as session:
         assert experiments.progress(session, experiment_id).unseen == ""
     with writing(engine) as session:

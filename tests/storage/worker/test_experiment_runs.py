@@ -11,7 +11,7 @@ from core.formats.records import ItemRecord
 from core.items import Response
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Usage, VerdictReached
-from storage import experiments, runs, traces
+from storage import experiments, run_claims, runs, traces
 from storage.database import reading, writing
 from storage.studies import Study
 from storage.worker import estimate, execute_experiment, plan, start
@@ -135,15 +135,15 @@ def test_the_runs_of_an_experiment_are_claimed_one_after_another(engine: Engine,
     experiment_id = begin(engine, a_study)
     with reading(engine) as session:
         ids = [run.id for run in experiments.runs_of(session, experiment_id)]
-        assert runs.unclaimed(session) == ids[:1]
+        assert run_claims.unclaimed(session) == ids[:1]
     with writing(engine) as session:
-        assert runs.claim_run(session, ids[0], "w")
+        assert run_claims.claim_run(session, ids[0], "w")
     with reading(engine) as session:
-        assert runs.unclaimed(session) == []
+        assert run_claims.unclaimed(session) == []
     with writing(engine) as session:
-        runs.release(session, ids[0], "w", "finished")
+        run_claims.release(session, ids[0], "w", "finished")
     with reading(engine) as session:
-        assert runs.unclaimed(session) == ids[1:2]
+        assert run_claims.unclaimed(session) == ids[1:2]
 
 
 def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study) -> None:
@@ -152,7 +152,7 @@ def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study)
         experiments.cancel(session, experiment_id)
     with reading(engine) as session:
         assert experiments.progress(session, experiment_id).state == "cancelled"
-        assert runs.unclaimed(session) == []
+        assert run_claims.unclaimed(session) == []
     assert begin(engine, a_study) == experiment_id
     assert execute(engine, experiment_id)[0].state == "finished"
 

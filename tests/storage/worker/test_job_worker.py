@@ -12,7 +12,7 @@ from core.errors import PermanentFailure
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Spec, Usage
-from storage import model_pauses, reservations, runs, studies, trace_claims, traces, workers
+from storage import model_pauses, reservations, run_claims, runs, studies, trace_claims, traces, workers
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.tables import WorkerRow
@@ -266,19 +266,19 @@ def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         first, second = trace_claims.waiting(session, run_id, without=[], limit=2)
-        assert runs.claim_run(session, run_id, "alone")
+        assert run_claims.claim_run(session, run_id, "alone")
         assert trace_claims.claim(session, first, "shared") is None
-        runs.release(session, run_id, "alone")
+        run_claims.release(session, run_id, "alone")
         shared = workers.register(session, "shared")
         assert trace_claims.claim(session, first, "shared") is not None
-        assert not runs.claim_run(session, run_id, "alone")
+        assert not run_claims.claim_run(session, run_id, "alone")
         assert runs.get(session, run_id).active
         assert traces.get(session, first).status == "running"
         assert traces.get(session, second).status == "waiting"
         age(session, shared)
         assert not runs.get(session, run_id).active
         assert traces.get(session, first).status == "waiting"
-        assert runs.claim_run(session, run_id, "alone")
+        assert run_claims.claim_run(session, run_id, "alone")
 
 
 def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, study, start, monkeypatch):

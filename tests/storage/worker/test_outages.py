@@ -15,7 +15,7 @@ from sqlalchemy import event, update
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import TraceFailed, Usage
-from storage import database, labels, runs, studies, traces
+from storage import database, labels, run_claims, studies, traces
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.tables import RunRow
@@ -55,8 +55,8 @@ def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study
 def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        runs.claim_run(session, run_id, "worker")
-        first, second = (trace.id for trace in runs.claim_traces(session, run_id, "worker", 2))
+        run_claims.claim_run(session, run_id, "worker")
+        first, second = (trace.id for trace in run_claims.claim_traces(session, run_id, "worker", 2))
         traces.append(session, [traces.NewEvent(first, 0, a_failure())])
 
     async def append_both():
@@ -142,7 +142,7 @@ class ClosableModel(ScriptedModel):
 
 def test_a_command_executes_its_run_through_an_outage(engine, a_study, monkeypatch):
     run_id = launch.create_run(engine, make_request(a_study))
-    for name in ("storage.runs.claim_run", "storage.runs.claim_traces", "storage.traces.append"):
+    for name in ("storage.run_claims.claim_run", "storage.run_claims.claim_traces", "storage.traces.append"):
         fail_at_first(monkeypatch, name, 1)
     model = ClosableModel()
     run, progress = execute(engine, run_id, model)
@@ -169,7 +169,7 @@ def test_a_command_waits_for_a_worker_that_claimed_its_run_in_an_outage(engine, 
 def test_a_command_states_who_continues_its_run_after_a_long_outage(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker.outages.OUTAGE_SECONDS", 0.05)
     run_id = launch.create_run(engine, make_request(a_study))
-    fail_at_first(monkeypatch, "storage.runs.claim_run", 100)
+    fail_at_first(monkeypatch, "storage.run_claims.claim_run", 100)
     model = ClosableModel()
     with pytest.raises(DatabaseUnavailable, match=r"cannot be reached. The run 'run' has not ended.*--resume 'run'"):
         execute(engine, run_id, model)
@@ -194,14 +194,14 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
 ):
     caplog.set_level(logging.INFO, "tiebreak")
     monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.02)
-    unclaimed, outage = runs.unclaimed, threading.Event()
+    unclaimed, outage = run_claims.unclaimed, threading.Event()
 
     def fail_in_outage(session):
         if outage.is_set():
             raise DatabaseUnavailable("The database cannot be reached.")
         return unclaimed(session)
 
-    monkeypatch.setattr("storage.runs.unclaimed", fail_in_outage)
+    monkeypatch.setattr("storage.run_claims.unclaimed", fail_in_outage)
     outage.set()
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()

@@ -14,7 +14,7 @@ from core.llm.client import Reply, ScriptedModel
 from core.protocols import Judge, registry
 from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, TurnCompleted, Usage
-from storage import calls, runs, studies, traces
+from storage import calls, run_claims, runs, studies, traces
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.studies import Study
@@ -191,7 +191,7 @@ def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(eng
     asyncio.run(interrupted())
     with writing(engine) as session:
         stored = len(session.scalars(select(PendingCallRow)).all())
-        runs.release(session, run_id, str(session.get(runs.RunRow, run_id).claimed_by))
+        run_claims.release(session, run_id, str(session.get(runs.RunRow, run_id).claimed_by))
     with reading(engine) as session:
         totals = runs.progress(session, run_id).totals
     assert totals.interrupted == stored > 0

@@ -16,7 +16,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
-from storage import change_guard, runs, traces
+from storage import change_guard, run_claims, runs, traces
 from storage.database import reading, writing
 from storage.tables import RunRow, now
 from storage.traces import NewEvent
@@ -51,9 +51,9 @@ def test_every_event_of_a_run_is_stored_with_its_usage(engine, a_study):
 def test_a_run_has_one_worker_at_a_time(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        assert runs.claim_run(session, run_id, "one")
+        assert run_claims.claim_run(session, run_id, "one")
     with writing(engine) as session:
-        assert not runs.claim_run(session, run_id, "another")
+        assert not run_claims.claim_run(session, run_id, "another")
 
 
 def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeypatch):
@@ -80,7 +80,7 @@ def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeyp
 
 def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
-    monkeypatch.setattr("storage.runs.LEASE", timedelta(seconds=0.5))
+    monkeypatch.setattr("storage.run_claims.LEASE", timedelta(seconds=0.5))
     run_id = launch.create_run(engine, make_request(a_study, parallel=1))
     running, concurrent = [], []
 
@@ -167,10 +167,10 @@ def test_a_run_stops_early_when_its_first_traces_fail(engine, a_study, monkeypat
 def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        runs.claim_run(session, run_id, "crashed")
-        runs.claim_traces(session, run_id, "crashed", 3)
+        run_claims.claim_run(session, run_id, "crashed")
+        run_claims.claim_traces(session, run_id, "crashed", 3)
     with reading(engine) as session:
-        assert runs.unclaimed(session) == []
+        assert run_claims.unclaimed(session) == []
     said: list[str] = []
 
     def expire(sentence: str) -> None:
@@ -229,7 +229,7 @@ def test_a_database_error_stops_the_run_with_a_sentence(engine, a_study, monkeyp
 
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        runs.claim_run(session, run_id, "worker")
+        run_claims.claim_run(session, run_id, "worker")
     monkeypatch.setattr("storage.traces.append", fail)
     asyncio.run(execute_run(engine, run_id, ScriptedModel(lambda ask: "1"), worker="worker"))
     run, _ = launch.progress(engine, run_id)
@@ -246,13 +246,13 @@ def test_a_ceiling_over_calls_of_unknown_price_gives_a_warning(engine, a_study):
 def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of_today(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        runs.claim_run(session, run_id, "old")
-        finished, begun, _ = (trace.id for trace in runs.claim_traces(session, run_id, "old", 3))
+        run_claims.claim_run(session, run_id, "old")
+        finished, begun, _ = (trace.id for trace in run_claims.claim_traces(session, run_id, "old", 3))
         traces.append(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
         traces.append(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
         prompts = runs.get(session, run_id).prompts
         runs.replace_prompts(session, run_id, prompts | {"retired": "A template of an earlier version."})
-        runs.release(session, run_id, "old", state="requested")
+        run_claims.release(session, run_id, "old", state="requested")
     model = ScriptedModel(lambda ask: "1")
     run, progress = execute(engine, run_id, model)
     assert (run.state, progress.done, run.prompts) == ("finished", 3, prompts)
@@ -265,7 +265,7 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
 def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        runs.claim_run(session, run_id, "suspended")
+        run_claims.claim_run(session, run_id, "suspended")
 
     async def taken_over(ask):
         with writing(engine) as session:
