@@ -26,6 +26,7 @@ from commands import (
     runs,
     statistics,
     studies,
+    summaries,
     tables,
     transfer,
     workers,
@@ -75,6 +76,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": transfer.restore,
     "members": members.members,
     "audit": audit.audit,
+    "summaries": summaries.summaries,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)

@@ -45,29 +45,29 @@ def count_labels(session: Session, target_id: int) -> None:
 def _count_statement() -> Any:
     table: Any = TargetRow
     statement = update(table.__table__).prefix_with(DEFERRED)
-    return statement.where(col(TargetRow.id) == bindparam("target")).values(counted=_counted())
+    return statement.where(col(TargetRow.id) == bindparam("target")).values(counted=counted_labels())
 
 
 def count_labels_of(session: Session, target_ids: Collection[int]) -> None:
     """Count the labels of several targets again; they must be locked."""
-    _set(session, col(TargetRow.id).in_(target_ids), counted=_counted())
+    _set(session, col(TargetRow.id).in_(target_ids), counted=counted_labels())
 
 
 def count_labels_of_study(session: Session, study_id: int) -> None:
     """Count the labels of every target of a study."""
-    _set(session, col(TargetRow.study_id) == study_id, counted=_counted())
+    _set(session, col(TargetRow.study_id) == study_id, counted=counted_labels())
 
 
 def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
     """Set whether targets are disputed, after their opinions have changed."""
     if target_ids:
         lock_targets(session, target_ids)
-        _set(session, col(TargetRow.id).in_(target_ids), disputed=_is_disputed())
+        _set(session, col(TargetRow.id).in_(target_ids), disputed=is_disputed())
 
 
 def mark_disputed_of_study(session: Session, study_id: int) -> None:
     """Set whether the targets of a study are disputed."""
-    _set(session, col(TargetRow.study_id) == study_id, disputed=_is_disputed())
+    _set(session, col(TargetRow.study_id) == study_id, disputed=is_disputed())
 
 
 def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
@@ -99,7 +99,8 @@ def _set(session: Session, condition: ColumnElement[bool], **values: Any) -> Non
     session.execute(statement, execution_options={"synchronize_session": False})
 
 
-def _counted() -> Any:
+def counted_labels() -> Any:
+    """Return the number of current labels of the outer query's target that count towards its overlap."""
     own = select(func.count()).select_from(LabelRow).where(col(LabelRow.target_id) == col(TargetRow.id))
     return own.where(is_current(LabelRow), not_(col(LabelRow.surplus))).correlate(TargetRow).scalar_subquery()
 
@@ -112,7 +113,7 @@ def own_outcome() -> ColumnElement[str]:
     return func.coalesce(col(OpinionRow.outcome), col(TraceRow.outcome))
 
 
-def _is_disputed() -> Any:
+def is_disputed() -> Any:
     """Return whether a verdict is no agreement on the outer query's target, or its labels were requested."""
     return col(TargetRow.overlap).is_not(None) | (
         exists()

@@ -577,3 +577,14 @@ def test_deleted_studies_are_listed_with_the_command_that_restores_them(run, tmp
     listed = run("studies", "list")
     assert (listed.exit_code, listed.stdout.count("stays"), listed.stdout.count("deleted, until")) == (0, 1, 1)
     assert [row["study"] for row in json.loads(run("studies", "list", "--json").stdout)] == ["stays", "my study"]
+
+
+def test_summaries_are_checked_and_rebuilt(run_with_sample, tmp_path):
+    assert "All summaries agree" in run_with_sample("summaries", "--check").stdout
+    with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection, connection:
+        changed = connection.execute("UPDATE target SET counted = counted + 1").rowcount
+    checked = run_with_sample("summaries", "--study", "tour", "--check", "--json")
+    assert (checked.exit_code, len(json.loads(checked.stdout))) == (2, changed)
+    assert f"The summaries of {changed} targets differ" in checked.stderr
+    assert f"and {changed - 20} more" in run_with_sample("summaries").stdout
+    assert run_with_sample("summaries", "--check").exit_code == 0

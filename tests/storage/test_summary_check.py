@@ -1,0 +1,136 @@
+"""The stored summaries of targets agree with labels and opinions after every kind of change, and are rebuilt."""
+
+import asyncio
+import random
+
+import pytest
+from sqlalchemy import select, update
+
+from core.items import Criterion
+from core.llm.client import ScriptedModel
+from core.protocols import Judge
+from core.protocols.registry import PROTOCOLS
+from core.protocols.single_judge.settings import PairSettings
+from core.trace import Spec
+from storage import annotator_merges, audit, deletions, labels, readings, runs, studies, summary_check, targets, traces
+from storage.database import reading, writing
+from storage.labelling import assignment
+from storage.tables import TargetRow
+from storage.traces import Filter
+from storage.transfer import imports
+from storage.worker import launch
+from storage.worker.run_request import RunRequest
+from tests.conftest import make_label, make_target
+from tests.storage.labelling.workbench import Client, set_rules
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
+
+ITEMS = 5
+AGREED = (a_turn(), a_verdict("agreed", (1, 1, 1)))
+
+
+@pytest.fixture
+def study_id(engine):
+    return debates(engine, ITEMS).study_id
+
+
+def stored(engine):
+    """Return (counted, disputed) of the targets, in the order of the items."""
+    with reading(engine) as session:
+        columns = (TargetRow.counted, TargetRow.disputed)
+        return [tuple(row) for row in session.execute(select(*columns).order_by(TargetRow.item_id, TargetRow.id))]
+
+
+def assert_agree(engine, change=""):
+    with reading(engine) as session:
+        assert summary_check.differences(session) == [], change
+
+
+def save(engine, study_id, item, annotator, value, **fields):
+    with writing(engine) as session:
+        labels.save(session, study_id, make_target(f"item {item}"), annotator, value, **fields)
+
+
+def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
+    rng = random.Random(3)
+    for number in range(40):
+        value = rng.choice((1, 2, None))
+        surplus = rng.random() < 0.2
+        save(engine, study_id, rng.randrange(ITEMS), rng.choice(("ann", "bob", "cyd")), value, surplus=surplus)
+        assert_agree(engine, f"label {number}: {value}, surplus {surplus}")
+    assert len({counted for counted, _ in stored(engine)}) > 1
+    client = Client(engine, "dan")
+    set_rules(engine, overlap=4)
+    for task in client.tasks():
+        assert client.label(task)["status"] == "accepted"
+        assert_agree(engine, "a label of the workbench")
+    before = stored(engine)
+    assert client.do("undo", entry=client.history()["undo"][-1]["id"])["status"] == "accepted"
+    assert_agree(engine, "undo")
+    assert stored(engine) != before
+    with writing(engine) as session:
+        annotator_merges.merge(session, "bob", "ann", "bob")
+    assert_agree(engine, "merged annotators")
+    imports.import_records(engine, "s", [make_label(2, name, "item 1") for name in ("ann", "eve", "fay")])
+    assert_agree(engine, "imported labels")
+
+
+def test_summaries_agree_after_changes_of_runs_and_requests(engine, study_id):
+    def change(name, operation):
+        with writing(engine) as session:
+            result = operation(session)
+        assert_agree(engine, name)
+        return result
+
+    agreed = [a_trace(f"item {number}", *AGREED, run="again") for number in range(ITEMS)]
+    imports.import_records(engine, "s", [RUN.model_copy(update={"name": "again"}), *agreed])
+    assert_agree(engine, "a second run")
+    with reading(engine) as session:
+        ids = {run.name: run.id for run in runs.of_study(session, study_id)}
+        first = targets.find_id(session, study_id, make_target())
+    change("a requested label", lambda session: assignment.request_label(session, study_id, first))
+    change("a deleted run", lambda session: deletions.delete_run(session, ids["r"]))
+    assert [disputed for _, disputed in stored(engine)] == [True] + [False] * (ITEMS - 1)
+    with reading(engine) as session:
+        (deleted,) = deletions.deleted_runs(session, study_id)
+    change("a restored run", lambda session: deletions.restore_run(session, study_id, deleted.id))
+    assert all(disputed for _, disputed in stored(engine))
+
+
+def test_summaries_agree_after_a_run_and_a_later_reading(engine, a_study):
+    settings = PairSettings(judge=Judge(name="a", spec=Spec(model="a")), criterion=Criterion(name="helpfulness"))
+    run_id = launch.create_run(engine, RunRequest(a_study, PROTOCOLS["single-judge"], settings, "run"))
+    asyncio.run(launch.execute_here(engine, run_id, lambda run, progress: None, ScriptedModel(lambda ask: "hm")))
+    assert_agree(engine, "a run")
+    assert stored(engine) == [(0, True)] * 3
+    with reading(engine) as session:
+        first, *_ = traces.find(session, Filter(a_study.id, run_id))
+    with writing(engine) as session:
+        readings.state(session, first.id, 0, 1, "ann")
+    assert_agree(engine, "a reading")
+    assert stored(engine) == [(0, False), (0, True), (0, True)]
+    with writing(engine) as session:
+        readings.withdraw(session, first.id, 0, "ann")
+    assert_agree(engine, "a withdrawn reading")
+
+
+def test_wrong_summaries_are_reported_and_rebuilt(engine, study_id):
+    save(engine, study_id, 0, "ann", 1)
+    right = stored(engine)
+    with writing(engine) as session:
+        study_name = studies.get(session, "s").name
+        first = targets.find_id(session, study_id, make_target())
+        session.execute(update(TargetRow).where(TargetRow.id == first).values(counted=7, disputed=False))
+    with reading(engine) as session:
+        (found,) = summary_check.differences(session, study_id)
+        assert summary_check.differences(session, study_id + 1) == []
+    assert (found.study, found.target) == (study_name, make_target())
+    assert (found.counted, found.counted_again, found.disputed, found.disputed_again) == (7, 1, False, True)
+    with writing(engine) as session:
+        assert summary_check.rebuild(session) == [found]
+    assert stored(engine) == right
+    with writing(engine) as session:
+        assert summary_check.rebuild(session) == []
+        entries = audit.entries(session, audit.Filter(study_id))
+    assert [entry.details["change"] for entry in entries if "summaries" in str(entry.details)] == [
+        "summaries of 1 targets rebuilt"
+    ]
