@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import Integer, cast, extract, func, not_, select
+from sqlalchemy import Integer, cast, extract, func, literal_column, not_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -25,7 +25,8 @@ def traces_per_minute(session: Session, run_ids: Sequence[int], since: datetime 
     """
     at = clock(session)
     start = at - PERIOD if since is None else max(since, at - PERIOD)
-    step = cast(extract("epoch", col(EventRow.at)), Integer) // STEP_SECONDS
+    # A literal: PostgreSQL does not take two parameters for equal, one to group by and one to order by.
+    step = cast(extract("epoch", col(EventRow.at)), Integer) // literal_column(str(STEP_SECONDS), Integer)
     query = (
         select(
             func.count().filter(col(EventRow.type).in_(("verdict", "failed"))),
