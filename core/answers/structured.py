@@ -84,12 +84,19 @@ def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
     if texts and len(numbers) == 1:
         return [(texts[0], numbers[0])]
     inner = [
-        pair if len(pairs(element, 1)) != 1 or not isinstance(element, Mapping) else (str(key), pair[1])
+        pair
         for key, element in value.items()
         if isinstance(element, Mapping | list)
-        for pair in pairs(element, depth - 1)
+        for pair in _named_also(str(key), element, pairs(element, depth - 1))
     ]
     return [(str(key), element) for key, element in value.items() if isinstance(element, int | float | str)] + inner
+
+
+def _named_also(key: str, value: Any, named: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Return the pairs in the field `key`; the number of an object with one also under `key`, because either can be
+    the name: `{"clarity": {"points": 4}}` and `{"weights": {"clarity": 4}}`."""
+    is_one = isinstance(value, Mapping) and len(pairs(value, 1)) == 1
+    return [*named, *((key, number) for _, number in named)] if is_one else named
 
 
 def listed_numbers(value: Any, count: int) -> list[float] | None:

@@ -25,6 +25,7 @@ from core.statistics.reports.weight_distances import (
 )
 from storage import database, labels, runs, targets
 from storage.aspects import KIND
+from storage.reports.judge_families import judge_model
 from storage.reports.opinions import opinion_frame
 from storage.studies import Study
 
@@ -132,9 +133,8 @@ def aspect_qualities(engine: Engine, study: Study, *, resamples: int = 1000) -> 
     """Return the mean rating of each judge's aspects: the mean over items of the mean over annotators."""
     with database.reading(engine) as session:
         ratings = labels.frame(session, study.id)
-        opinions = opinion_frame(session, study.id)
+        opinions = _weight_opinions(session, study.id).drop_duplicates(["rater", "item", "part"])
     ratings = ratings[ratings["kind"] == "aspect_quality"]
-    opinions = opinions[opinions["kind"] == KIND].drop_duplicates(["rater", "item", "part"])
     judges = opinions[["rater", "item", "part"]].rename(columns={"rater": "judge"})
     by_judge = ratings.merge(judges, on=["item", "part"]).groupby(["judge", "criterion"], sort=True)
     return [AspectQuality(str(key[0]), str(key[1]), _mean_rating(rows, resamples)) for key, rows in by_judge]
@@ -191,9 +191,26 @@ def _load_units(engine: Engine, study: Study) -> list[WeightUnit]:
 def units(session: Session, study_id: int) -> list[WeightUnit]:
     """Return all current weights by item and set of aspects; of a judge, its newest."""
     annotators = _weights_by_unit(labels.frame(session, study_id))
-    judges = _weights_by_unit(opinion_frame(session, study_id))
+    judges = _weights_by_unit(_weight_opinions(session, study_id))
     keys = dict.fromkeys([*annotators, *judges])
     return [WeightUnit(*key, annotators.get(key, {}), judges.get(key, {})) for key in keys]
+
+
+def _weight_opinions(session: Session, study_id: int) -> "pd.DataFrame":
+    """Return the judges' weights; a judge that has different models in several runs is one rater for each model."""
+    opinions = opinion_frame(session, study_id)
+    opinions = opinions[opinions["kind"] == KIND]
+    settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
+    pairs = dict.fromkeys(zip(opinions["rater"].tolist(), opinions["run"].tolist(), strict=True))
+    models = {(rater, run): judge_model(settings.get(run), rater) for rater, run in pairs}
+    used: dict[str, set[str]] = {}
+    for (rater, _), model in models.items():
+        used.setdefault(rater, set()).add(model)
+    names = {
+        pair: f"{pair[0]} · {model}" if model and len(used[pair[0]]) > 1 else pair[0] for pair, model in models.items()
+    }
+    keys = zip(opinions["rater"].tolist(), opinions["run"].tolist(), strict=True)
+    return opinions.assign(rater=[names[key] for key in keys])
 
 
 def _weights_by_unit(frame: "pd.DataFrame") -> dict[UnitKey, dict[str, Weights]]:

@@ -62,6 +62,7 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
             id=item_id,
             prompt=scope.join_texts(as_tuple(mapping.prompt)) or "",
             responses=_read_responses(mapping, scope),
+            image=scope.text(mapping.image) or None if mapping.image else None,
             context=scope.join_texts(as_tuple(mapping.context)) or None,
             reference=scope.join_texts(as_tuple(mapping.reference)) or None,
             scenario=_strip(mapping.scenario, scope),

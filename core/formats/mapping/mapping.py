@@ -41,6 +41,8 @@ class Mapping(Frozen):
     id: Source
     prompt: Fields | None = None
     responses: tuple[ResponseFields, ...] = ()
+    image: FieldPath | None = None
+    """An image that is part of the prompt."""
     context: Fields | None = None
     reference: Fields | None = None
     scenario: Source | None = None
@@ -171,6 +173,7 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     for fields in (mapping.id, mapping.scenario, mapping.group, mapping.prompt, mapping.context, mapping.reference):
         for source in as_tuple(fields):
             yield from source_paths(source)
+    yield from filter(None, (mapping.image,))
     for response in mapping.responses:
         yield from response_paths(response)
     yield from (*mapping.where, *mapping.where_not)

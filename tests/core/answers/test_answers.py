@@ -94,6 +94,13 @@ def test_json_has_the_fields_of_the_schema() -> None:
     assert Choice().schema()["properties"]["answer"]["enum"] == ["Response 1", "Response 2", "neither"]
 
 
+@pytest.mark.parametrize(
+    "reply", ['{"weights": {"clarity": 100}}', '{"clarity": {"points": 100}}', '{"clarity": {"weight": 100}}']
+)
+def test_one_weight_is_read_from_json(reply: str) -> None:
+    assert Weights(names=("clarity",)).parse(reply).value == {"clarity": 100}
+
+
 @pytest.mark.parametrize("answer", [Choice(reasoning=False), Rating(reasoning=False), Scores(reasoning=False)])
 def test_an_answer_can_be_asked_for_without_reasoning(answer: Choice | Rating | Scores) -> None:
     for format in ("text", "json"):

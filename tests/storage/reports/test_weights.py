@@ -5,13 +5,16 @@ from sqlalchemy import Engine
 
 from core.aspects import aspect_set_id
 from core.formats import tiebreak
-from core.labels import Target
+from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, TraceRecord
+from core.labels import Label, Opinion, Target
 from core.statistics.reports.weight_distances import top_k_distance
+from core.trace import Verdict, VerdictReached
 from storage import labels, studies
 from storage.database import reading, writing
 from storage.reports import weights
 from storage.studies import Study
 from storage.transfer import imports, samples
+from tests.conftest import make_item
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
@@ -57,6 +60,27 @@ def test_the_quality_of_a_judges_aspects_is_the_mean_over_annotators_then_items(
     ratings = {(row.judge, row.quality): row.rating for row in weights.aspect_qualities(engine, study, resamples=0)}
     assert ratings["judge A", "relevance"].value == pytest.approx((4.5 + 5 + 5) / 3)
     assert (ratings["judge A", "relevance"].items, ratings["judge A", "relevance"].pairs) == (3, 5)
+
+
+def test_a_judge_with_another_model_in_each_run_is_a_rater_for_each(engine: Engine) -> None:
+    aspects = ("clarity", "depth")
+    quality = Target(item="q", kind="aspect_quality", criterion="relevance", part=aspect_set_id(aspects))
+    weighed = {"clarity": 60, "depth": 40}
+    opinion = Opinion(kind="aspect_weights", judge="judge", stage="last", value=weighed, part=quality.part)
+    reached = VerdictReached(verdict=Verdict(outcome="no_verdict", opinions=(opinion,)))
+    records: list[Record] = [ItemRecord(item=make_item("q"))]
+    records.append(LabelRecord(label=Label(target=quality, annotator="zoe", value=5)))
+    for model in ("small", "large"):
+        settings = {"judges": [{"name": "judge", "spec": {"model": model}}]}
+        records.append(RunRecord(name=model, protocol="dna_eval", settings=settings))
+        records.append(TraceRecord(run=model, item="q", events=(reached,)))
+    imports.import_records(engine, "models", records)
+    with reading(engine) as session:
+        study = studies.get(session, "models")
+    assert {row.judge for row in weights.aspect_qualities(engine, study, resamples=0)} == {
+        "judge · small",
+        "judge · large",
+    }
 
 
 def test_verdict_agreement_is_reported_with_and_without_ties(engine: Engine, study: Study) -> None:

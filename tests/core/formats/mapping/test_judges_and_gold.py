@@ -229,6 +229,13 @@ responses: [{image: one, name: A}, {image: two, name: B}]
     assert [(one.text, one.image) for one in record.item.responses] == [("", "1.png"), ("", "2.png")]
 
 
+def test_an_item_has_an_image_of_its_prompt(tmp_path: Path) -> None:
+    mapping = "id: id\nprompt: task\nimage: file\nresponses: [{text: caption}]"
+    rows = [{"id": 1, "task": "Describe it.", "file": "1.png", "caption": "A"}]
+    rows.append({"id": 2, "task": "Describe it.", "file": "", "caption": "B"})
+    assert [record.item.image for record in of(read(tmp_path, rows, mapping), ItemRecord)] == ["1.png", None]
+
+
 def test_critiques_with_their_aius(tmp_path: Path) -> None:
     mapping = """
 id: id
