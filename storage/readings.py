@@ -31,12 +31,13 @@ from core.trace import (
     current_events,
     with_reading,
 )
-from storage import aius, annotators, items, runs, studies, traces
+from storage import aius, annotators, items, runs, studies, trace_events, traces
 from storage.database import reading, writing
 from storage.events import next_sequence_numbers, stored_events
 from storage.studies import Study
 from storage.tables import TraceRow
-from storage.traces import NewEvent, Trace
+from storage.trace_events import NewEvent
+from storage.traces import Trace
 
 FINISHED = ("agreed", "disputed", "no_verdict")
 PERSON = "person: "
@@ -246,7 +247,7 @@ def _append(session: Session, trace_id: int, added: Sequence[Event], replayed: R
     """Store readings, and the verdict that they lead to."""
     first = next_sequence_numbers(session, [trace_id])[trace_id]
     events = [*added, VerdictReached(verdict=replayed.verdict)]
-    traces.append(session, [NewEvent(trace_id, seq, event) for seq, event in enumerate(events, first)])
+    trace_events.append(session, [NewEvent(trace_id, seq, event) for seq, event in enumerate(events, first)])
 
 
 def _stored(session: Session, trace_id: int) -> dict[int, Turn]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from sqlalchemy.exc import OperationalError
 
 from core.errors import RunStopped, TiebreakError
-from storage import events, run_claims, traces
+from storage import events, run_claims, trace_events
 from storage.database import Session
 from storage.database_errors import DatabaseUnavailable
-from storage.traces import NewEvent
+from storage.trace_events import NewEvent
 from storage.worker.transactions import Operation, Order, Transactions
 
 log = logging.getLogger("tiebreak")
@@ -59,5 +59,5 @@ class EventWriter:
         if repeated:
             numbers = events.next_sequence_numbers(session, [event.trace_id for event in batch])
             missing = [event for event in batch if event.seq >= numbers[event.trace_id]]
-        traces.append(session, missing)
+        trace_events.append(session, missing)
         return [None] * len(batch)

@@ -21,10 +21,10 @@ from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed, TurnCompleted
-from storage import aius, events, items, runs, studies, traces
+from storage import aius, events, items, runs, studies, trace_events, traces
 from storage.database import Session, reading
 from storage.runs import Run
-from storage.traces import NewEvent
+from storage.trace_events import NewEvent
 from storage.worker.earlier_replies import Replies, earlier_replies
 from storage.worker.event_writer import EventWriter
 
@@ -140,7 +140,7 @@ def update_prompts(session: Session, run: Run) -> Run:
     """
     prompts: dict[str, Any] = studies.by_id(session, run.study_id).templates(run.protocol)
     runs.replace_prompts(session, run.id, prompts)
-    traces.restart_unfinished(session, run.id, PROMPTS_CHANGED)
+    trace_events.restart_unfinished(session, run.id, PROMPTS_CHANGED)
     return runs.get(session, run.id)
 
 

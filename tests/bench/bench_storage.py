@@ -22,12 +22,12 @@ from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
-from storage import database, labels, run_claims, runs, studies, traces
+from storage import database, labels, run_claims, runs, studies, trace_events, traces
 from storage.database import reading, writing
 from storage.labelling import claims, tasks
 from storage.labelling.queue_view import open_view
 from storage.labelling.work import find_tasks, open_work
-from storage.traces import NewEvent
+from storage.trace_events import NewEvent
 from storage.transfer import imports
 
 ANNOTATORS = ("ann", "bob", "cyd")
@@ -139,10 +139,10 @@ def bench_trace(engine: Engine, events: int) -> None:
         run_claims.claim_run(session, run, "bench")
         trace = run_claims.claim_traces(session, run, "bench", 1)[0].id
     new_events = [NewEvent(trace, number, turn(number)) for number in range(events)]
-    with timed(f"traces.append, {GROUP} events a transaction", "< 0.3 ms each", per=events):
+    with timed(f"trace_events.append, {GROUP} events a transaction", "< 0.3 ms each", per=events):
         for batch in database.batches(new_events, GROUP):
             with writing(engine) as session:
-                traces.append(session, batch)
+                trace_events.append(session, batch)
     with timed(f"traces.events: open a trace of {events:,} events", "< 0.3 s"), reading(engine) as session:
         assert len(traces.events(session, trace)) == events
     with timed("traces.events: the last 10 of them", "every 2 s"), reading(engine) as session:

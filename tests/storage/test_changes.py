@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage import changes, labels, run_claims, studies, traces
+from storage import changes, labels, run_claims, studies, trace_events
 from storage.database import reading, writing
 from storage.transfer import imports
 from storage.worker import launch
@@ -68,7 +68,7 @@ def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
     topics = [f"trace {first}", f"run {run_id}", f"trace {second}"]
     known = [changes.version(engine, topic) for topic in topics]
     with writing(engine) as session:
-        traces.append(session, [traces.NewEvent(first, 0, a_turn())])
+        trace_events.append(session, [trace_events.NewEvent(first, 0, a_turn())])
     assert changed(engine, known[0], topics[0])
     assert changed(engine, known[1], topics[1])
     assert changes.version(engine, topics[2]) == known[2]

@@ -6,12 +6,13 @@ from sqlalchemy import text, update
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.trace import TraceFailed
-from storage import events, run_claims, runs, studies, traces
+from storage import events, run_claims, runs, studies, trace_events
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.runs import Progress
 from storage.tables import RunRow
-from storage.traces import NewEvent, Totals
+from storage.trace_events import NewEvent
+from storage.traces import Totals
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
@@ -110,11 +111,15 @@ def test_renewed_claims_do_not_expire(engine, a_run):
 def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
     write(engine, run_claims.claim_run, a_run, "one")
     first, second, third = (trace.id for trace in write(engine, run_claims.claim_traces, a_run, "one", 3))
-    write(engine, traces.append, [NewEvent(first, 0, a_verdict("agreed", (1, 1, 1))), NewEvent(second, 0, a_verdict())])
+    write(
+        engine,
+        trace_events.append,
+        [NewEvent(first, 0, a_verdict("agreed", (1, 1, 1))), NewEvent(second, 0, a_verdict())],
+    )
     write(engine, run_claims.release, a_run, "one")
     assert get(engine, a_run).state == "requested"
     write(engine, run_claims.claim_run, a_run, "one")
-    write(engine, traces.append, [NewEvent(third, 0, TraceFailed(problem="no key"))])
+    write(engine, trace_events.append, [NewEvent(third, 0, TraceFailed(problem="no key"))])
     write(engine, run_claims.release, a_run, "one")
     assert get(engine, a_run).state == "finished"
     with reading(engine) as session:
@@ -150,7 +155,9 @@ def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
 def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run):
     write(engine, run_claims.claim_run, a_run, "one")
     (trace,) = [claimed.id for claimed in write(engine, run_claims.claim_traces, a_run, "one", 1)]
-    write(engine, traces.append, [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))])
+    write(
+        engine, trace_events.append, [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))]
+    )
     write(engine, run_claims.release, a_run, "one", "stopped", "at its ceiling")
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("stopped", "at its ceiling")
     write(engine, runs.resume, a_run)

@@ -9,11 +9,11 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.trace import ReadingReplaced, ReplyExtracted, TraceRestarted
-from storage import labels, run_claims, runs, studies, traces
+from storage import labels, run_claims, runs, studies, trace_events, traces
 from storage.database import connect, reading, upgrade, writing
 from storage.fingerprints import to_utc
 from storage.labelling import queue
-from storage.traces import NewEvent
+from storage.trace_events import NewEvent
 from storage.transfer import exports, imports
 from storage.transfer.recorded_runs import UNFINISHED
 from storage.transfer.turn_rows import turn_rows
@@ -53,7 +53,7 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
         first, second, _ = (trace.id for trace in run_claims.claim_traces(session, run, "worker", 3))
         turns = [a_turn(0, reading=True), a_turn(1, reading=1.0, prompt="p\n\u2028")]
         events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
-        traces.append(session, [*events, NewEvent(second, 0, a_turn())])
+        trace_events.append(session, [*events, NewEvent(second, 0, a_turn())])
         for value in (1, 2, None):
             labels.save(session, a_study.id, make_target(), "ann", value, reason="=1+1", seconds=0.1)
         labels.record_view(session, a_study.id, make_target(), "bob")

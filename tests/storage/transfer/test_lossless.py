@@ -13,11 +13,11 @@ from core.formats import tiebreak
 from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
 from core.labels import Evidence
 from core.trace import ReadingReplaced, TraceFailed
-from storage import aius, annotators, experiments, guidelines, labels, run_claims, runs, studies, traces
+from storage import aius, annotators, experiments, guidelines, labels, run_claims, runs, studies, trace_events
 from storage.database import connect, reading, writing
 from storage.labelling import inbox, queue
 from storage.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
-from storage.traces import NewEvent
+from storage.trace_events import NewEvent
 from storage.transfer import exports, imports
 from storage.transfer.imports import ImportCounts
 from storage.transfer.recorded_runs import UNFINISHED
@@ -135,10 +135,12 @@ def run_trace(session, study_id):
         "contentions": {"helpfulness": 0.5},
     }
     verdict = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update=changed)})
-    traces.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([a_turn(), unreadable, verdict])])
-    traces.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([read, verdict], 3)])
-    traces.append(session, [NewEvent(second, 0, a_turn()), NewEvent(second, 1, TraceFailed(problem="timeout"))])
-    traces.append(session, [NewEvent(third, 0, unreadable)])
+    trace_events.append(
+        session, [NewEvent(first, seq, event) for seq, event in enumerate([a_turn(), unreadable, verdict])]
+    )
+    trace_events.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([read, verdict], 3)])
+    trace_events.append(session, [NewEvent(second, 0, a_turn()), NewEvent(second, 1, TraceFailed(problem="timeout"))])
+    trace_events.append(session, [NewEvent(third, 0, unreadable)])
     run_claims.release(session, run, "worker", "stopped", "the ceiling of $2.50 is reached")
 
 

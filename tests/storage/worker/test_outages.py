@@ -15,7 +15,7 @@ from sqlalchemy import event, update
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import TraceFailed, Usage
-from storage import database, labels, run_claims, studies, traces
+from storage import database, labels, run_claims, studies, trace_events, traces
 from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.tables import RunRow
@@ -36,7 +36,7 @@ def test_an_impossible_number_of_tokens_is_unknown(engine, a_study):
 
 
 def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study, monkeypatch):
-    append, refused = traces.append, []
+    append, refused = trace_events.append, []
 
     def refuse_one(session, events):
         refused[:] = refused or [events[0].trace_id]
@@ -44,7 +44,7 @@ def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
         append(session, events)
 
-    monkeypatch.setattr("storage.traces.append", refuse_one)
+    monkeypatch.setattr("storage.trace_events.append", refuse_one)
     run_id = launch.create_run(engine, make_request(a_study))
     run, progress = execute(engine, run_id, ScriptedModel(lambda ask: "1"))
     assert (run.state, progress.done, progress.failed) == ("finished", 2, 1)
@@ -57,11 +57,11 @@ def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_stu
     with writing(engine) as session:
         run_claims.claim_run(session, run_id, "worker")
         first, second = (trace.id for trace in run_claims.claim_traces(session, run_id, "worker", 2))
-        traces.append(session, [traces.NewEvent(first, 0, a_failure())])
+        trace_events.append(session, [trace_events.NewEvent(first, 0, a_failure())])
 
     async def append_both():
         writer = EventWriter(Transactions(engine), run_claim(run_id, "worker"))
-        appended = (writer.append(traces.NewEvent(trace, 0, a_failure())) for trace in (first, second))
+        appended = (writer.append(trace_events.NewEvent(trace, 0, a_failure())) for trace in (first, second))
         return await asyncio.gather(*appended, return_exceptions=True)
 
     conflicting, other = asyncio.run(append_both())
@@ -142,7 +142,7 @@ class ClosableModel(ScriptedModel):
 
 def test_a_command_executes_its_run_through_an_outage(engine, a_study, monkeypatch):
     run_id = launch.create_run(engine, make_request(a_study))
-    for name in ("storage.run_claims.claim_run", "storage.run_claims.claim_traces", "storage.traces.append"):
+    for name in ("storage.run_claims.claim_run", "storage.run_claims.claim_traces", "storage.trace_events.append"):
         fail_at_first(monkeypatch, name, 1)
     model = ClosableModel()
     run, progress = execute(engine, run_id, model)

@@ -14,7 +14,7 @@ from core.llm.client import Reply, ScriptedModel
 from core.protocols import Judge, registry
 from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, TurnCompleted, Usage
-from storage import calls, run_claims, runs, studies, traces
+from storage import calls, run_claims, runs, studies, trace_events, traces
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.studies import Study
@@ -231,9 +231,9 @@ def test_a_reply_is_stored_no_later_than_its_event(
     engine: Engine, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored: list[bool] = []
-    append = traces.append
+    append = trace_events.append
 
-    def check(session: Any, events: list[traces.NewEvent]) -> None:
+    def check(session: Any, events: list[trace_events.NewEvent]) -> None:
         turns = [new.event for new in events if isinstance(new.event, TurnCompleted)]
         saved = [row.reply["text"] for row in session.scalars(select(CallRow))]
         stored.extend(turn.turn.reply in saved for turn in turns)

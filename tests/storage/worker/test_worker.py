@@ -16,10 +16,10 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
-from storage import change_guard, run_claims, runs, traces
+from storage import change_guard, run_claims, runs, trace_events, traces
 from storage.database import reading, writing
 from storage.tables import RunRow, now
-from storage.traces import NewEvent
+from storage.trace_events import NewEvent
 from storage.worker import launch
 from storage.worker.run_request import RunRequest
 from storage.worker.run_worker import RunWorker
@@ -230,7 +230,7 @@ def test_a_database_error_stops_the_run_with_a_sentence(engine, a_study, monkeyp
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         run_claims.claim_run(session, run_id, "worker")
-    monkeypatch.setattr("storage.traces.append", fail)
+    monkeypatch.setattr("storage.trace_events.append", fail)
     asyncio.run(execute_run(engine, run_id, ScriptedModel(lambda ask: "1"), worker="worker"))
     run, _ = launch.progress(engine, run_id)
     assert run.state == "stopped"
@@ -248,8 +248,8 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
     with writing(engine) as session:
         run_claims.claim_run(session, run_id, "old")
         finished, begun, _ = (trace.id for trace in run_claims.claim_traces(session, run_id, "old", 3))
-        traces.append(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
-        traces.append(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
+        trace_events.append(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
+        trace_events.append(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
         prompts = runs.get(session, run_id).prompts
         runs.replace_prompts(session, run_id, prompts | {"retired": "A template of an earlier version."})
         run_claims.release(session, run_id, "old", state="requested")
