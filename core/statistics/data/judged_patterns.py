@@ -15,48 +15,87 @@ from core.statistics.data.ratings import Ratings
 
 
 @dataclass(frozen=True)
+class LabelRows:
+    """P rows of the labels of R annotators on K categories; -1 is a missing label."""
+
+    codes: Codes
+    """(P, R)"""
+    n_categories: int
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(P, K): the number of annotators who chose each category."""
+        return category_counts(self.codes, self.n_categories)
+
+    @cached_property
+    def majorities_of_others(self) -> Codes:
+        """(P, R): for each label of an annotator the majority category of the others; -1 for none, or no label."""
+        rows, raters = np.nonzero(self.codes >= 0)
+        others = self.counts[rows]
+        others[np.arange(rows.size), self.codes[rows, raters]] -= 1
+        majorities = np.full(self.codes.shape, -1, np.int16)
+        majorities[rows, raters] = majority_category(others)
+        return majorities
+
+
+@dataclass(frozen=True)
 class JudgedPatterns:
     """P distinct rows of R annotators, a judge and gold on K categories; -1 is a missing label or no verdict."""
 
-    annotators: Codes
-    """(P, R)"""
+    labels: LabelRows
     judge: Codes
     """(P,)"""
     gold: Codes
     """(P,)"""
     names: tuple[str, ...]
     """The annotators' names."""
-    n_categories: int
     units: Units
 
-    @cached_property
+    @property
+    def annotators(self) -> Codes:
+        """(P, R)"""
+        return self.labels.codes
+
+    @property
+    def n_categories(self) -> int:
+        """K"""
+        return self.labels.n_categories
+
+    @property
     def counts(self) -> Floats:
         """(P, K): the number of annotators who chose each category."""
-        return category_counts(self.annotators, self.n_categories)
+        return self.labels.counts
 
     @property
     def majority(self) -> Codes:
         """(P,): the category that more than half of the annotators chose; -1 if there is none."""
         return majority_category(self.counts)
 
-    @cached_property
+    @property
     def majorities_of_others(self) -> Codes:
         """(P, R): for each label of an annotator the majority category of the others; -1 for none, or no label."""
-        rows, raters = np.nonzero(self.annotators >= 0)
-        others = self.counts[rows]
-        others[np.arange(rows.size), self.annotators[rows, raters]] -= 1
-        majorities = np.full(self.annotators.shape, -1, np.int16)
-        majorities[rows, raters] = majority_category(others)
-        return majorities
+        return self.labels.majorities_of_others
 
     def count_items(self, used: Bools) -> int:
         """Return the number of items whose pattern is in the mask (P,)."""
         return int(self.units.frequencies[used].sum())
 
 
-def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes) -> JudgedPatterns:
-    """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,)."""
+def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPatterns | None = None) -> JudgedPatterns:
+    """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,).
+
+    What is already computed about the annotators' labels is taken from the patterns of another judge, if their rows of
+    labels are the same.
+    """
     codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
     names = (*ratings.raters, "judge", "gold")
     rows, units = distinct_units(Ratings(ratings.items, names, codes, ratings.categories, ratings.groups))
-    return JudgedPatterns(rows[:, :-2], rows[:, -2], rows[:, -1], ratings.raters, len(ratings.categories), units)
+    labels = LabelRows(rows[:, :-2], len(ratings.categories))
+    if other is not None and has_same_rows(other.labels, labels):
+        labels = other.labels
+    return JudgedPatterns(labels, rows[:, -2], rows[:, -1], ratings.raters, units)
+
+
+def has_same_rows(labels: LabelRows, other: LabelRows) -> bool:
+    """Return whether all labels and the number of categories are equal."""
+    return labels.n_categories == other.n_categories and np.array_equal(labels.codes, other.codes)

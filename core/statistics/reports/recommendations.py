@@ -111,7 +111,10 @@ def rank_judges(
     if not isinstance(common.ratings, Ratings):
         raise ValueError("the labels have no categories")
     rule = rule or Rule()
-    evaluations = [evaluate_judge(common, asked, judge, abstentions, rule, resamples, seed) for judge in common.judges]
+    evaluations, patterns = [], None
+    for judge in common.judges:
+        patterns = patterns_of(asked, verdict_codes(asked, judge, abstentions), patterns)
+        evaluations.append(evaluate_judge(common, patterns, judge, abstentions, rule, resamples, seed))
     evaluations.sort(
         key=lambda evaluation: -np.inf if evaluation.accuracy.value is None else evaluation.accuracy.value, reverse=True
     )
@@ -179,9 +182,16 @@ def asked_targets(dataset: Dataset) -> Bools:
 
 
 def evaluate_judge(
-    dataset: Dataset, asked: Dataset, judge: str, abstentions: Abstentions, rule: Rule, resamples: int, seed: int
+    dataset: Dataset,
+    patterns: JudgedPatterns,
+    judge: str,
+    abstentions: Abstentions,
+    rule: Rule,
+    resamples: int,
+    seed: int,
 ) -> JudgeEvaluation:
-    """Evaluate one judge on every target of the dataset, and compare it with annotators on all that it was asked about.
+    """Evaluate one judge on every target of the dataset, and compare it with annotators on all that it was asked about,
+    which are the patterns.
 
     Targets without a majority have no reference, and count for the comparison with annotators: without them, two
     annotators of each target would always agree.
@@ -189,7 +199,6 @@ def evaluate_judge(
     has_verdict: Bools = ~np.isnan(dataset.judges[judge].values)
     coverage = share_estimate(has_verdict, dataset.ratings.groups, reason="no target was judged by every judge")
     accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, abstentions))
-    patterns = patterns_of(asked, verdict_codes(asked, judge, abstentions))
     less_ceiling = ceiling_difference(patterns, resamples, seed)
     test = run_alternative_annotator_test(
         np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
@@ -220,11 +229,15 @@ def verdict_codes(dataset: Dataset, judge: str, abstentions: Abstentions) -> Cod
     return np.where(np.isnan(values), missing.get(abstentions, missing["error"]), values).astype(np.int16)
 
 
-def patterns_of(dataset: Dataset, verdicts: Codes) -> JudgedPatterns:
-    """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category."""
+def patterns_of(dataset: Dataset, verdicts: Codes, other: JudgedPatterns | None = None) -> JudgedPatterns:
+    """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category.
+
+    `other` are those of another judge, see `judged_patterns`.
+    """
     assert isinstance(dataset.ratings, Ratings)
     ratings = replace(dataset.ratings, categories=(*dataset.ratings.categories, "no verdict"))
-    return judged_patterns(ratings, verdicts, np.where(np.isnan(dataset.gold), -1, dataset.gold).astype(np.int16))
+    gold = np.where(np.isnan(dataset.gold), -1, dataset.gold).astype(np.int16)
+    return judged_patterns(ratings, verdicts, gold, other)
 
 
 def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:
