@@ -241,9 +241,8 @@ class Study:
         from storage.reports import judge_ranking
 
         selection = judge_ranking.Selection()
-        return _frame(
-            list(judge_ranking.comparisons_of_study(self._engine, self._stored, selection, reference=reference))
-        )
+        found, _ = judge_ranking.comparisons_of_study(self._engine, self._stored, selection, reference=reference)
+        return _frame(list(found))
 
     def biases(self, reference: str | None = None) -> "pd.DataFrame":
         """One row per judge and bias: its effect, interval and corrected p."""

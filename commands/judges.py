@@ -1,7 +1,8 @@
 """Which judge can be used, and which system is better."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +21,21 @@ from commands.options import (
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
 
-FEW_JUDGES = "Fewer than two judges can be compared on the same targets; the command judges names those left out."
+FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
+
+
+def print_notes(notes: Sequence[str]) -> None:
+    """Print sentences on standard error."""
+    for note in notes:
+        typer.echo(note, err=True)
+
+
+def rows_without_values(
+    reasons: Mapping[str, str], rows: Sequence[Mapping[str, Any]], **values: str
+) -> list[dict[str, Any]]:
+    """Return a row for each judge (judge -> reason), with the columns of `rows` and None in all that have no value."""
+    columns: dict[str, Any] = dict.fromkeys(rows[0]) if rows else {}
+    return [columns | {"judge": judge} | values | {"reason": reason} for judge, reason in reasons.items()]
 
 
 def judges(
@@ -52,8 +67,8 @@ def judges(
     with reading(engine) as session:
         rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, source.id, data.opinions))
     columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in rows]
-    for note in report.notes:
-        typer.echo(note, err=True)
+    print_notes(report.notes)
+    rows += rows_without_values(report.not_compared, rows, decision="not compared")
     text = f"{summarize(report.ranking)}\nReference {report.reference}.\n{format_table(columns, 'No judge.')}"
     print_result(rows, text, as_json)
 
@@ -73,9 +88,12 @@ def compare(
 
     engine, source = open_study(database, study)
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value)
-    comparisons = judge_ranking.comparisons_of_study(engine, source, query, reference=reference)
+    comparisons, not_compared = judge_ranking.comparisons_of_study(engine, source, query, reference=reference)
     rows = [asdict(comparison) for comparison in comparisons]
-    print_result(rows, format_table(rows, FEW_JUDGES), as_json)
+    print_notes(judge_ranking.notes_of(not_compared))
+    text = format_table(rows, FEW_JUDGES)
+    rows += rows_without_values(not_compared, rows)
+    print_result(rows, text, as_json)
 
 
 def plan(
@@ -90,15 +108,19 @@ def plan(
 ) -> None:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
     from storage.reports import label_plans
-    from storage.reports.judge_ranking import Selection
+    from storage.reports.judge_ranking import Selection, notes_of
 
     engine, source = open_study(database, study)
     selection = Selection(kind, criterion, scenario, abstentions.value)
-    found = label_plans.of_study(engine, source, selection, reference=reference)
+    of_study = label_plans.of_study(engine, source, selection, reference=reference)
+    found, not_compared = of_study.plans, of_study.not_compared
     rows = label_plans.table(found)
-    sentences = [pair.sentence for pair in found.pairs[:1]]
+    sentences = [of_study.leaders.sentence] if of_study.leaders is not None else []
     sentences += [f"{found.statistic} of people: {found.agreement}."] if found.agreement is not None else []
-    print_result(rows, "\n".join([*sentences, format_table(rows, FEW_JUDGES)]), as_json)
+    print_notes(notes_of(not_compared))
+    text = "\n".join([*sentences, format_table(rows, FEW_JUDGES)])
+    rows += rows_without_values(not_compared, rows)
+    print_result(rows, text, as_json)
 
 
 def causes(

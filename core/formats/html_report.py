@@ -20,6 +20,7 @@ figcaption, .small { color: var(--quiet); font-size: 13px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; border: solid var(--text); border-width: 2px 0; font-size: 13px; }
 th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: left; vertical-align: top; overflow-wrap: normal; }
+td:first-child { min-width: 8rem; overflow-wrap: anywhere; }
 th { border-bottom: 1px solid var(--text); }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 svg { display: block; max-width: 100%; min-width: 38rem; height: auto; font-size: 13px; fill: var(--text); }

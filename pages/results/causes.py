@@ -69,7 +69,7 @@ def draw_page(study: Study) -> None:
     data = alignment_data.load_data(url, study.id, drawn_version, "majority")
     keys = judge_ranking.rankable(data)
     if not keys:
-        st.info("Disagreements are explained by the labels of several annotators of the same targets. There are none.")
+        st.info(escape_markdown(judge_ranking.why_unranked(data)))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = choices.choose_query(data, keys)

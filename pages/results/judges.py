@@ -88,7 +88,7 @@ def draw_page(study: Study) -> None:
         data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
         keys = judge_ranking.rankable(data)
         if not keys:
-            return empty_state(study)
+            return empty_state(study, judge_ranking.why_unranked(data))
         query = choose_query(data, keys)
         compared = st.query_params.get("section") == SECTIONS[1]
 
@@ -137,9 +137,9 @@ def draw_report(
             label_plan_section.draw_section(plans, leaders)
 
 
-def empty_state(study: Study) -> None:
+def empty_state(study: Study, reason: str) -> None:
     """Draw the empty state if nothing can be ranked."""
-    st.info("Judges are ranked by labels of the same targets. This study has none with both yet.")
+    st.info(escape_markdown(reason))
     shell.draw_links(
         study,
         shell.RUN,

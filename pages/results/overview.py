@@ -25,13 +25,14 @@ LABEL: Link = ("label/home.py", "Label", ":material/edit:")
 ADJUDICATE: Link = ("label/adjudication.py", "Adjudicate", ":material/gavel:")
 TRACES: Link = ("watch/traces.py", "Traces", ":material/forum:")
 JUDGES: Link = ("results/judges.py", "Judges", ":material/verified:")
+ALIGNMENT: Link = ("results/alignment.py", "Alignment", ":material/query_stats:")
 PAGE = "overview"
 AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
 
 @st.cache_data(max_entries=64, show_spinner="Comparing judges …")
-def load_leaders(url: str, study_id: int, version: Version, reference: str, overlap: int) -> Leaders | None:
-    """Return the most accurate judges at a version; the cache is shared by all visitors."""
+def load_leaders(url: str, study_id: int, version: Version, reference: str, overlap: int) -> Leaders | str:
+    """Return the most accurate judges at a version, or why none can be ranked; the cache is shared by all visitors."""
     return overview.leading_judges(alignment_data.load_data(url, study_id, version, reference), overlap)
 
 
@@ -65,7 +66,7 @@ def draw_page(study: Study) -> None:
     if not permissions.allows(study.id, Permission.view):
         return
 
-    def compute(newer: Version) -> tuple[Leaders | None, tuple[AgreementRow | None, int]]:
+    def compute(newer: Version) -> tuple[Leaders | str, tuple[AgreementRow | None, int]]:
         reference = next(iter(alignment_data.load_references(url, study.id, newer)))
         leaders = load_leaders(url, study.id, newer, reference, study.rules.overlap)
         return leaders, load_people(url, study.id, newer)
@@ -75,7 +76,7 @@ def draw_page(study: Study) -> None:
     draw_row(
         study,
         "Judges",
-        judge_sentences(counts, leaders.judge if leaders else None),
+        judge_sentences(counts, leaders if isinstance(leaders, str) else leaders.judge),
         [TRACES, JUDGES] if counts.traces else [JUDGES],
     )
     links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
@@ -83,7 +84,7 @@ def draw_page(study: Study) -> None:
     if not permissions.allows(study.id, Permission.edit):
         return
     sentence, link = next_step(counts, waiting, cases, leaders)
-    plan = leaders.plan if leaders is not None else None
+    plan = None if isinstance(leaders, str) else leaders.plan
     more_labels = [] if plan is None or plan.evidence.separated else [escape_markdown(plan.sentence)]
     draw_row(study, "Next", [sentence, *more_labels], [link])
 
@@ -125,15 +126,15 @@ def waiting_sentence(summaries: Sequence[QueueSummary]) -> str:
     return " · ".join(parts)
 
 
-def judge_sentences(counts: StudyCounts, judge: JudgeEvaluation | None) -> list[str]:
-    """Return the size of the runs, and the most accurate judge."""
+def judge_sentences(counts: StudyCounts, judge: JudgeEvaluation | str) -> list[str]:
+    """Return the size of the runs, and the most accurate judge or why there is none."""
     if not counts.runs:
         return ["No run and no imported judge."]
     size = [f"**{numbers.format_count(counts.runs, 'run')}**", numbers.format_count(counts.traces, "trace")]
     size += [f"{counts.disputed:,} disputed"] if counts.disputed else []
     size += [f"{counts.without_verdict:,} without a verdict"] if counts.without_verdict else []
-    if judge is None:
-        return [" · ".join(size), "No judge can be ranked yet: that needs labels of the same targets."]
+    if isinstance(judge, str):
+        return [" · ".join(size), escape_markdown(judge)]
     accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
     name = escape_markdown(judge.judge)
     best = f"Most accurate: **{name}** · {accuracy} · n {judge.accuracy.items:,} · {judge.decision}"
@@ -150,18 +151,21 @@ def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases:
     sentences = [size]
     if agreement is None:
         sentences.append("Agreement needs two labels of the same target.")
+    elif agreement.value is None:
+        sentences.append(f"Agreement, n {agreement.items:,}: {escape_markdown(agreement.reason)}.")
     else:
         name = agreement_rows.NAMES[agreement.statistic]
         value = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
         sentences.append(
-            f"{name} {value} · n {agreement.items:,} · {agreement_rows.criterion_name(agreement.criterion)}"
+            f"{name} {value} · n {agreement.items:,} · "
+            f"{escape_markdown(agreement_rows.criterion_name(agreement.criterion))}"
         )
     if cases:
         sentences.append(f"{numbers.format_count(cases, 'target')} to adjudicate")
     return sentences
 
 
-def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | None) -> tuple[str, Link]:
+def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, Link]:
     """Return what to do next, and the page on which to do it."""
     if not counts.runs:
         return "Run judges over the items, or import their verdicts.", RUN
@@ -169,7 +173,9 @@ def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | 
         return f"Label the {numbers.format_count(waiting, 'target')} that wait for you.", LABEL
     if cases:
         return f"Decide the {numbers.format_count(cases, 'target')} on which people or judges disagree.", ADJUDICATE
-    if leaders is None:
+    if isinstance(leaders, str):
+        if counts.labels:
+            return "See how close the judges are to people.", ALIGNMENT
         return "Label some targets, so judges can be compared with people.", LABEL
     return "See which judge can be used, and how sure that is.", JUDGES
 

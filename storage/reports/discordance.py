@@ -229,27 +229,20 @@ def differing_targets(
 
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[SliceRow]:
     """Compare the slices of a study's judges with the annotators' majority; empty if there is nothing to compare."""
-    loaded = load_selected(engine, study, selection)
-    return [] if loaded is None else report(*loaded)
+    return report(*load_selected(engine, study, selection))
 
 
 def load_selected(
     engine: Engine, study: Study, selection: Selection
-) -> tuple[AlignmentData, RankingQuery, Contentions] | None:
+) -> tuple[AlignmentData, RankingQuery, Contentions]:
     """Return the labels and verdicts, the query of the first kind and criterion selected, and the contentions.
 
-    None if there is nothing to compare.
+    Raises TiebreakError if no verdict is right or wrong.
     """
     data = load_data(engine, study, "majority")
-    keys = [
-        key
-        for key in judge_ranking.rankable(data)
-        if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])
-    ]
-    if not keys:
-        return None
+    query = judge_ranking.selected_query(data, selection)
     with database.reading(engine) as session:
-        return data, RankingQuery(*keys[0], scenario=selection.scenario), contentions(session, study.id)
+        return data, query, contentions(session, study.id)
 
 
 def table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:

@@ -13,7 +13,6 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.disagreement_causes import CAUSES, Causes, find_causes
 from core.statistics.measures.effort import entropy
-from core.statistics.reports.recommendations import comparable_judges
 from storage import audit, targets
 from storage.audit import Action, Filter
 from storage.labelling import assignment
@@ -59,19 +58,29 @@ class JudgeErrors:
         """The decomposition in words, with its n."""
         causes = self.causes
         if not causes.shares:
-            return f"{self.judge}: {causes.reason}."
+            counts = f" on {causes.disagreements:,} of {causes.decided:,}" if causes.disagreements else ""
+            return f"{self.judge}{' differs from people' * bool(counts)}{counts}: {causes.reason}."
         parts = [f"{one.value:.0%} [{one.low:.0%}, {one.high:.0%}] {one.cause}" for one in causes.shares]
         counts = f"{causes.disagreements:,} of {causes.decided:,}"
         return f"{self.judge} differs from people on {counts}: {', '.join(parts)}."
 
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 400) -> list[JudgeErrors]:
-    """Decompose the disagreements of every judge of a query, the judge with the most disagreements first."""
+    """Decompose the disagreements of every judge of a query, the judge with the most disagreements first.
+
+    Judges whose values are between the categories have none, and a reason.
+    """
     dataset = find_dataset(data, query)
     if dataset is None:
         return []
-    names = query.judges or comparable_judges(dataset)
+    names = query.judges or tuple(dataset.judges)
     found = [_judge_errors(dataset, name, resamples) for name in names]
+    nothing = np.empty(0)
+    found += [
+        JudgeErrors(name, Causes((), 0, 0, 0, nothing.astype(bool), nothing, None, None, reason), ())
+        for name, reason in judge_ranking.not_compared(data, query).items()
+        if name not in dataset.judges
+    ]
     return sorted(found, key=lambda errors: -errors.causes.disagreements)
 
 
@@ -136,12 +145,7 @@ def last_request(session: Session, study_id: int, judge: str, query: RankingQuer
 def of_study(engine: Engine, study: Study, selection: Selection) -> list[JudgeErrors]:
     """Decompose the disagreements of a study; raises TiebreakError if no judge has labels of the same targets."""
     data = load_data(engine, study, "majority")
-    keys = [
-        key
-        for key in judge_ranking.rankable(data)
-        if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])
-    ]
-    found = report(data, RankingQuery(*keys[0], scenario=selection.scenario)) if keys else []
+    found = report(data, judge_ranking.selected_query(data, selection))
     if not found:
         raise TiebreakError("No disagreement can be explained: no target has both a verdict and labels of people.")
     return found

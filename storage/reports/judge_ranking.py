@@ -14,12 +14,14 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.recommendations import (
+    MIN_SHARE,
     Abstentions,
     Ranking,
     Rule,
     common_targets,
     comparable_judges,
     compare_judges,
+    list_names,
     rank_judges,
 )
 from storage.reports import judge_costs
@@ -30,6 +32,8 @@ from storage.studies import Study
 
 MAX_PAIRS = 500
 """Targets that are listed."""
+TOO_FEW = f"asked about fewer than {MIN_SHARE:.0%} of the targets of the judge with the most"
+BETWEEN = "values between the categories of the scale are not right or wrong; the page Alignment has the correlations"
 NO_COMMON_TARGET = "No judge can be ranked: no target has both a reference and an opinion of every judge."
 
 
@@ -63,21 +67,24 @@ class JudgeReport:
     """The ranking of judges, and those that are not in it."""
 
     ranking: Ranking
-    left_out: tuple[str, ...]
-    """Judges that were asked about too few of the targets."""
-    averaging: tuple[str, ...] = ()
-    """Judges whose scores are means between two categories: they have correlations, and no accuracy."""
+    not_compared: Mapping[str, str]
+    """Judge -> why it is not compared."""
     reference: str = ""
     """The reference with the number of its values by source, such as "gold: 52 adjudicated, 8 by people"."""
 
     @property
     def notes(self) -> list[str]:
         """Sentences that name the judges that are not compared."""
-        reasons = {
-            "they judged fewer of the targets": self.left_out,
-            "a mean score is not right or wrong; the page Alignment has its correlations": self.averaging,
-        }
-        return [f"Not compared, because {reason}: {', '.join(names)}." for reason, names in reasons.items() if names]
+        return notes_of(self.not_compared)
+
+
+def notes_of(not_compared: Mapping[str, str]) -> list[str]:
+    """Return sentences that name judges (judge -> reason), one for each reason."""
+    reasons = dict.fromkeys(not_compared.values())
+    return [
+        f"Not compared: {', '.join(name for name, why in not_compared.items() if why == reason)} ({reason})."
+        for reason in reasons
+    ]
 
 
 def rankable(data: AlignmentData) -> list[tuple[str, str]]:
@@ -105,13 +112,20 @@ def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
     """Rank the judges of a query; None if nothing can be ranked."""
-    dataset, chosen = _with_chosen_judges(data, query)
-    if dataset is None or chosen is None:
+    _, chosen = _with_chosen_judges(data, query)
+    if chosen is None:
         return None
     ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
-    left_out = tuple(name for name in dataset.judges if name not in chosen.judges)
-    reference = f"{data.reference}: {ranking.sources}"
-    return JudgeReport(ranking, left_out, _averaging_judges(data, query), reference)
+    return JudgeReport(ranking, not_compared(data, query), f"{data.reference}: {ranking.sources}")
+
+
+def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:
+    """Return the judges of a query that are not compared, with the reason."""
+    dataset, chosen = _with_chosen_judges(data, query)
+    judges = {} if dataset is None else dataset.judges
+    compared = {} if chosen is None else chosen.judges
+    few = {name: TOO_FEW for name in judges if name not in compared}
+    return few | dict.fromkeys(_averaging_judges(data, query), BETWEEN)
 
 
 def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> tuple[Comparison, ...]:
@@ -141,7 +155,7 @@ def of_study(
 
 def of_data(data: AlignmentData, selection: Selection, *, resamples: int = 1000) -> JudgeReport:
     """Rank the judges of loaded data; raises TiebreakError if nothing can be ranked."""
-    ranked = report(data, _selected_query(data, selection), resamples=resamples)
+    ranked = report(data, selected_query(data, selection), resamples=resamples)
     if ranked is not None and not ranked.ranking.targets:
         raise TiebreakError(NO_COMMON_TARGET)
     if ranked is None:
@@ -151,24 +165,44 @@ def of_data(data: AlignmentData, selection: Selection, *, resamples: int = 1000)
 
 def comparisons_of_study(
     engine: Engine, study: Study, selection: Selection, *, reference: str | None = None
-) -> tuple[Comparison, ...]:
-    """Compare every two judges of a study; raises TiebreakError if none can be compared."""
+) -> tuple[tuple[Comparison, ...], dict[str, str]]:
+    """Compare every two judges of a study; raises TiebreakError if none can be compared.
+
+    Returned with the judges that are not compared: judge -> reason.
+    """
     data = load_data(engine, study, reference)
-    query = _selected_query(data, selection)
+    query = selected_query(data, selection)
     _, chosen = _with_chosen_judges(data, query)
     if chosen is None:
         raise TiebreakError(f"No judge can be ranked in the scenario {selection.scenario!r}.")
     if not common_targets(chosen).any():
         raise TiebreakError(NO_COMMON_TARGET)
-    return compare(data, query)
+    return compare(data, query), not_compared(data, query)
 
 
-def _selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
-    """Return the query of a selection; raises TiebreakError if nothing can be ranked."""
-    keys = [key for key in rankable(data) if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])]
+def selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
+    """Return the query of a selection; raises TiebreakError if no verdict of it is right or wrong."""
+    keys = [key for key in rankable(data) if _is_selected(key, selection)]
     if not keys:
-        raise TiebreakError("No judge can be ranked: no target has both a value of the reference and a verdict.")
+        raise TiebreakError(why_unranked(data, selection))
     return RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
+
+
+def why_unranked(data: AlignmentData, selection: Selection | None = None) -> str:
+    """Return why no judge of a study, kind or criterion has verdicts that are right or wrong."""
+    judged = set(data.opinions[["kind", "criterion"]].itertuples(index=False, name=None))
+    referenced = set(data.gold[["kind", "criterion"]].itertuples(index=False, name=None))
+    names = sorted({key[1] for key in judged & referenced if _is_selected(key, selection or Selection())})
+    if not names:
+        return "No judge can be ranked: no target has both a value of the reference and a verdict."
+    return (
+        "Judges are ranked by the share of right verdicts, and scores without categories are not right or wrong "
+        f"({list_names(names)}). The page Alignment and cli.py alignment compare them with people by correlation."
+    )
+
+
+def _is_selected(key: tuple[str, str], selection: Selection) -> bool:
+    return selection.kind in (None, key[0]) and selection.criterion in (None, key[1])
 
 
 def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[dict[str, Any]]:

@@ -1,5 +1,8 @@
 """How many more labels tell the judges of a study apart, and make the agreement of its annotators precise."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
@@ -9,6 +12,17 @@ from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import JudgeReport, RankingQuery, Selection, find_dataset
 from storage.studies import Study
+
+
+@dataclass(frozen=True)
+class StudyPlans:
+    """The plans of a study."""
+
+    plans: PlanReport
+    leaders: PairPlan | None
+    """Of the two most accurate judges; None if there are fewer."""
+    not_compared: Mapping[str, str]
+    """Judge without a plan -> reason."""
 
 
 def report(data: AlignmentData, query: RankingQuery, overlap: int) -> PlanReport | None:
@@ -27,19 +41,16 @@ def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overl
     return pair_plan(dataset, names[0], names[1], overlap, query.abstentions)
 
 
-def of_study(engine: Engine, study: Study, selection: Selection, *, reference: str | None = None) -> PlanReport:
+def of_study(engine: Engine, study: Study, selection: Selection, *, reference: str | None = None) -> StudyPlans:
     """Return the plans of a study; raises TiebreakError if no judge can be ranked."""
     data = load_data(engine, study, reference)
-    keys = [
-        key
-        for key in judge_ranking.rankable(data)
-        if selection.kind in (None, key[0]) and selection.criterion in (None, key[1])
-    ]
-    query = RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions) if keys else None
-    found = None if query is None else report(data, query, study.rules.overlap)
+    query = judge_ranking.selected_query(data, selection)
+    found = report(data, query, study.rules.overlap)
     if found is None:
-        raise TiebreakError("No labels can be planned: no target has both a reference and a verdict.")
-    return found
+        raise TiebreakError(f"No labels can be planned in the scenario {selection.scenario!r}.")
+    ranked = judge_ranking.report(data, query, resamples=2)  # only the order of the judges is used
+    leading = None if ranked is None else leaders(data, query, ranked, study.rules.overlap)
+    return StudyPlans(found, leading, judge_ranking.not_compared(data, query))
 
 
 def table(found: PlanReport) -> list[dict[str, object]]:

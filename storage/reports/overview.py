@@ -62,13 +62,18 @@ def counts(session: Session, study_id: int) -> StudyCounts:
 
 
 def agreement(engine: Engine, study: Study, *, resamples: int = 1000) -> AgreementRow | None:
-    """Return the agreement on the kind and criterion with the most items; None if it is not defined for any."""
+    """Return the agreement on the kind and criterion with the most items; None if no target has two labels.
+
+    The row has no value, and a reason, if it is not defined for any kind and criterion.
+    """
     with database.reading(engine) as session:
         panel = annotator_panel(session, study)
         scales = find_scales(session, study, [panel])
-    rows = [row for row in measure_panel(panel, "all", scales, resamples) if row.value is not None]
+    rows = [row for row in measure_panel(panel, "all", scales, resamples) if row.items]
     candidates = [row for row in rows if row.statistic in HEADLINES]
-    return min(candidates, key=lambda row: (-row.items, HEADLINES.index(row.statistic)), default=None)
+    return min(
+        candidates, key=lambda row: (row.value is None, -row.items, HEADLINES.index(row.statistic)), default=None
+    )
 
 
 @dataclass(frozen=True)
@@ -80,15 +85,15 @@ class Leaders:
     """None if there is one judge only."""
 
 
-def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) -> Leaders | None:
-    """Return the most accurate judges on the kind and criterion with the most targets; None if none can be ranked."""
+def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) -> Leaders | str:
+    """Return the most accurate judges on the kind and criterion with the most targets, or why none can be ranked."""
     keys = judge_ranking.rankable(data)
     if not keys:
-        return None
+        return judge_ranking.why_unranked(data)
     query = judge_ranking.RankingQuery(*keys[0])
     report = judge_ranking.report(data, query, resamples=resamples)
     if report is None or not report.ranking.targets:
-        return None
+        return judge_ranking.NO_COMMON_TARGET
     return Leaders(report.ranking.judges[0], label_plans.leaders(data, query, report, overlap))
 
 

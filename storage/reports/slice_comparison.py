@@ -71,8 +71,7 @@ def compare(
 def of_study(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:
     """Compare two slices of a study, each a saved name or a condition; raises TiebreakError."""
     slices = parse(first, study.rules.slices), parse(second, study.rules.slices)
-    loaded = load_selected(engine, study, selection)
-    return [] if loaded is None else compare(*loaded, (first, second), slices)
+    return compare(*load_selected(engine, study, selection), (first, second), slices)
 
 
 def table(rows: Sequence[SliceRow]) -> list[dict[str, object]]:

@@ -71,7 +71,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
     sizes = [ranking.targets]
     return Section(
         "Judges",
-        [summarize(ranking), *(f"{one.judge}: {one.reason}" for one in ranking.judges if one.reason)],
+        [summarize(ranking), *report.notes, *(f"{one.judge}: {one.reason}" for one in ranking.judges if one.reason)],
         interval_chart(points, "Accuracy and 95 % interval", ceiling) if points else "",
         caption("Accuracy of each judge on the same targets; a target without a verdict is an error", sizes, "targets"),
         rows,

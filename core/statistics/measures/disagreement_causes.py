@@ -23,11 +23,14 @@ from core.statistics.data.patterns import Units, category_counts, cluster_table,
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import coefficients
 from core.statistics.measures.intervals import LEVELS
+from core.wording import format_count
 
 CAUSES = ("judge error", "ambiguity", "human noise")
 LIMITS = (1 / 3, 2 / 3)
 MIN_ITEMS = 30
 """No decomposition for fewer items with two labels and a verdict."""
+MIN_DISAGREEMENTS = 10
+"""No shares of fewer disagreements."""
 KAPPA_RANGE = (0.02, 0.98)
 """Kappa is limited to this range: at 0 and 1 the distribution of shares degenerates."""
 ITERATIONS = 60
@@ -68,7 +71,8 @@ def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed
     """Decompose the disagreements of a judge; `verdicts` (N,) are codes of the categories, others are left out.
 
     The interval is that of the shares among these disagreements: kappa and the error rate are estimated again on
-    resampled items (or documents), then a cause is drawn for each disagreement (Laird & Louis 1987).
+    resampled items (or documents), then a cause is drawn for each disagreement (Laird & Louis 1987). If a cause is
+    drawn for all or for none of them, the end of the interval is that of n of n or 0 of n (Clopper & Pearson 1934).
     """
     counts = category_counts(ratings.codes, len(ratings.categories))
     votes = counts.sum(axis=1)
@@ -78,7 +82,8 @@ def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed
     empty = np.full((verdicts.size, len(CAUSES)), np.nan)
     n, decided = int(used.sum()), int((used & (majority >= 0)).sum())
     if n < MIN_ITEMS or not disagreeing.any():
-        what = "no disagreement" if n >= MIN_ITEMS else f"{n} targets with a verdict and two labels, {MIN_ITEMS} needed"
+        few = f"{format_count(n, 'target')} with a verdict and two labels, {MIN_ITEMS} needed"
+        what = "no disagreement" if n >= MIN_ITEMS else few
         return Causes((), n, decided, int(disagreeing.sum()), disagreeing, empty, None, None, what)
     differs = disagreeing[used]
     rows = np.column_stack([counts[used], verdicts[used], differs]).astype(np.int64)
@@ -99,13 +104,25 @@ def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed
     drawn = draw_shares(probabilities[1:, differing], own[differing].astype(np.int64), seed)
     point = own[differing] @ probabilities[0, differing] / own[differing].sum()
     lows, highs = np.quantile(drawn, LEVELS, axis=0)
+    all_low, none_high = extreme_ends(int(differs.sum()))
+    lows, highs = np.where(lows == 1, all_low, lows), np.where(highs == 0, none_high, highs)
     shares = tuple(
         CauseShare(cause, float(value), float(min(low, value)), float(max(high, value)))
         for cause, value, low, high in zip(CAUSES, point, lows, highs, strict=True)
     )
     by_item = empty.copy()
     by_item[used] = np.where(differs[:, None], probabilities[0][inverse], np.nan)
-    return Causes(shares, n, decided, int(differs.sum()), disagreeing, by_item, float(kappas[0]), float(errors[0]))
+    is_few, reason = int(differs.sum()) < MIN_DISAGREEMENTS, f"{MIN_DISAGREEMENTS} disagreements needed for the shares"
+    return Causes(
+        () if is_few else shares, n, decided, int(differs.sum()), disagreeing, by_item, float(kappas[0]),
+        float(errors[0]), reason if is_few else "",
+    )  # fmt: skip
+
+
+def extreme_ends(n: int) -> tuple[float, float]:
+    """Return the lower end of the 95 % interval of n of n, and the upper end of that of 0 of n (Clopper & Pearson)."""
+    low = LEVELS[0] ** (1 / n)
+    return low, 1 - low
 
 
 def describe_patterns(distinct: Ints) -> Ints:

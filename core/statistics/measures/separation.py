@@ -9,11 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.statistics import notes
 from core.statistics.data.arrays import Floats
 from core.statistics.data.distributions import normal_quantile
+from core.wording import format_count
 
 POWER = 0.8
 CONFIDENCE = 0.95
+MIN_SEPARATED, MIN_PLANNED = 6, 10
+"""Labelled targets on which the judges differ: fewer than 6 cannot have p < .05 (2 / 2^5 = .06 in the sign test), and
+the advantage on fewer than 10 is too uncertain for a plan."""
 MAX_TARGETS = 10_000
 """No plan for more targets than this: the two judges are equal for every practical purpose."""
 
@@ -53,8 +58,12 @@ def plan_separation(scores: Floats, groups: Sequence[str] | None = None, power: 
     advantage = float(padded.mean())
     error = standard_error(padded, None if groups is None else [*groups, "a win", "a loss"])
     confidence = normal_quantile((1 + CONFIDENCE) / 2)
-    if abs(advantage) > confidence * error:
+    if n >= MIN_SEPARATED and abs(advantage) > confidence * error:
         return Separation(n, wins, losses, advantage, True, 0)
+    if n < MIN_PLANNED:
+        have = format_count(n, "labelled target has", "labelled targets have")
+        reason = f"{have} different verdicts of the two judges, {MIN_PLANNED} are needed for a plan"
+        return Separation(n, wins, losses, advantage, False, None, reason)
     if wins == losses:
         reason = "the judges are right equally often, so no number of labels is expected to separate them"
         return Separation(n, wins, losses, advantage, False, None, reason)
@@ -62,7 +71,9 @@ def plan_separation(scores: Floats, groups: Sequence[str] | None = None, power: 
     if needed > MAX_TARGETS:
         reason = f"more than {MAX_TARGETS:,} targets on which they differ are needed"
         return Separation(n, wins, losses, advantage, False, None, reason)
-    return Separation(n, wins, losses, advantage, False, max(1, int(needed) - n))
+    clusters = n if groups is None else len(set(groups))
+    caveat = notes.few_groups(clusters) if clusters < min(n, notes.FEW_GROUPS) else ""
+    return Separation(n, wins, losses, advantage, False, max(1, int(needed) - n), caveat)
 
 
 def standard_error(values: Floats, groups: Sequence[str] | None) -> float:

@@ -60,7 +60,7 @@ class PairPlan:
             enough += f", so {evidence.targets - waiting:,} further such items are needed"
         return (
             f"About {self.labels:,} more labels separate {names} at 95 %: {evidence.targets:,} targets on which they "
-            f"differ, with {self.overlap} each; {enough}."
+            f"differ, with {self.overlap} each; {enough}{f' ({evidence.reason})' * bool(evidence.reason)}."
         )
 
 

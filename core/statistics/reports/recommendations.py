@@ -17,11 +17,12 @@ from typing import Literal
 
 import numpy as np
 
+from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes
 from core.statistics.data.dataset import Dataset, source_mix
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
-from core.statistics.data.patterns import category_counts
+from core.statistics.data.patterns import Units, category_counts
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, run_alternative_annotator_test
 from core.statistics.measures.ceiling import human_ceiling
@@ -35,6 +36,8 @@ Abstentions = Literal["error", "excluded", "tie"]
 """How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0."""
 Decision = Literal["use", "use with review", "do not use", "not enough data"]
 TIE = 0
+MIN_SHARE = 0.8
+"""Judges are compared that were asked about this share of the targets of the judge with the most."""
 MIN_ANNOTATORS = 2
 """The ceiling leaves one annotator out, so another has to remain."""
 
@@ -139,7 +142,7 @@ def compare_with_baseline(evaluation: JudgeEvaluation, most_frequent: Sequence[B
     return replace(evaluation, decision="use with review", reason=reason)
 
 
-def comparable_judges(dataset: Dataset, min_share: float = 0.8) -> tuple[str, ...]:
+def comparable_judges(dataset: Dataset, min_share: float = MIN_SHARE) -> tuple[str, ...]:
     """Return the judges that were asked about at least this share of the targets that the widest judge was asked about.
 
     A judge of few targets would leave only those for the comparison of all.
@@ -262,12 +265,26 @@ def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> E
     items = patterns.count_items(ceiling.used)
     low, high = result.low, result.high
     if result.value is not None and result.problem == NO_SPREAD:
-        # The same on every target: the rule of three bounds the share of further targets that may differ, by at most 2.
-        margin = 6 / items if result.value else 0.0
-        low, high = max(-1.0, result.value - margin), min(1.0, result.value + margin)
-    return Estimate(
-        result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, result.problem
-    )
+        low, high = interval_without_spread(result.value, items, patterns.units)
+    reason = result.problem or few_groups_caveat(items, patterns.units)
+    return Estimate(result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, reason)
+
+
+def interval_without_spread(value: float, items: int, units: Units) -> tuple[float, float]:
+    """Return the 95 % interval of a mean difference that is the same on every item.
+
+    A share of at most 1 - .05^(1/n) of further items differs from it (exact bound of 0 of n, Clopper & Pearson 1934;
+    about 3/n, Hanley & Lippman-Hand 1983), each by at most 1 + |value|. n is the number of clusters if there are any.
+    """
+    n = items if units.clusters is None else min(items, units.clusters.shape[0])
+    margin = (1 + abs(value)) * (1 - 0.05 ** (1 / n)) if n else 2.0
+    return max(-1.0, value - margin), min(1.0, value + margin)
+
+
+def few_groups_caveat(items: int, units: Units) -> str:
+    """Return the caveat of an interval over few groups of items; empty without one."""
+    groups = items if units.clusters is None else units.clusters.shape[0]
+    return notes.few_groups(groups) if groups < min(items, notes.FEW_GROUPS) else ""
 
 
 def decide(coverage: Estimate, less_ceiling: Estimate, winning_rate: float | None, rule: Rule) -> tuple[Decision, str]:
@@ -316,7 +333,7 @@ def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:
     items = patterns.count_items(ceiling.used)
     return Estimate(
         result.value, result.low, result.high, items, total, ceiling.raters, ceiling.comparisons, result.dropped,
-        result.problem,
+        result.problem or few_groups_caveat(items, patterns.units),
     )  # fmt: skip
 
 

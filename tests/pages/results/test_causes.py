@@ -23,7 +23,7 @@ def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
 
 def test_a_study_without_labels_says_what_is_needed() -> None:
     prepare_study([ItemRecord(item=make_item())])
-    assert "labels of several annotators" in page_text(visit(PAGE))
+    assert "no target has both a value of the reference and a verdict" in page_text(visit(PAGE))
 
 
 def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:

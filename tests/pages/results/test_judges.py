@@ -35,7 +35,7 @@ def test_a_study_without_judges_says_what_to_do() -> None:
     prepare_study([ItemRecord(item=make_item())])
     app = visit(PAGE)
     assert not app.exception
-    assert "Judges are ranked by labels of the same targets" in page_text(app)
+    assert "no target has both a value of the reference and a verdict" in page_text(app)
 
 
 def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from sqlalchemy import Engine
 
+from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from storage.reports import alignment, disagreements, discordance, judge_ranking
 from storage.reports.disagreements import JudgeQuery
@@ -48,4 +50,5 @@ def test_traces_without_contention_are_outside_of_its_slice(engine: Engine) -> N
 
 def test_a_study_without_labels_has_no_slices(engine: Engine) -> None:
     study = import_study(engine, [ItemRecord(item=make_item("i"))])
-    assert discordance.of_study(engine, study, Selection()) == []
+    with pytest.raises(TiebreakError, match="No judge can be ranked"):
+        discordance.of_study(engine, study, Selection())

@@ -59,5 +59,5 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
 
 def test_a_study_without_labels_has_one_sentence(engine: Engine) -> None:
     study = import_study(engine, [ItemRecord(item=make_item("i"))])
-    with pytest.raises(TiebreakError, match="No disagreement can be explained"):
+    with pytest.raises(TiebreakError, match="No judge can be ranked"):
         judge_errors.of_study(engine, study, Selection())

@@ -50,7 +50,7 @@ def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(d
     report = judge_ranking.report(data, RankingQuery(kind, criterion), resamples=200)
     assert report is not None
     assert [judge.judge for judge in report.ranking.judges] == ["good", "silent"]
-    assert report.ranking.targets == ITEMS and report.left_out == ("rare",)
+    assert report.ranking.targets == ITEMS and set(report.not_compared) == {"rare"}
     assert report.ranking.judges[1].accuracy.value == pytest.approx(20 / ITEMS)
     assert [row["reference"] for row in judge_ranking.table(report)[:2]] == [f"gold: {ITEMS} by people"] * 2
     (comparison,) = judge_ranking.compare(data, RankingQuery(kind, criterion), resamples=200)
@@ -62,7 +62,7 @@ def test_a_judge_that_abstains_is_ranked_last_and_one_of_few_items_is_left_out(d
 def test_chosen_judges_are_compared_on_their_common_targets(data: alignment.AlignmentData) -> None:
     ((kind, criterion),) = judge_ranking.rankable(data)
     report = judge_ranking.report(data, RankingQuery(kind, criterion, judges=("good", "rare")), resamples=50)
-    assert report is not None and report.ranking.targets == 5 and report.left_out == ("silent",)
+    assert report is not None and report.ranking.targets == 5 and set(report.not_compared) == {"silent"}
     assert all(judge.decision == "not enough data" for judge in report.ranking.judges)
 
 

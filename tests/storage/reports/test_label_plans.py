@@ -30,7 +30,10 @@ def partly_labelled_records(labelled: int = 60, unlabelled: int = 30) -> list[Re
 
 def test_the_plan_counts_targets_on_which_the_judges_differ(engine: Engine) -> None:
     study = import_study(engine, partly_labelled_records())
-    found = label_plans.of_study(engine, study, Selection())
+    of_study = label_plans.of_study(engine, study, Selection())
+    found = of_study.plans
+    assert of_study.leaders is not None and not of_study.not_compared
+    assert (of_study.leaders.judge, of_study.leaders.other_judge) == ("good", "fair")
     (pair,) = found.pairs
     data = alignment.load_data(engine, study)
     verdicts = data.opinions.pivot(index="item", columns="judge", values="value")
@@ -55,10 +58,10 @@ def test_the_two_most_accurate_judges_lead(engine: Engine) -> None:
     plan = label_plans.leaders(data, query, ranked, overlap=3)
     assert plan is not None and (plan.judge, plan.other_judge) == ("good", "fair")
     leaders = overview.leading_judges(data, 3, resamples=50)
-    assert leaders is not None and leaders.judge.judge == "good" and leaders.plan == plan
+    assert not isinstance(leaders, str) and leaders.judge.judge == "good" and leaders.plan == plan
 
 
 def test_a_study_without_labels_has_no_plan(engine: Engine) -> None:
     study = import_study(engine, partly_labelled_records(0, 3))
-    with pytest.raises(TiebreakError, match="No labels can be planned"):
+    with pytest.raises(TiebreakError, match="No judge can be ranked"):
         label_plans.of_study(engine, study, Selection())

@@ -61,6 +61,13 @@ def test_a_judge_against_unanimous_people_is_wrong():
     verdicts = np.where(np.arange(40) < 10, 1 - np.arange(40) % 2, np.arange(40) % 2).astype(np.int16)
     found = find_causes(ratings_from_codes(codes, 2), verdicts)
     assert found.disagreements == 10 and found.shares[0].value > 0.99
+    ends = {share.cause: (share.low, share.high) for share in found.shares}
+    assert ends["judge error"] == pytest.approx((0.6915, 1), abs=1e-4)  # 10 of 10, Clopper & Pearson
+    assert ends["human noise"] == pytest.approx((0, 0.3085), abs=1e-4)
+    verdicts[0] = codes[0, 0]
+    few = find_causes(ratings_from_codes(codes, 2), verdicts)
+    assert few.shares == () and few.reason == "10 disagreements needed for the shares"
+    assert np.isfinite(few.probabilities[1:10]).all()
 
 
 def test_items_without_a_majority_are_not_decided():

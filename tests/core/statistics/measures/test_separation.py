@@ -28,6 +28,14 @@ def test_a_clear_advantage_is_separated_and_a_tie_has_no_plan():
     assert plan_separation(np.array([])).targets is None
 
 
+def test_few_targets_are_not_enough_for_a_plan():
+    assert not plan_separation(scores(5, 0)).separated and plan_separation(scores(6, 0)).separated
+    few, enough = plan_separation(scores(5, 4)), plan_separation(scores(6, 4))
+    assert few.targets is None and few.reason.startswith("9 labelled targets have") and enough.targets
+    documents = [str(number % 4) for number in range(10)]
+    assert plan_separation(scores(6, 4), documents).reason.startswith("only 4 groups of items")
+
+
 def test_the_formula_by_hand():
     plan = plan_separation(scores(18, 12))
     # 19 wins and 13 losses: d = 6/32, s = sqrt(1 - d^2) / sqrt(32); N' = 32 (2.8016 s / d)^2.

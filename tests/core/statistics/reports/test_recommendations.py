@@ -67,7 +67,13 @@ def test_a_judge_that_is_always_wrong_is_not_used() -> None:
     dataset = planted_dataset(judges, 0, items=60, accuracy=1.0)
     ranking = rank_judges(dataset, resamples=50)
     assert {judge.decision for judge in ranking.judges} == {"do not use"}
-    assert ranking.judges[0].less_ceiling.high == pytest.approx(-0.9)
+    assert ranking.judges[0].less_ceiling.high == pytest.approx(-1 + 2 * (1 - 0.05 ** (1 / 60)))
+
+
+@pytest.mark.parametrize(("items", "decision"), [(58, "use with review"), (59, "use")])
+def test_a_judge_that_equals_people_on_every_target_needs_59_of_them(items: int, decision: str) -> None:
+    ranking = rank_judges(planted_dataset({"right": noisy(1.0)}, 0, items=items, accuracy=1.0), resamples=50)
+    assert ranking.judges[0].decision == decision
 
 
 @pytest.mark.parametrize("seed", range(5))
