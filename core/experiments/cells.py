@@ -68,6 +68,9 @@ def _cell(definition: Definition, levels: Mapping[str, Level]) -> Cell:
     assignments = [pair for level in levels.values() for pair in level.set.items()]
     of_run = dict(pair for pair in assignments if pair[0] in RUN_PATHS)
     settings = copy.deepcopy(dict(of_run.pop("base", definition.base)))
+    paths = {path for path, _ in assignments}
+    if "criterion" in paths and "criteria" not in paths:  # a cell of one criterion: further ones would be paid in each
+        settings.pop("criteria", None)
     for path, value in assignments:
         if path not in RUN_PATHS:
             set_path(settings, path, copy.deepcopy(value))

@@ -149,3 +149,9 @@ def test_keys_of_a_merged_mapping_can_be_replaced_and_merged_again() -> None:
 def test_an_experiment_without_cells_is_refused() -> None:
     with pytest.raises(FileFormatError, match="every combination of values is excluded"):
         design(parse("protocol: scaleeval\naxes: {rounds: [1]}\nexclude: [{rounds: 1}]"))
+
+
+def test_the_axis_criterion_replaces_further_criteria_of_the_base() -> None:
+    base = "protocol: scaleeval\nbase: {criterion: helpfulness, criteria: [clarity]}\n"
+    cells = design(parse(base + "axes: {criterion: [helpfulness, clarity]}"))
+    assert [cell.settings for cell in cells] == [{"criterion": "helpfulness"}, {"criterion": "clarity"}]
