@@ -287,7 +287,10 @@ def _with_activity(at: datetime) -> Select[RunRow, bool]:
 
 
 def _run(row: RunRow, active: bool) -> Run:
-    columns: Any = row.model_dump(include={field.name for field in fields(Run)} - {"state", "active"})
+    columns: Any = row.model_dump(
+        include={field.name for field in fields(Run)} - {"state", "active"},
+        warnings=False,  # about seeds that are texts; see `exports`
+    )
     # The worker that should have ended a cancelled run may have crashed.
     state = "cancelled" if row.state == "cancelling" and not active else row.state
     return Run(**columns, state=state, active=bool(active))

@@ -129,8 +129,11 @@ def _runs(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> 
         .order_by(col(RunRow.id))
     )
     for row, experiment in session.execute(query):
-        fields: Any = row.model_dump(include=RunRecord.model_fields.keys() - {"type", "experiment"})
-        yield RunRecord.model_validate(fields | {"experiment": experiment or ""})
+        names = RunRecord.model_fields.keys() - {"type", "experiment"}
+        fields: Any = row.model_dump(include=names, warnings=False)
+        # SQLite stored seeds of earlier versions as they were, also texts.
+        seed = fields["seed"] if isinstance(fields["seed"], int) else 0
+        yield RunRecord.model_validate(fields | {"experiment": experiment or "", "seed": seed})
 
 
 def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -> Iterator[Record]:

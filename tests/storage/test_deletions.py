@@ -1,9 +1,10 @@
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, RunRecord
 from core.llm import images
 from core.llm.client import ScriptedModel
 from storage import deletions, labels, runs, studies, traces
@@ -54,6 +55,16 @@ def test_a_restored_run_is_equal_to_the_one_that_was_deleted(engine, a_study, ex
         assert deletions.deleted_runs(session, a_study.id) == []
         (restored,) = runs.of_study(session, a_study.id)
     assert (restored.state, restored.source, restored.seed) == ("finished", "live", executed.seed)
+
+
+def test_a_run_with_a_text_as_seed_can_be_exported_and_deleted(engine, a_study, executed):
+    if engine.dialect.name != "sqlite":
+        pytest.skip("PostgreSQL stores no text in a column of numbers")
+    with writing(engine) as session:
+        session.execute(text("UPDATE run SET seed = 'abc'"))
+    assert [record.seed for record in study_records(engine, a_study) if isinstance(record, RunRecord)] == [0]
+    with writing(engine) as session:
+        deletions.delete_run(session, executed.id)
 
 
 def test_a_cancelled_run_can_be_resumed_after_it_was_restored(engine, a_study):

@@ -8,6 +8,7 @@ import streamlit as st
 from core.items import Item
 from core.labels import Scale
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
+from core.verdicts import verdict_of_criterion
 from pages.parts import charts, numbers, paging
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -25,8 +26,11 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     if verdict is not None:
         draw_verdict(verdict)
     samples = [turn for _, _, turn in completed if turn.step == "rating"]
-    if len(samples) > 1 and len({turn.criterion for turn in samples}) == 1:
-        draw_histogram(trace, samples, verdict, settings)
+    for criterion in dict.fromkeys(turn.criterion for turn in samples):
+        of_criterion = [turn for turn in samples if turn.criterion == criterion]
+        if len(of_criterion) > 1:
+            own = verdict_of_criterion(verdict, criterion) if verdict and criterion else verdict
+            draw_histogram(trace, of_criterion, own, settings, criterion)
     for seq, event in events:
         turns.draw_problem(seq, event, "judgement")
     page_key = f"samples_page_{trace.id}"
@@ -57,14 +61,19 @@ def draw_verdict(verdict: Verdict) -> None:
         st.markdown(reason)
 
 
-def draw_histogram(trace: Trace, samples: Sequence[Turn], verdict: Verdict | None, settings: dict[str, Any]) -> None:
-    """Draw the samples as a histogram with their mean."""
-    scale = (settings.get("criterion") or {}).get("scale")
+def draw_histogram(
+    trace: Trace, samples: Sequence[Turn], verdict: Verdict | None, settings: dict[str, Any], criterion: str = ""
+) -> None:
+    """Draw the samples on a criterion, "" if the trace has one, as a histogram with their mean."""
+    criteria = [settings.get("criterion") or {}, *(settings.get("criteria") or ())]
+    scale = next((one.get("scale") for one in criteria if criterion in ("", one.get("name"))), None)
+    if criterion:
+        st.markdown(f"**{escape_markdown(criterion)}**")
     readings = [turn.reading for turn in samples]
     mean = verdict.value if verdict else None
     figure = sample_charts.sample_figure(readings, (), (), mean, Scale.model_validate(scale) if scale else None)
-    alt = f"samples {', '.join(format_value(reading) for reading in readings)}; mean {format_value(mean)}"
-    charts.draw(figure, f"samples_{trace.id}", alt, data=ChartData(method="Samples of one trace"))
+    alt = f"{criterion} samples {', '.join(format_value(reading) for reading in readings)}; mean {format_value(mean)}"
+    charts.draw(figure, f"samples_{trace.id}_{criterion}", alt.strip(), data=ChartData(method="Samples of one trace"))
     readable = sum(reading is not None for reading in readings)
     st.caption(f"{readable} of {numbers.format_count(len(readings), 'sample')} could be read.")
 

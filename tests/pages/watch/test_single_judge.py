@@ -45,3 +45,21 @@ def test_samples_of_a_single_judge_show_how_many_could_be_read() -> None:
         )
         == 3
     )
+
+
+def test_samples_on_several_criteria_have_a_histogram_each() -> None:
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    chosen = ScoreSettings(
+        judge=Judge(name="ann", spec=Spec(model="m", temperature=1)),
+        criterion=Criterion(name="natural", scale=scale),
+        criteria=(Criterion(name="brief", scale=scale),),
+        samples=2,
+    )
+    replies = {"natural": iter(["Rating: 3", "Rating: 2"]), "brief": iter(["Rating: 1", "Hm.", "Hm."])}
+    _, events, _ = run_scripted(lambda ask: next(replies[ask.criterion]), chosen)
+    run = RunRecord(name="r", protocol="single-score", criterion="natural", settings=chosen.model_dump(mode="json"))
+    prepare_study(
+        [ItemRecord(item=make_single_response_item()), run, TraceRecord(run="r", item="tides", events=tuple(events))]
+    )
+    shown = trace_text("tides")
+    assert "2 of 2 samples could be read." in shown and "1 of 2 samples could be read." in shown

@@ -16,7 +16,7 @@ from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage import audit, labels, studies
+from storage import audit, experiments, labels, studies
 from storage.database import reading, write
 from storage.improvement import disagreements, evaluations, judges, splits, versions
 from storage.studies import Study
@@ -243,3 +243,13 @@ def test_scores_are_compared_by_their_distance_from_the_mean_of_labels(engine: E
     with reading(engine) as session:
         first = disagreements.cases(session, study.id, current_judge(engine, study))[0]
     assert (first.gold, first.verdict, first.source, first.distance) == (4.5, 2, "mean", 0.625)
+
+
+def test_an_evaluation_that_two_processes_start_has_each_run_once(engine: Engine, study: Study) -> None:
+    variant = propose(engine, study, "brief", BETTER)
+    planned = [evaluations.prepare(engine, study, variant, "held-out") for _ in range(2)]
+    (experiment_id, same) = [evaluations.begin(engine, study, variant, "held-out", each) for each in planned]
+    with reading(engine) as session:
+        made = experiments.runs_of(session, experiment_id)
+        uses = evaluations.uses(session, study.id, variant.kind, variant.criterion)
+    assert experiment_id == same and len(made) == 2 and len(uses) == 1
