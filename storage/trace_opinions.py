@@ -35,13 +35,16 @@ def exist(session: Session, study_id: int) -> bool:
 
 def verdict_criteria(session: Session, study_id: int) -> list[str]:
     """Return the criteria of the verdicts in a study, in the order of their names."""
-    query = (
-        select(col(TargetRow.criterion))
-        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
-        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
-        .where(col(TargetRow.criterion) != "")
-        .distinct()
+    own = (col(TargetRow.study_id) == study_id, col(TargetRow.criterion) != "")
+    criteria = select(col(TargetRow.criterion).label("criterion")).where(*own).distinct().subquery()
+    has_verdict = (
+        select(col(OpinionRow.id))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(*own, col(TargetRow.criterion) == criteria.c.criterion, col(OpinionRow.stage) == "verdict")
+        .correlate(criteria)
+        .exists()
     )
+    query = select(criteria.c.criterion).where(has_verdict)
     return sorted(session.scalars(query))
 
 

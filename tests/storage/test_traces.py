@@ -202,6 +202,27 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
         assert len(traces.find(session, Filter(a_study.id), offset=1, limit=3)) == 3
 
 
+@pytest.mark.parametrize("order", ["run", "contention"])
+@pytest.mark.parametrize("limit", [1, 2, 4, 50])
+def test_the_pages_of_a_list_are_the_whole_list(engine, a_study, order, limit):
+    names = ("first", "partial", "empty", "last")
+    covered = [a_trace(f"item {n}", run=name) for name in names for n in range(1 if name == "partial" else 3)]
+    records = [RUN.model_copy(update={"name": name}) for name in names]
+    imports.import_records(engine, "s", [*records, *(one for one in covered if one.run != "empty")])
+    with reading(engine) as session:
+        listed = [
+            (trace.run, trace.item)
+            for offset in range(0, 8, limit)
+            for trace in traces.find(session, Filter(a_study.id), offset=offset, limit=limit, order=order)
+        ]
+        assert traces.find(session, Filter(a_study.id), offset=7, limit=limit, order=order) == []
+        assert traces.count(session, Filter(a_study.id)) == 7
+    by_run = [
+        (name, f"item {n}") for name in ("last", "partial", "first") for n in range(3 if name != "partial" else 1)
+    ]
+    assert listed == (by_run if order == "run" else sorted(by_run, key=lambda one: one[1]))
+
+
 def test_a_missing_trace_is_a_problem(engine):
     with reading(engine) as session, pytest.raises(TiebreakError, match="no trace 7"):
         traces.get(session, 7)
