@@ -3,5 +3,5 @@
 import atexit
 import gc
 
-gc.set_threshold(100_000)  # imports create many objects and no garbage, so the collector searches in vain
+gc.set_threshold(300_000)  # imports create many objects and no garbage, so the collector searches in vain
 atexit.register(gc.freeze)  # Python searches all modules for garbage at its end, which takes longer than many commands

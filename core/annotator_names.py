@@ -1,6 +1,7 @@
 """The names of annotators as they are stored."""
 
 import unicodedata
+from functools import lru_cache
 
 from core.errors import TiebreakError
 
@@ -12,6 +13,7 @@ LATIN = str.maketrans(
 """Cyrillic and Greek letters that look like Latin ones."""
 
 
+@lru_cache(maxsize=4096)  # a large file has few names, and each of them many times
 def normalize_name(text: str) -> str:
     """Return a name as it is stored: one line, no whitespace around it, composed characters (NFC).
 

@@ -19,7 +19,7 @@ from core.labels import Adjudication, Label
 from storage.json_columns import sanitize
 
 Row = dict[str, Any]
-LATER_COLUMNS = ("evidence", "surplus", "guidelines")
+LATER_COLUMNS = frozenset({"evidence", "surplus", "guidelines"})
 """Columns of labels that are newer than the first fingerprints, and not part of them."""
 
 
@@ -81,8 +81,11 @@ def fingerprint(row: Row, repeat: int = 0) -> str:
 
     Stored fingerprints are compared with new ones: the values and their order must not change.
     """
-    own = [value for name, value in row.items() if name not in LATER_COLUMNS]
-    values = [sorted(value.items()) if isinstance(value, dict) else value for value in own]
+    values = [
+        sorted(value.items()) if isinstance(value, dict) else value
+        for name, value in row.items()
+        if name not in LATER_COLUMNS
+    ]
     return hashlib.blake2b(pydantic_core.to_json([*values, repeat]), digest_size=16).hexdigest()
 
 

@@ -1,7 +1,9 @@
 """Fixtures of all tests: a clean environment, an empty database for each test, a small study."""
 
 import gc
+import importlib.util
 import os
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,11 +33,21 @@ settings.register_profile("fast", deadline=None, max_examples=15)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="leave out the browser, PostgreSQL, pages and slow tests")
+    parser.addoption("--without-litellm", action="store_true", help="test as if litellm were not installed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Select how many examples hypothesis generates."""
+    """Select how many examples hypothesis generates, and hide litellm if requested."""
     settings.load_profile("fast" if config.getoption("--fast") else "whole")
+    if config.getoption("--without-litellm"):
+        _hide_litellm()
+
+
+def _hide_litellm() -> None:
+    """Make litellm appear as not installed, here and in processes that tests start."""
+    folder = TESTS / "without_litellm"
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    runpy.run_path(str(folder / "sitecustomize.py"))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -51,6 +63,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     for item in filter(_is_slow, items):
         item.add_marker(pytest.mark.flaky(reruns=1))
+    if importlib.util.find_spec("litellm") is None:
+        for item in items:
+            if item.get_closest_marker("litellm"):
+                item.add_marker(pytest.mark.skip(reason="litellm is not installed"))
     if not config.getoption("--fast"):
         return
     slow = [item for item in items if _is_slow(item)]

@@ -227,8 +227,9 @@ class _Import:
         """Add the new ones of the labels, and return their number."""
         known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
         for batch in self.records.labels.batches():
-            rows = (self.add_fingerprint(self.label_row(label)) for label in batch)
-            new = [row for row in rows if bytes.fromhex(row["fingerprint"]) not in known]
+            new = [self.add_fingerprint(self.label_row(label)) for label in batch]
+            if known:
+                new = [row for row in new if bytes.fromhex(row["fingerprint"]) not in known]
             insert_all(self.session, LabelRow, new)
             added += len(new)
             self.advance(len(batch))

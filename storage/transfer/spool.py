@@ -27,7 +27,7 @@ BATCH = 10_000
 
 
 MAX_DISTINCT = 10_000
-"""Values of labels that are remembered as checked."""
+"""Values of labels that are remembered to be checked once each."""
 
 
 class SpooledItem(NamedTuple):
@@ -94,6 +94,10 @@ class SortedRecords:
         """The targets of labels and critiques."""
         self.annotators: set[str] = set()
         """The annotators of labels."""
+        self._values: dict[tuple[str, str, type[Any], Any], None] = {}
+        """Kind, criterion, type and value of the labels; numbers and texts only."""
+        self._has_other_values = False
+        """Whether a label has another value, or there are more of them."""
         self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
         try:
             for record in records:
@@ -112,16 +116,14 @@ class SortedRecords:
             self._distinct(target)
 
     def distinct_values(self) -> Iterator[tuple[Kind, str, Value | None]]:
-        """Yield kind, criterion and value of the labels; numbers and texts that are repeated only once each."""
-        seen: set[Any] = set()
-        for batch in self.labels.batches():
-            for (_, kind, criterion, _), _, columns in batch:
-                value = columns["value"]
-                key = (kind, criterion, type(value), value)
-                if isinstance(value, dict) or key not in seen:
-                    yield cast(Kind, kind), criterion, value
-                    if not isinstance(value, dict) and len(seen) < MAX_DISTINCT:
-                        seen.add(key)
+        """Yield kind, criterion and value of the labels; all of them, or numbers and texts only once each."""
+        if self._has_other_values:
+            for batch in self.labels.batches():
+                for (_, kind, criterion, _), _, columns in batch:
+                    yield cast(Kind, kind), criterion, columns["value"]
+        else:
+            for kind, criterion, _, value in self._values:
+                yield cast(Kind, kind), criterion, value
 
     def close(self) -> None:
         """Delete the temporary files."""
@@ -150,7 +152,14 @@ class SortedRecords:
 
     def _add_label(self, label: Label) -> None:
         self.annotators.add(label.annotator)
+        self._add_value(label.target, label.value)
         self.labels.add(SpooledLabel(self._distinct(label.target), label.annotator, label_columns(label)))
+
+    def _add_value(self, target: Target, value: Value | None) -> None:
+        if isinstance(value, dict) or len(self._values) >= MAX_DISTINCT:
+            self._has_other_values = True
+        else:
+            self._values[target.kind, target.criterion, type(value), value] = None  # 1 and True are equal as keys
 
     def _distinct(self, target: Target) -> TargetKey:
         key = key_of(target)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from core.answers import Choice, Format
 from core.errors import UnreadableReply, UnsupportedSchema
-from core.llm.client import Answer, LiteLLM, Reply, ScriptedModel
+from core.llm.client import Answer, Reply, ScriptedModel
 from core.llm.limits import Limits
+from core.llm.router import Router
 from core.runner import run_flow
 from core.templates import ANSWER, render
 from core.trace import (
@@ -251,10 +252,9 @@ def test_events_before_a_restart_are_not_replayed() -> None:
     assert len(asked) == 1 and only_turn(resumed).reading == 2
 
 
-@pytest.mark.slow  # importing litellm takes seconds
 def test_a_reply_from_a_server_in_both_formats() -> None:
     async def complete(address: str, setting: str) -> tuple[list[Event], Any]:
-        model, events = LiteLLM(), []
+        model, events = Router(), []
 
         async def record(event: Event) -> None:
             events.append(event)

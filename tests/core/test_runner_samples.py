@@ -9,8 +9,9 @@ import pytest
 
 from core.errors import PermanentFailure, TemporaryFailure
 from core.llm import costs
-from core.llm.client import LiteLLM, Reply, ScriptedModel
+from core.llm.client import Reply, ScriptedModel
 from core.llm.limits import Limits
+from core.llm.router import Router
 from core.runner import run_flow
 from core.trace import Ask, CallFailed, Event, Spec, TurnCompleted, Usage, Verdict
 from tests.core.protocols.reviews import make_flow, make_settings
@@ -114,6 +115,7 @@ def test_one_sample_is_one_single_request() -> None:
     assert model.calls == [] and model.single_asks == 1
 
 
+@pytest.mark.litellm
 def test_the_maximum_cost_includes_every_sample() -> None:
     ask = Ask("a", "chair", 1, Spec(model="gpt-4o-mini", max_tokens=1000), "x" * 400, int)
     one_sample = costs.maximum_cost(ask)
@@ -127,12 +129,12 @@ def request_samples(model: str, count: int) -> tuple[list[Reply], int]:
     """Return the replies of a real server to one call, and how many calls it received."""
 
     async def sample(address: str) -> list[Reply]:
-        litellm = LiteLLM()
+        router = Router()
         try:
             spec = Spec(model=model, address=address, timeout=10)
-            return await litellm.sample(Ask("a", "chair", 1, spec, "Which?", int, samples=count))
+            return await router.sample(Ask("a", "chair", 1, spec, "Which?", int, samples=count))
         finally:
-            await litellm.close()
+            await router.close()
 
     with run_server() as server:
         return asyncio.run(sample(server.address)), len(server.log)
@@ -155,4 +157,4 @@ def test_a_server_that_ignores_n_returns_one_reply() -> None:
 
 def test_the_local_model_does_not_support_n() -> None:
     ask = Ask("a", "chair", 1, Spec(model="local"), "Which?", int, samples=3)
-    assert asyncio.run(LiteLLM().sample(ask)) == []
+    assert asyncio.run(Router().sample(ask)) == []

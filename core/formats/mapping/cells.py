@@ -29,6 +29,8 @@ class DecimalComma(str):
 
 def parse_text(cell: Any, line: int, field: str) -> str | None:
     """Return the cell as text, with numbers and dates formatted; None for an empty or missing one."""
+    if type(cell) is str and not find_unstorable(cell):  # most cells
+        return cell
     if cell is None or isinstance(cell, Missing) or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, bool | int | float | Decimal | datetime | date | time):

@@ -139,8 +139,8 @@ def test_the_folder_is_named_after_the_study_with_special_characters_escaped(mon
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        (GPT, True),
-        (Spec(model="gpt-3.5-turbo"), False),
+        pytest.param(GPT, True, marks=pytest.mark.litellm),
+        pytest.param(Spec(model="gpt-3.5-turbo"), False, marks=pytest.mark.litellm),
         (Spec(model="local"), False),
         (Spec(model="unknown-model"), None),
         (Spec(model="gpt-3.5-turbo", address="http://127.0.0.1:8000/v1"), None),

@@ -42,6 +42,7 @@ def test_settings_without_a_value_are_not_sent() -> None:
     assert [message["role"] for message in body["messages"]] == ["user"]
 
 
+@pytest.mark.litellm
 @pytest.mark.slow  # importing litellm takes seconds
 def test_a_setting_that_the_model_does_not_accept_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     with run_server() as server:

@@ -44,6 +44,7 @@ def test_the_local_model_is_described_as_weak() -> None:
     assert "a weak judge" in available_models()[0].note and available_models()[0].model == "local"
 
 
+@pytest.mark.litellm
 def test_every_suggested_model_has_a_known_price(monkeypatch: pytest.MonkeyPatch) -> None:
     from core.llm.client import _SUGGESTED_MODELS
     from core.llm.costs import model_price

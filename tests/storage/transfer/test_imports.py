@@ -255,3 +255,11 @@ def test_a_killed_import_adds_nothing(engine, a_study):
         assert len(items.of_study(session, a_study.id)) == 3
     assert imports.import_records(engine, "s", [ItemRecord(item=make_item("new 1"))]).items == 1
     assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize(("most", "checked"), [(spool.MAX_DISTINCT, [1, 2]), (1, [1, 1, 2])])
+def test_a_value_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
+    monkeypatch.setattr(spool, "MAX_DISTINCT", most)
+    records = [make_label(value=value, annotator=name) for value, name in ((1, "ann"), (1, "ben"), (2, "cyd"))]
+    read = spool.SortedRecords(records)
+    assert [value for _, _, value in read.distinct_values()] == checked
