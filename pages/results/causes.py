@@ -25,7 +25,8 @@ from storage.reports.rationales import RationaleReport
 from storage.reports.slice_comparison import Conditions
 from storage.studies import Study
 
-PAGE = "causes"
+PAGE, SENTENCES = "causes", 3
+"""The name of the page, and the judges with a sentence: the chart and the table have all."""
 SECTIONS = ("Causes", "Slices", "Replies", "To label")
 
 
@@ -144,7 +145,7 @@ def draw_replies(study: Study, query: RankingQuery, data: AlignmentData, judge: 
 
 def draw_causes(found: Sequence[JudgeErrors]) -> None:
     """Draw the sentence of each judge, the chart and the table."""
-    st.markdown("  \n".join(f"**{escape_markdown(errors.sentence)}**" for errors in found[:5]))
+    st.markdown("  \n".join(f"**{escape_markdown(errors.sentence)}**" for errors in found[:SENTENCES]))
     st.caption(
         "A disagreement is a verdict that is not the majority of the annotators. Judge error: fewer than a third of "
         "all possible annotators would choose the judge's verdict. Human noise: more than two thirds would, and those "
