@@ -147,8 +147,11 @@ class DuplicateKey(ValueError):
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise DuplicateKey(next(key for key in keys if keys.count(key) > 1))
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise DuplicateKey(key)
+            seen.add(key)
     return fields
 
 

@@ -143,7 +143,8 @@ class BlockSuggester:
 
     def _columns(self) -> list[Draft]:
         """Return a block for each column with lists of numbers, or with the name of a criterion."""
-        columns = [column for column in self.preview.columns if column in self.names.values()]
+        named = set(self.names.values())
+        columns = [column for column in self.preview.columns if column in named]
         blocks = []
         for column in columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]

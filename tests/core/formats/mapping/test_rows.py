@@ -210,3 +210,9 @@ def test_a_key_that_an_object_has_twice_is_refused(tmp_path: Path) -> None:
         FileFormatError, match=r"^line 2: expected each key of an object once, and 'ann' is in it twice$"
     ):
         read_content(tmp_path / "t.jsonl", '{"ann": 1}\n{"id": 2, "meta": {"ann": 1, "b": 2, "ann": 5}}\n')
+
+
+def test_a_repeated_key_is_found_in_an_object_with_many(tmp_path: Path) -> None:
+    keys = [*range(50_000), 49_999]
+    with pytest.raises(FileFormatError, match="and '49999' is in it twice"):
+        read_content(tmp_path / "t.jsonl", "{" + ", ".join(f'"{key}": 1' for key in keys) + "}\n")
