@@ -288,6 +288,31 @@ class Study:
         compared = run_comparison.load(self._engine, self._stored, runs, reference)
         return RunComparison(compared, compared.dataset(kind, criterion, scenario))
 
+    def disagreements(self, run: str, criterion: str | None = None) -> "pd.DataFrame":
+        """One row per development item on which people decided otherwise than the judge of a run.
+
+        Raises TiebreakError without a split of the items; see docs/improving-judges.md.
+        """
+        import pandas as pd
+
+        from storage.database import reading
+        from storage.improvement import disagreements, judges
+
+        with reading(self._engine) as session:
+            current = judges.of_run(session, self._stored.id, run, criterion)
+            found = disagreements.cases(session, self._stored.id, current)
+        columns = ("item", "part", "people", "judge", "source", "reason", "distance", "trace")
+        rows = [(c.item.id, c.target.part, c.gold, c.verdict, c.source, c.reason, c.distance, c.trace) for c in found]
+        return pd.DataFrame(rows, columns=list(columns))
+
+    def variants(self) -> "pd.DataFrame":
+        """One row per variant and part of the split: scores of both judges, difference, interval, decision."""
+        import pandas as pd
+
+        from storage.improvement import evaluations
+
+        return pd.DataFrame(evaluations.table(self._engine, self._stored))
+
     def _ranked(self, reference: str | None) -> "JudgeReport":
         from storage.reports import judge_ranking
 

@@ -169,6 +169,27 @@ def evaluate(engine: Engine, study: Study, name: str) -> Evaluation:
     return Evaluation(variant, result, progress, use, held_out_progress, decision, accepted)
 
 
+def table(engine: Engine, study: Study) -> list[dict[str, Any]]:
+    """Return one row per variant and part, newest variant first; figures are None without a result."""
+    with reading(engine) as session:
+        names = [variant.name for variant in variants.of_study(session, study.id)]
+    return [row for name in names for row in _rows(evaluate(engine, study, name))]
+
+
+def _rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    variant, decision = evaluation.variant, evaluation.decision
+    named = {"name": variant.name, "criterion": variant.criterion, "origin": variant.origin}
+    results = (evaluation.development, evaluation.use.result if evaluation.use else None)
+    none = dict.fromkeys(PairedResult.model_fields)
+    rows: list[dict[str, Any]] = [
+        {**named, "part": part, **(result.model_dump() if result else none), "p_corrected": None, "accepted": None}
+        for part, result in zip(PARTS, results, strict=True)
+    ]
+    if decision is not None:
+        rows[1] |= {"p_corrected": decision.p_corrected, "accepted": decision.accepted}
+    return rows
+
+
 def accept(session: Session, study: Study, evaluation: Evaluation) -> int:
     """Make a variant the study's criterion and prompts, as a new version; return its number.
 

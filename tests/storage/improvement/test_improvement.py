@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from sqlalchemy import Engine
 
+import tiebreak
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord
 from core.improvement.changes import Changes
@@ -253,3 +254,15 @@ def test_an_evaluation_that_two_processes_start_has_each_run_once(engine: Engine
         made = experiments.runs_of(session, experiment_id)
         uses = evaluations.uses(session, study.id, variant.kind, variant.criterion)
     assert experiment_id == same and len(made) == 2 and len(uses) == 1
+
+
+def test_the_python_api_has_disagreements_and_variants(engine: Engine, study: Study) -> None:
+    opened = tiebreak.Database(engine).study("s")
+    shown = opened.disagreements("base")
+    assert not set(shown["item"]) & held_out_items(engine, study)
+    assert set(zip(shown["people"], shown["judge"], strict=True)) == {(1, 2)}
+    assert opened.variants().empty
+    run_part(engine, study, propose(engine, study, "brief", BETTER), "development")
+    development, held_out = opened.variants().to_dict("records")
+    assert (development["part"], development["targets"], development["name"]) == ("development", 12, "brief")
+    assert development["difference"] > 0 and (held_out["part"], held_out["accepted"]) == ("held-out", None)
