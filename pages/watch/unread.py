@@ -1,5 +1,7 @@
 """Replies that could not be read: how many of which judge and why, their texts, and a person's reading of them."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from core.pairs import item_name
@@ -24,16 +26,24 @@ def load_totals(url: str, study_id: int, run_id: int | None, replies: int) -> di
 def draw_page(study: Study) -> None:
     """Draw the filters, the counts and one page of the replies."""
     filter = choose_filter(study)
-    with database.reading(resources.engine()) as session:
-        replies = unread.count_replies(session, study.id)
-        totals = load_totals(str(resources.engine().url), study.id, filter.run_id, replies)
-        counts = unread.counts(session, filter, totals)
+    counts = load_counts(filter)
     stated_values.draw_undo()
     if not counts:
         return empty_state(filter)
     draw_counts(counts, filter)
     draw_replies(study, filter, sum(count.replies for count in counts))
     shell.fold_long_texts()
+
+
+def load_counts(filter: UnreadFilter) -> list[UnreadCount]:
+    """Return the counts of the matching replies; all replies of a study are read only if there is one."""
+    with database.reading(resources.engine()) as session:
+        counts = unread.counts(session, filter, {})
+        if not counts:
+            return []
+        replies = unread.count_replies(session, filter.study_id)
+    totals = load_totals(str(resources.engine().url), filter.study_id, filter.run_id, replies)
+    return [replace(count, of=totals.get((count.judge, count.step), 0)) for count in counts]
 
 
 def choose_filter(study: Study) -> UnreadFilter:
