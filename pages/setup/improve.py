@@ -53,13 +53,20 @@ def draw_page(study: Study) -> None:
 
 
 def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
-    """Draw the choice of the run and of one of its criteria, and return its judge."""
+    """Draw the choice of the run and of one of its criteria, which are in the URL, and return its judge."""
     names = list(runs)
-    with database.reading(resources.engine()) as session:
-        default = names.index(judges.newest_current(session, study.id, runs))
+    requested = st.query_params.get("run")
+    if requested not in runs:
+        with database.reading(resources.engine()) as session:
+            requested = judges.newest_current(session, study.id, runs)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        run = st.selectbox("Run of the judge", names, default, key=f"improve_run_{study.id}", width=520)
-        criterion = st.selectbox("Criterion", runs[run], key=f"improve_criterion_{run}", width=300)
+        run = st.selectbox("Run of the judge", names, names.index(requested), key=f"improve_run_{study.id}", width=520)
+        criteria = runs[run]
+        named = st.query_params.get("criterion")
+        chosen = criteria.index(named) if named in criteria else 0
+        criterion = st.selectbox("Criterion", criteria, chosen, key=f"improve_criterion_{run}", width=300)
+    # Not bound to the URL: a bound widget omits its default there, which changes with the next run.
+    st.query_params["run"], st.query_params["criterion"] = run, criterion
     with database.reading(resources.engine()) as session:
         return judges.of_run(session, study.id, run, criterion)
 

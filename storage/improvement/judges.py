@@ -59,11 +59,14 @@ def choices(session: Session, study_id: int) -> dict[str, list[str]]:
 
 
 def newest_current(session: Session, study_id: int, known: Mapping[str, Sequence[str]]) -> str:
-    """Return the first of these runs whose judge no accepted variant has replaced; the first if there is none."""
+    """Return the first of these runs whose judge no accepted variant has replaced; the first if there is none.
+
+    Runs that evaluated a variant come last: they are on a part of the items.
+    """
     by_name = {run.name: run for run in runs.of_study(session, study_id)}
-    for name, criteria in known.items():
+    for name, criteria in sorted(known.items(), key=lambda pair: AXIS in (by_name[pair[0]].cell or {})):
         try:
-            judge = judge_of(by_name[name].protocol, _base(by_name[name]), criteria[0])
+            judge = judge_of(by_name[name].protocol, _base(by_name[name], criteria[0]), criteria[0])
             versions.check_is_current(session, study_id, judge)
         except TiebreakError:
             continue
@@ -84,7 +87,7 @@ def of_run(session: Session, study_id: int, run: str, criterion: str | None = No
         raise TiebreakError(f"The run {run!r} does not judge by {name!r}; its criteria: {', '.join(known[run])}.")
     found = next(one for one in runs.of_study(session, study_id) if one.name == run)
     kind = _kind(session, found.id, name)
-    judge = judge_of(found.protocol, _base(found), name)
+    judge = judge_of(found.protocol, _base(found, name), name)
     scale = studies.scale(session, study_id, kind, name) or (judge.criterion.scale if kind == "score" else None)
     if kind == "score" and scale_length(scale) is None and not (scale and scale.level == "nominal"):
         raise TiebreakError(f"The scores on {name!r} need a declared scale with two ends to be compared.")
@@ -105,11 +108,15 @@ def _changeable(run: Run) -> list[str]:
     return list(dict.fromkeys(one["name"] for one in own if isinstance(one, Mapping) and "name" in one))
 
 
-def _base(run: Run) -> dict[str, Any]:
+def _base(run: Run, criterion: str) -> dict[str, Any]:
+    """Return the settings of a run with one of its criteria alone: changes of prompts would concern the others too."""
     installed = registry.get(run.protocol)
     if not installed.is_current(run.prompts):
         raise TiebreakError(f"The run {run.name!r} is of an earlier version, with other prompts: run it again.")
-    return settings_fields(run, installed.prompts)
+    fields = settings_fields(run, installed.prompts)
+    every = [fields.get("criterion"), *(fields.pop("criteria", None) or ())]
+    own = [one for one in every if isinstance(one, Mapping) and one.get("name") == criterion]
+    return fields | ({"criterion": own[0]} if own else {})
 
 
 def _kind(session: Session, run_id: int, criterion: str) -> Kind:

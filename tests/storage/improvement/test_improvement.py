@@ -176,6 +176,16 @@ def test_after_an_acceptance_variants_start_from_the_new_judge(engine: Engine, s
     assert from_new.current.criterion.definition == "Of use, and brief."
 
 
+def test_a_judge_of_several_criteria_is_improved_on_one_of_them(engine: Engine) -> None:
+    clear = "{name: clarity, definition: Clear.}"
+    several = f"{{judge: {{name: j, model: m}}, criterion: helpfulness, criteria: [{clear}]}}"
+    study = prepare(engine, count=4, settings=several)
+    with reading(engine) as session:
+        judge = judges.of_run(session, study.id, "base", "clarity").judge
+    assert judge.path == "criterion" and judge.criterion.definition == "Clear."
+    assert judge.base["criterion"]["name"] == "clarity" and "criteria" not in judge.base
+
+
 def test_an_earlier_version_can_be_restored(engine: Engine, study: Study) -> None:
     run_part(
         engine, study, propose(engine, study, "brief", Changes(definition="Brief.", guidelines="brief")), "held-out"
