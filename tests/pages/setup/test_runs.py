@@ -10,6 +10,7 @@ from core.items import Criterion, Response
 from core.pairs import Pairs
 from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
+from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form
 from storage import aius, database, runs, studies, workers
 from storage.runs import Run
@@ -363,7 +364,7 @@ def test_every_setting_of_a_model_is_on_the_form_and_kept() -> None:
 def test_the_receivers_of_texts_are_named_before_the_start() -> None:
     shown = page_text(visit_form_with(EVERY_SETTING))
     assert "will be sent to" in shown
-    for receiver in ("openai", r"http\://127.0.0.1\:8000/v1", "gemini"):
+    for receiver in ("openai", escape_markdown("http://127.0.0.1:8000/v1"), "gemini"):
         assert receiver in shown
     local = "judges: [{name: a, model: local}, {name: b, model: local}]\ncriterion: helpfulness"
     assert "Texts stay on this machine" in page_text(visit_form_with(local))
