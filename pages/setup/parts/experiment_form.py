@@ -175,6 +175,8 @@ def _draw_axes_form(study: Study) -> Definition | None:
     axes = {path: _draw_values(choices[path], run) for path in paths}
     fields = {"name": name, "protocol": run.protocol, "base": base, "seed": run.seed, "parallel": run.parallel}
     fields |= {"axes": {path: values for path, values in axes.items() if values}} | _draw_limits(scenarios)
+    if axes:
+        fields |= _draw_exclusions()
     if not name:
         st.caption("Enter a name: it begins the names of the runs.")
         return None
@@ -205,6 +207,22 @@ def _draw_values(choice: AxisChoice, run: Run) -> list[Any]:
     except yaml.YAMLError:
         raise TiebreakError(f"The values of {choice.path} should be separated by commas.") from None
     return list(dict.fromkeys(values)) if all(isinstance(value, str | int | float) for value in values) else []
+
+
+def _draw_exclusions() -> dict[str, Any]:
+    """Draw the combinations of levels without a run, and return them."""
+    text = st.text_input(
+        "Combinations without a run",
+        key="experiment_exclude",
+        placeholder="none",
+        help="As in a file: `{format: masked, criterion: clarity}`, several separated by commas. "
+        "An axis may have several levels: `{format: [masked, flipped]}`.",
+    )
+    try:
+        combinations = yaml.safe_load(f"[{text}]")
+    except yaml.YAMLError:
+        raise TiebreakError("Combinations without a run should be written as {axis: level, axis: level}.") from None
+    return {"exclude": combinations} if combinations else {}
 
 
 def _draw_limits(scenarios: list[str]) -> dict[str, Any]:
