@@ -19,7 +19,7 @@ from tests.storage.worker.test_worker import execute, make_request
 @pytest.fixture
 def executed(engine, a_study):
     """A study with one run of three debates, which the judges disagree on, and a label."""
-    model = ScriptedModel(lambda ask: "1" if ask.judge == "a" else "2")
+    model = ScriptedModel(lambda ask: "1" if ask.speaker == "a" else "2")
     run, _ = execute(engine, launch.create_run(engine, make_request(a_study)), model)
     with writing(engine) as session:
         labels.save(session, a_study.id, make_target(), "ann", 1)
