@@ -96,6 +96,7 @@ def _differences(results: "Results", layout: Layout) -> tuple[list[dict[str, Any
     """Return the differences along the axes as rows and as a table; raises TiebreakError for other options."""
     from core.formats.cell_table import markdown_table
     from core.formats.tables import latex_table, rows_csv
+    from core.statistics.reports.experiments import describe_correction
 
     if layout.rows or layout.columns:
         raise TiebreakError("--differences has one row for each difference: leave out --rows and --columns.")
@@ -106,7 +107,8 @@ def _differences(results: "Results", layout: Layout) -> tuple[list[dict[str, Any
         raise TiebreakError(f"There are no differences in {wanted!r}; they are in {known}.")
     value: list[dict[str, Any]] = [asdict(row) for row in found]
     lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in value]
-    caption = f"{results.experiment.name}: differences along the axes; reference: {results.reference}"
+    tests = describe_correction(results.differences)
+    caption = f"{results.experiment.name}: differences along the axes; {tests}; reference: {results.reference}"
     match layout.format:
         case TableFormat.csv:
             return value, rows_csv(lines)

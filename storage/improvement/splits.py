@@ -1,5 +1,6 @@
 """The split of a study's items with gold into a development and a held-out part; see `core.improvement.split`."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -60,6 +61,12 @@ def create(session: Session, study_id: int, *, share: float, seed: int, rule: Ac
     _insert(session, study_id, parts)
     audit.record_change(session, study_id, f"{len(parts):,} items split into development and held-out, seed {seed}")
     return get(session, study_id)
+
+
+def preview(session: Session, study_id: int, *, share: float, seed: int) -> dict[Part, int]:
+    """Return part -> the number of items with gold that `create` would assign to it."""
+    assigned = Counter(_new_parts(session, study_id, share, seed).values())
+    return {part: assigned[part] for part in PARTS}
 
 
 def extend(session: Session, study_id: int) -> int:

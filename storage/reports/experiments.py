@@ -11,6 +11,8 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.cell_table import CellTable, cell_table, long_csv, long_row
+from core.statistics.data.dataset import ALL_DISPUTED
+from core.statistics.notes import MAX_NAMES
 from core.statistics.reports.experiments import (
     AxisDifference,
     CellResult,
@@ -18,6 +20,7 @@ from core.statistics.reports.experiments import (
     RunOfCell,
     axis_differences,
     cell_statistics,
+    correct_differences,
 )
 from core.wording import format_count
 from storage import experiments
@@ -107,7 +110,7 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
         axis.name: list(dict.fromkeys([*axis.labels, *(run.levels[place] for run in runs.values())]))
         for place, axis in enumerate(experiment.definition.axes)
     }
-    return Results(experiment, axes, levels, cells | from_events, tuple(differences), str(data.reference))
+    return Results(experiment, axes, levels, cells | from_events, correct_differences(differences), str(data.reference))
 
 
 def _cost_results(session: Session, runs: Mapping[int, RunOfCell]) -> dict[str, list[CellResult]]:
@@ -209,7 +212,7 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         _averages(table),
         results.missing.removesuffix("."),
         _undefined(cells),
-        "" if statistic in (*COSTS, DISPUTED) else f"reference: {results.reference}",
+        *([] if statistic in (*COSTS, DISPUTED) else [*_caveats(cells), _reference_of(results.reference, cells)]),
     ]
     return "; ".join(filter(None, parts))
 
@@ -219,6 +222,35 @@ def _undefined(cells: Sequence[CellResult]) -> str:
     reasons = [cell.reason or "no reason is known" for cell in cells if cell.value is None]
     count = format_count(len(cells), "cell")
     return f"no value in {len(reasons):,} of {count}: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
+
+
+def _caveats(cells: Sequence[CellResult]) -> list[str]:
+    """Return the caveats of values, each with the cells that it concerns."""
+    concerned: dict[str, list[CellResult]] = {}
+    for cell in cells:
+        for caveat in cell.reason.split("; ") if cell.value is not None and cell.reason else ():
+            concerned.setdefault(caveat, []).append(cell)
+    return [caveat + _named(of_caveat, cells) for caveat, of_caveat in concerned.items()]
+
+
+def _reference_of(name: str, cells: Sequence[CellResult]) -> str:
+    """Return the reference, with its sources if each cell has the same, and the cells of disputed items only."""
+    defined = [cell for cell in cells if cell.value is not None]
+    mixes = {cell.reference for cell in defined}
+    if len(mixes) == 1 and (mix := mixes.pop()):
+        return f"reference: {name}, {mix}{_named(defined, cells)}"
+    disputed = [cell for cell in defined if cell.reference.endswith(ALL_DISPUTED)]
+    return f"reference: {name}" + (f"{ALL_DISPUTED}{_named(disputed, cells)}" if disputed else "")
+
+
+def _named(some: Sequence[CellResult], cells: Sequence[CellResult]) -> str:
+    """Return the number and the names of some of the cells in brackets; empty for all of them."""
+    if len(some) == len(cells):
+        return ""
+    several = len({cell.criterion for cell in cells}) > 1
+    names = [" · ".join(filter(None, [*cell.levels, cell.criterion if several else ""])) for cell in some]
+    shown = f": {', '.join(names)}" if len(names) <= MAX_NAMES else ""
+    return f" (in {len(some):,} of {format_count(len(cells), 'cell')}{shown})"
 
 
 def _averages(table: CellTable) -> str:

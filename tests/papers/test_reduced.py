@@ -158,6 +158,7 @@ def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: 
     table = command("table", "dna_eval-table-2-faireval", "--statistic", "accuracy")
     # The server's weights do not sum to 100: they are unreadable, and DnA-Eval has no verdict.
     assert lines_of(table) == [
-        ["direct scoring", "0.000 [0.000, 0.561]"], ["scoring with CoT", "0.000 [0.000, 0.561]"], ["DnA-Eval", "–"],
-        ["chain of aspects", "0.000 [0.000, 0.561]"],
+        ["direct scoring", "0.000 [0.000, 0.561] (n 3)"],
+        ["scoring with CoT", "0.000 [0.000, 0.561] (n 3)"], ["DnA-Eval", "–"],
+        ["chain of aspects", "0.000 [0.000, 0.561] (n 3)"],
     ]  # fmt: skip

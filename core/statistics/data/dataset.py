@@ -128,6 +128,10 @@ class Dataset:
             yield self.subset(name, names == name)
 
 
+ALL_DISPUTED = ", all on disputed items"
+"""The end of the sources of a reference that only disputed targets have."""
+
+
 def source_mix(dataset: Dataset, used: Bools) -> str:
     """Return the sources of the reference on the targets where `used` (N,) is true, such as "41 by people".
 
@@ -135,7 +139,7 @@ def source_mix(dataset: Dataset, used: Bools) -> str:
     """
     counts = Counter(str(source) for source in dataset.sources[used])
     mix = ", ".join(f"{count:,} {source}".strip() for source, count in sorted(counts.items()))
-    return f"{mix}, all on disputed items" if mix and dataset.disputed[used].all() else mix
+    return f"{mix}{ALL_DISPUTED}" if mix and dataset.disputed[used].all() else mix
 
 
 def build_datasets(

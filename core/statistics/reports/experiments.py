@@ -15,7 +15,7 @@ import pandas as pd
 from core.statistics.data.arrays import Bools, Floats
 from core.statistics.data.dataset import Dataset, JudgeOpinions, Strings, build_datasets
 from core.statistics.data.frames import Scale
-from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison
+from core.statistics.measures.comparison import Comparison, correct_p_values, paired_comparison
 from core.statistics.reports.alignment import AlignmentRow, judge_statistics, reference_mix, rows_from_estimates
 from core.statistics.reports.judge_comparison import correlation_difference
 
@@ -71,7 +71,7 @@ class AxisDifference:
     p: float | None
     """Two-sided, of the paired bootstrap over items."""
     p_corrected: float | None
-    """Corrected by Holm's method for all differences of the experiment."""
+    """Corrected by Holm's method for all differences of the experiment that have a p; see `correct_differences`."""
     reason: str = ""
 
 
@@ -209,7 +209,8 @@ def axis_differences(
     """Return the difference between every two levels of an axis, for each combination of the other levels.
 
     On nominal scales it is that of the accuracies, an item's score being its mean over repeats; on others that of
-    Pearson's r with the reference, of the mean scores over repeats. Only cells on the same targets are compared.
+    Pearson's r with the reference, of the mean scores over repeats. Only cells on the same targets are compared. p is
+    not corrected.
     """
     judges = {f"{run.levels} {run.repeat}": run for run in runs.values()}
     names = {run_id: f"{run.levels} {run.repeat}" for run_id, run in runs.items()}
@@ -223,14 +224,29 @@ def axis_differences(
                 comparison = _compare(dataset, scores[first], scores[second], resamples, seed)
                 found.append((_difference(dataset, axes, first, second, differing[0]), comparison))
     found.sort(key=lambda pair: axes.index(pair[0].axis))
-    corrected = correct_comparisons([comparison for _, comparison in found], "holm")
     return [
         replace(
             axis, difference=c.difference, low=c.low, high=c.high, items=c.items,
-            p=c.p_bootstrap, p_corrected=c.p_corrected, reason=c.reason,
+            p=c.p_bootstrap, reason=c.reason,
         )
-        for (axis, _), c in zip(found, corrected, strict=True)
+        for axis, c in found
     ]  # fmt: skip
+
+
+def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:
+    """Return the differences with `p_corrected`, by Holm's method over those that have a p."""
+    corrected = iter(correct_p_values([row.p for row in differences if row.p is not None], "holm"))
+    return tuple(row if row.p is None else replace(row, p_corrected=next(corrected)) for row in differences)
+
+
+def describe_correction(differences: Sequence[AxisDifference]) -> str:
+    """Return what p is and for how many of the differences of an experiment it is corrected."""
+    tested = sum(row.p is not None for row in differences)
+    if not tested:
+        return "none of the differences has a p"
+    count = f"{len(differences):,} differences"
+    tests = f"all {count}" if tested == len(differences) else f"the {tested:,} of {count} that have a p"
+    return "p: paired bootstrap" + (f", corrected by Holm's method for {tests}" if tested > 1 else "")
 
 
 def _mean_scores(dataset: Dataset, judges: Mapping[str, RunOfCell]) -> dict[Levels, Floats]:

@@ -17,6 +17,8 @@ OFFSET = 0.06
 """Between the points of two lines at one level, in levels."""
 HEIGHT, TITLE_HEIGHT, LINE_HEIGHT = 420, 48, 19
 """Pixels of the chart with names of one line and a short legend, of its title, and of a line of names."""
+LEGEND_PADDING = 16
+"""Pixels above and below the names of a legend in a column."""
 NAME_LENGTH, AXIS_LENGTH = 40, 42
 """Characters of a line of the legend, and of the levels on the axis together, that a phone has room for."""
 
@@ -74,7 +76,14 @@ def axis_figure(
     tick_space = LINE_HEIGHT * max(tick.count("<br>") for tick in ticks)
     figure.update_layout(height=HEIGHT + tick_space)
     if len(drawn) > 2:  # a line for each name: on a phone a legend in rows covers the title
-        space = LINE_HEIGHT * sum(name_lines(" · ".join(filter(None, rest)), NAME_LENGTH) for rest, _ in drawn)
-        top = TITLE_HEIGHT + space
-        figure.update_layout(height=HEIGHT + tick_space + space, margin={"t": top}, legend={"orientation": "v"})
+        names = [" · ".join(filter(None, rest)) for rest, _ in drawn]
+        _stack_legend(figure, LINE_HEIGHT * sum(name_lines(name, NAME_LENGTH) for name in names))
     return figure
+
+
+def _stack_legend(figure: "go.Figure", space: int) -> None:
+    """Place the legend, of `space` pixels, in a column between the title and the plot."""
+    title = TITLE_HEIGHT + charts.TITLE_LINE * figure.layout.title.text.count("<br>")
+    height = figure.layout.height + space + LEGEND_PADDING
+    legend = {"orientation": "v", "yref": "container", "y": 1 - title / height, "yanchor": "top"}
+    figure.update_layout(height=height, margin={"t": title + space + LEGEND_PADDING}, legend=legend)

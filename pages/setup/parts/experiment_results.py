@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.statistics.reports.experiments import describe_correction
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -75,11 +76,9 @@ def _draw_differences(results: Results) -> None:
     if not results.differences:
         st.caption("Differences need two finished cells that differ in one axis, on the same items.")
         return
-    count = len(results.differences)
-    corrected = f", corrected by Holm's method for all {count:,} differences" if count > 1 else ""
     st.caption(
         "Paired over items, the other levels being equal; accuracy on nominal scales, Pearson's r with the reference "
-        f"on others. p: paired bootstrap{corrected}."
+        f"on others; {describe_correction(results.differences)}."
     )
     lines = [
         {

@@ -4,12 +4,13 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.improvement.comparison import LEVEL, AcceptanceRule
+from core.improvement.split import Part
 from core.wording import format_count
 from pages.parts import permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage import database
 from storage.access import Permission
-from storage.improvement import splits
+from storage.improvement import evaluations, splits
 from storage.improvement.evaluations import Version
 from storage.improvement.splits import Split
 from storage.studies import Study
@@ -23,29 +24,29 @@ def draw_form(study: Study) -> None:
         "Items of the same group, context or prompt have the same part. The split and the rule of acceptance cannot be "
         "changed."
     )
-    with st.form("split", border=False):
-        first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
-        share = first.slider("Held-out items, percent", 10, 90, 50, 5, key="split_share")
-        evaluations = second.number_input(
-            "Planned evaluations on held-out items",
-            1,
-            100,
-            5,
-            key="split_evaluations",
-            help="For each criterion. p-values are corrected for this number.",
-        )
-        margin = third.number_input(
-            "Lower bound has to be above",
-            0.0,
-            0.99,
-            0.0,
-            0.01,
-            key="split_margin",
-            help="Of the 95 % interval of the difference between the variant and the current judge.",
-        )
-        seed = fourth.number_input("Random seed", 0, value=0, key="split_seed")
-        if not st.form_submit_button("Split", type="primary", icon=":material/call_split:"):
-            return
+    first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
+    share = first.slider("Held-out items, percent", 10, 90, 50, 5, key="split_share")
+    evaluations = second.number_input(
+        "Planned evaluations on held-out items",
+        1,
+        100,
+        5,
+        key="split_evaluations",
+        help="For each criterion. p-values are corrected for this number.",
+    )
+    margin = third.number_input(
+        "Lower bound has to be above",
+        0.0,
+        0.99,
+        0.0,
+        0.01,
+        key="split_margin",
+        help="Of the 95 % interval of the difference between the variant and the current judge.",
+    )
+    seed = fourth.number_input("Random seed", 0, value=0, key="split_seed")
+    _draw_preview(study, share / 100, int(seed))
+    if not st.button("Split", type="primary", icon=":material/call_split:", key="split"):
+        return
     rule = AcceptanceRule(evaluations=int(evaluations), margin=float(margin))
     try:
         with permissions.writing(study.id, Permission.edit, "") as session:
@@ -59,6 +60,22 @@ def draw_form(study: Study) -> None:
         )
         return
     st.rerun()
+
+
+def _draw_preview(study: Study, share: float, seed: int) -> None:
+    """Draw the numbers of items of the split that the form would make."""
+    with database.reading(resources.engine()) as session:
+        version = evaluations.version(session, study.id)
+    counts = load_preview(str(resources.engine().url), study.id, version, share, seed)
+    total = format_count(sum(counts.values()), "item")
+    st.markdown(f"**{total} with gold: {counts['development']:,} development, {counts['held-out']:,} held-out**")
+
+
+@st.cache_data(max_entries=16, show_spinner="Counting the items with gold …")
+def load_preview(url: str, study_id: int, version: Version, share: float, seed: int) -> dict[Part, int]:
+    """Return part -> its number of items in the split that would be made, at a version of the study."""
+    with database.reading(resources.engine()) as session:
+        return splits.preview(session, study_id, share=share, seed=seed)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -42,6 +42,10 @@ def open_step(step: str) -> AppTest:
 
 def test_the_split_is_made_once_with_its_rule(study: Study) -> None:
     app = visit("setup/improve", "ann", study="s")
+    assert "24 items with gold: 12 development, 12 held-out" in page_text(app)
+    app = app.slider(key="split_share").set_value(25).run()
+    assert "24 items with gold: 18 development, 6 held-out" in page_text(app)
+    app.slider(key="split_share").set_value(50)
     app.number_input(key="split_evaluations").set_value(3)
     app = click(app, "Split")
     text = page_text(app)

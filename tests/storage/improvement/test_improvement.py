@@ -63,6 +63,15 @@ def test_a_split_has_both_parts_of_each_scenario_and_is_made_once(engine: Engine
         split(engine, study)
 
 
+def test_the_preview_of_a_split_has_its_numbers_and_stores_nothing(engine: Engine) -> None:
+    study = prepare(engine)
+    with reading(engine) as session:
+        expected = splits.preview(session, study.id, share=0.5, seed=0)
+        assert splits.find(session, study.id) is None
+    made = split(engine, study)
+    assert expected == {part: made.count(part) for part in PARTS} == {"development": 12, "held-out": 12}
+
+
 def test_items_with_new_gold_are_added_and_the_others_keep_their_part(engine: Engine, study: Study) -> None:
     before = held_out_items(engine, study)
     new = [make_item(f"new {n}") for n in range(4)]

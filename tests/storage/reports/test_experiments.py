@@ -108,6 +108,21 @@ def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(result
     assert "not comparable" not in report.caption_of(results, "accuracy_gold", whole)
 
 
+def test_the_caption_states_each_caveat_once_with_its_cells(results: report.Results) -> None:
+    name, (first, *others) = results.of("accuracy")
+    few = "only 3 groups of items to resample: the interval may be too narrow"
+    mix = "3 by people, all on disputed items"
+    partial = replace(results, cells={name: [replace(first, reason=f"a; {few}", reference=mix), *others]})
+    caption = report.caption_of(partial, name, report.table_of(partial, name)[1])
+    assert caption.count(few) == 1 and f"{few} (in 1 of 4 cells: good · 50); " in caption
+    assert caption.endswith("reference: gold, all on disputed items (in 1 of 4 cells: good · 50)")
+    whole = replace(results, cells={name: [replace(cell, reason=few, reference=mix) for cell in (first, *others)]})
+    _, latex = report.render(whole, name, None, None, "latex")
+    assert latex.count(f"; {few}; reference: gold, {mix}") == 1
+    _, text = report.render(whole, name, None, None, "text")
+    assert text.count(f"; {few}; reference: gold, {mix}") == 1
+
+
 def test_the_caption_states_why_cells_have_no_value(results: report.Results) -> None:
     name, (first, *others) = results.of("accuracy")
     partial = replace(results, cells={name: [replace(first, value=None, reason="no label"), *others]})
@@ -143,7 +158,7 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     text = command(engine, "--rows", "words", "--columns", "judge.model", "--statistic", "accuracy")
     assert text.splitlines()[0] == (
         "e: accuracy_gold, mean ± standard deviation between repeats; [95 % interval over items]; 20 items, 2 repeats; "
-        "columns: judge.model; reference: gold"
+        "columns: judge.model; reference: gold, 20 by people"
     )
     rows = [line.split()[:4] for line in text.splitlines()[3:5]]
     assert rows == [["50", "1.000", "±", "0.000"], ["150", "1.000", "±", "0.000"]]
@@ -164,7 +179,8 @@ def test_the_differences_are_printed_in_every_format_and_refuse_a_layout(finishe
     engine, _ = finished
     assert command(engine, "--differences", "--format", "csv").startswith("axis,level,other_level,fixed")
     assert command(engine, "--differences", "--format", "markdown").startswith("| axis | level |")
-    assert r"\begin{table}" in command(engine, "--differences", "--format", "latex")
+    latex = command(engine, "--differences", "--format", "latex")
+    assert r"\begin{table}" in latex and "corrected by Holm's method for the 2 of 4 differences that have a p" in latex
     words = ["table", "e", "--study", "s", "--database", str(engine.url), "--differences"]
     for option, sentence in ((["--rows", "words"], "leave out --rows"), (["--statistic", "dollars"], "they are in")):
         refused = CliRunner().invoke(cli.app, [*words, *option])
