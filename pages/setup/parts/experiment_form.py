@@ -11,6 +11,7 @@ from core.errors import TiebreakError
 from core.experiments import AxisChoice, Definition, papers
 from core.protocols.registry import PROTOCOLS
 from core.trace import model_specs
+from core.wording import format_count
 from pages.parts import downloads, resources, visitor
 from pages.parts.text import escape_markdown
 from storage import access, audit, change_guard, database, items, runs, studies
@@ -45,7 +46,8 @@ def draw_form(study: Study) -> bool:
         return False
     text = files.to_yaml(definition)
     repeats = f" x {definition.repeats} repeats" if definition.repeats > 1 else ""
-    st.markdown(f"**{len(cells):,} cells{repeats}: {len(cells) * definition.repeats:,} runs**")
+    count = len(cells) * definition.repeats
+    st.markdown(f"**{format_count(len(cells), 'cell')}{repeats}: {format_count(count, 'run')}**")
     with st.expander("The experiment's file", key="experiment_yaml"):
         st.code(text, language="yaml", height=320)
     name = f"{definition.name}.yaml"

@@ -152,7 +152,7 @@ def test_combinations_without_a_run_are_written_to_the_file() -> None:
     next(w for w in app.text_input if w.label.startswith("Values of words")).set_value("50, 150")
     app = app.text_input(key="experiment_exclude").set_value("{words: 150}").run()
     assert yaml.safe_load(app.code[0].value)["exclude"] == [{"words": "150"}]
-    assert "1 cells: 1 runs" in page_text(app)
+    assert "1 cell: 1 run" in page_text(app)
     app = app.text_input(key="experiment_exclude").set_value("{words: 151}").run()
     assert "has no value '151'" in page_text(app)
 
