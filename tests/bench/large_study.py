@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from core.items import Item, Response
 from core.labels import Label, Target
 from core.trace import Turn, TurnCompleted, Usage
-from storage import database, studies, target_summaries, trace_events
+from storage import database, studies, target_summaries
 from storage.database import insert_all, writing
 from storage.events import event_row
 from storage.fingerprints import label_row, with_fingerprint
@@ -98,7 +98,7 @@ def _plant_judge(session: database.Session, study: int, judge: int, truth: list[
         trace = first + number
         owners = {"study_id": study, "run_id": run.id}
         outcome = "agreed" if verdict is not None else "no_verdict"
-        trace_events.append(
+        traces.append(
             {"id": trace, **owners, "item_id": number + 1, "outcome": outcome, "contention": 0.0, "problem": ""}
         )
         opinions.append(

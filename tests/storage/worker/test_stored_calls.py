@@ -239,6 +239,6 @@ def test_a_reply_is_stored_no_later_than_its_event(
         stored.extend(turn.turn.reply in saved for turn in turns)
         append(session, events)
 
-    monkeypatch.setattr(traces, "append", check)
+    monkeypatch.setattr(trace_events, "append", check)
     run(engine, study, "run", make_settings(samples=1))
     assert stored == [True, True]
