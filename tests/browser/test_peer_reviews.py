@@ -56,6 +56,9 @@ def test_a_number_is_typed_on_a_continuous_scale(served, visit, tmp_path):
     page.keyboard.press("Backspace")
     page.keyboard.press("Control+Enter")
     page.get_by_text("You have labelled 1 of 1.").wait_for()  # no judge has an opinion to reveal
+    page.get_by_text("saved", exact=True).wait_for()
+    page.reload()
+    page.get_by_text("You have labelled 1 of 1.").wait_for()
     with sqlite3.connect(served.database.removeprefix("sqlite:///")) as store:
         query = "select value from label join target on target.id = label.target_id where criterion = 'quality'"
         assert [float(value) for (value,) in store.execute(query)] == [10]
