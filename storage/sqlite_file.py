@@ -7,7 +7,7 @@ connection.
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 
 from storage.database_errors import NOT_SAVED, DatabaseUnavailable
 
@@ -23,6 +23,14 @@ def watch(engine: Engine, path: Path) -> None:
                 "Stop the server, restore the file, and start the server again."
             )
 
+    def check_commit(connection: Connection) -> None:
+        try:
+            check()
+        except DatabaseUnavailable:
+            # A failed commit ends SQLAlchemy's transaction, not SQLite's: the pool would return a connection with both.
+            connection.connection.rollback()
+            raise
+
     @event.listens_for(engine, "connect")
     def remember(*_: Any) -> None:
         if not first and (identity := _identity(path)) is not None:
@@ -30,7 +38,7 @@ def watch(engine: Engine, path: Path) -> None:
 
     event.listen(engine, "do_connect", check)  # it would create an empty database
     event.listen(engine, "begin", check)
-    event.listen(engine, "commit", check)
+    event.listen(engine, "commit", check_commit)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
