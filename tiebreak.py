@@ -210,13 +210,17 @@ class Study:
     def judges(self, reference: str | None = None) -> "pd.DataFrame":
         """One row per judge, on the same targets, with a decision; then the human ceiling and the baselines.
 
-        Raises TiebreakError if no judge can be ranked.
+        The frame's `attrs["not_compared"]` has the judges that are not compared, each with the reason. Raises
+        TiebreakError if no judge can be ranked.
         """
         import pandas as pd
 
         from storage.reports import judge_ranking
 
-        return pd.DataFrame(judge_ranking.table(self._ranked(reference)))
+        ranked = self._ranked(reference)
+        frame = pd.DataFrame(judge_ranking.table(ranked))
+        frame.attrs["not_compared"] = dict(ranked.not_compared)
+        return frame
 
     def discussions(self, reference: str | None = None) -> "pd.DataFrame":
         """One row per judge, source and ablation: opinion changes in debates, adopted opinions, and fewer rounds."""
@@ -237,12 +241,17 @@ class Study:
         return _frame(list(report.rows))
 
     def comparisons(self, reference: str | None = None) -> "pd.DataFrame":
-        """One row per two judges: the difference in accuracy on the same targets, its interval and corrected p."""
+        """One row per two judges: the difference in accuracy on the same targets, its interval and corrected p.
+
+        The frame's `attrs["not_compared"]` has the judges that are not compared, each with the reason.
+        """
         from storage.reports import judge_ranking
 
         selection = judge_ranking.Selection()
-        found, _ = judge_ranking.comparisons_of_study(self._engine, self._stored, selection, reference=reference)
-        return _frame(list(found))
+        found, left_out = judge_ranking.comparisons_of_study(self._engine, self._stored, selection, reference=reference)
+        frame = _frame(list(found))
+        frame.attrs["not_compared"] = dict(left_out)
+        return frame
 
     def biases(self, reference: str | None = None) -> "pd.DataFrame":
         """One row per judge and bias: its effect, interval and corrected p."""

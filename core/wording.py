@@ -25,6 +25,13 @@ def format_estimate(
     return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text
 
 
+def format_percent(share: float) -> str:
+    """Return a share as `12%`; `<1%` and `>99%` if it is rounded to 0% or 100% and is neither."""
+    if 0 < share < 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
+
+
 def format_p(p: float | None) -> str:
     """Return a p-value with three decimals, `< 0.001` below that; a dash if there is none."""
     if p is None:

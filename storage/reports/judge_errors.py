@@ -13,6 +13,7 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.disagreement_causes import CAUSES, Causes, find_causes
 from core.statistics.measures.effort import entropy
+from core.wording import format_percent
 from storage import audit, targets
 from storage.audit import Action, Filter
 from storage.labelling import assignment
@@ -60,7 +61,10 @@ class JudgeErrors:
         if not causes.shares:
             counts = f" on {causes.disagreements:,} of {causes.decided:,}" if causes.disagreements else ""
             return f"{self.judge}{' differs from people' * bool(counts)}{counts}: {causes.reason}."
-        parts = [f"{one.value:.0%} [{one.low:.0%}, {one.high:.0%}] {one.cause}" for one in causes.shares]
+        parts = [
+            f"{format_percent(one.value)} [{format_percent(one.low)}, {format_percent(one.high)}] {one.cause}"
+            for one in causes.shares
+        ]
         counts = f"{causes.disagreements:,} of {causes.decided:,}"
         return f"{self.judge} differs from people on {counts}: {', '.join(parts)}."
 

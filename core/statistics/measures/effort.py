@@ -44,6 +44,10 @@ def next_targets(annotators: Floats, judges: Floats, overlap: int) -> list[int]:
     return [int(number) for number in order if labels[number] < overlap]
 
 
+GROUPED = "items of one group are counted as independent here, so more may be needed"
+"""The caveat of a plan for items in groups."""
+
+
 @dataclass(frozen=True)
 class LabelPlan:
     """The number of further items and labels that bring an interval under a target width."""
@@ -58,15 +62,17 @@ class LabelPlan:
     expected_width: float | None
     """The width to expect with them."""
     reason: str
+    """Why there is no plan, or its caveat."""
 
     def __str__(self) -> str:
         if self.items is None or self.width is None:
             return self.reason
+        caveat = f" ({self.reason})" * bool(self.reason)
         if not self.items:
-            return f"the interval is {self.width:.2f} wide, under {self.target_width:g} already"
+            return f"the interval is {self.width:.2f} wide, under {self.target_width:g} already{caveat}"
         return (
             f"about {self.labels} more labels ({self.items} items) bring the interval "
-            f"under {self.target_width:g}; it is {self.width:.2f} wide now"
+            f"under {self.target_width:g}; it is {self.width:.2f} wide now{caveat}"
         )
 
 
@@ -75,22 +81,23 @@ def plan_labels(ratings: Ratings, name: str, target_width: float, *, resamples: 
 
     A study with M items of the same kind is a resample of M items from the patterns observed; its interval is as wide
     as that of such resamples. M starts from width ~ 1 / sqrt(M) and is refined by drawing. The plan holds if new items
-    are like the present ones and get as many labels each.
+    are like the present ones and get as many labels each. Items of a group count as independent, which is stated.
     """
+    caveat = "" if ratings.groups is None else GROUPED
     family, units, labels = statistic_on_patterns(ratings, name)
     items = int(units.frequencies.sum())
     width = expected_width(family, units, items, resamples, seed) if items > 1 else None
     if width is None:
         return LabelPlan(None, target_width, None, None, None, "nothing varies yet: label more items first")
     if width <= target_width:
-        return LabelPlan(width, target_width, 0, 0, width, "")
+        return LabelPlan(width, target_width, 0, 0, width, caveat)
     size = find_study_size(family, units, target_width, width, resamples, seed)
     if size is None:
         reason = f"more than {MAX_ITEMS:,} items would be needed to bring the interval under {target_width:g}"
         return LabelPlan(width, target_width, None, None, None, reason)
     more = size - items
     expected = expected_width(family, units, size, resamples, seed)
-    return LabelPlan(width, target_width, more, int(np.ceil(more * labels / items)), expected, "")
+    return LabelPlan(width, target_width, more, int(np.ceil(more * labels / items)), expected, caveat)
 
 
 def find_study_size(

@@ -58,8 +58,10 @@ def plan_separation(scores: Floats, groups: Sequence[str] | None = None, power: 
     advantage = float(padded.mean())
     error = standard_error(padded, None if groups is None else [*groups, "a win", "a loss"])
     confidence = normal_quantile((1 + CONFIDENCE) / 2)
+    clusters = n if groups is None else len(set(groups))
+    caveat = notes.few_groups(clusters) if clusters < min(n, notes.FEW_GROUPS) else ""
     if n >= MIN_SEPARATED and abs(advantage) > confidence * error:
-        return Separation(n, wins, losses, advantage, True, 0)
+        return Separation(n, wins, losses, advantage, True, 0, caveat)
     if n < MIN_PLANNED:
         have = format_count(n, "labelled target has", "labelled targets have")
         reason = f"{have} different verdicts of the two judges, {MIN_PLANNED} are needed for a plan"
@@ -71,8 +73,6 @@ def plan_separation(scores: Floats, groups: Sequence[str] | None = None, power: 
     if needed > MAX_TARGETS:
         reason = f"more than {MAX_TARGETS:,} targets on which they differ are needed"
         return Separation(n, wins, losses, advantage, False, None, reason)
-    clusters = n if groups is None else len(set(groups))
-    caveat = notes.few_groups(clusters) if clusters < min(n, notes.FEW_GROUPS) else ""
     return Separation(n, wins, losses, advantage, False, max(1, int(needed) - n), caveat)
 
 

@@ -47,8 +47,10 @@ class PairPlan:
     def sentence(self) -> str:
         """The plan in words."""
         names, evidence = f"{self.judge} from {self.other_judge}", self.evidence
+        caveat = f" ({evidence.reason})" * bool(evidence.reason)
         if evidence.separated:
-            return f"{self.judge} and {self.other_judge} are separated at 95 % ({evidence.wins} : {evidence.losses})."
+            counts = f"{evidence.wins} : {evidence.losses}"
+            return f"{self.judge} and {self.other_judge} are separated at 95 %, {counts}{caveat}."
         if self.labels is None or evidence.targets is None:
             return f"No plan for {self.judge} and {self.other_judge}: {evidence.reason}."
         waiting, place = sum(self.waiting.values()), next(iter(self.waiting), "")
@@ -60,7 +62,7 @@ class PairPlan:
             enough += f", so {evidence.targets - waiting:,} further such items are needed"
         return (
             f"About {self.labels:,} more labels separate {names} at 95 %: {evidence.targets:,} targets on which they "
-            f"differ, with {self.overlap} each; {enough}{f' ({evidence.reason})' * bool(evidence.reason)}."
+            f"differ, with {self.overlap} each; {enough}{caveat}."
         )
 
 

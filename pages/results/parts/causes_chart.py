@@ -5,6 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.measures.disagreement_causes import CAUSES
+from core.wording import format_percent
 from pages.parts import charts, colours
 from pages.parts.name_rows import place_rows, wrap_name
 from storage.reports.judge_errors import JudgeErrors
@@ -41,8 +42,9 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
                 insidetextanchor="middle",
                 textfont={"color": colours.text_colour(fill), "size": 11},
                 hovertext=[
-                    f"<b>{escape(errors.judge, quote=False)}</b><br>{cause} {share.value:.0%} "
-                    f"[{share.low:.0%}, {share.high:.0%}]<br>n {errors.causes.disagreements:,} disagreements"
+                    f"<b>{escape(errors.judge, quote=False)}</b><br>{cause} {format_percent(share.value)} "
+                    f"[{format_percent(share.low)}, {format_percent(share.high)}]<br>"
+                    f"n {errors.causes.disagreements:,} disagreements"
                     for errors, share in zip(judged, shares, strict=True)
                 ],
                 hoverinfo="text",

@@ -1,5 +1,7 @@
 """Planning of further labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,8 @@ def test_a_plan_is_a_sentence():
     ratings = random_ratings(np.random.default_rng(0), 100, 3, 3, 0.0)
     assert "more labels" in str(effort.plan_labels(ratings, "fleiss_kappa", 0.1))
     assert "already" in str(effort.plan_labels(ratings, "fleiss_kappa", 0.9))
+    grouped = replace(ratings, groups=tuple(str(number // 2) for number in range(100)))
+    assert str(effort.plan_labels(grouped, "fleiss_kappa", 0.9)).endswith(f"already ({effort.GROUPED})")
     unanimous = ratings_from_codes(np.zeros((30, 3)), 2)
     assert "nothing varies yet" in str(effort.plan_labels(unanimous, "fleiss_kappa", 0.1))
     assert "would be needed" in str(effort.plan_labels(ratings, "cohen_kappa", 0.0001))

@@ -34,6 +34,8 @@ def test_few_targets_are_not_enough_for_a_plan():
     assert few.targets is None and few.reason.startswith("9 labelled targets have") and enough.targets
     documents = [str(number % 4) for number in range(10)]
     assert plan_separation(scores(6, 4), documents).reason.startswith("only 4 groups of items")
+    separated = plan_separation(scores(10, 0), documents)
+    assert separated.separated and separated.reason.startswith("only 4 groups of items")
 
 
 def test_the_formula_by_hand():
