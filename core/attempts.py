@@ -5,11 +5,12 @@ from typing import Any
 
 from core.answers import Format, Rating
 from core.answers.statements import spoken_text
+from core.current_events import with_reading
 from core.errors import UnreadableReply
 from core.llm.client import Reply
 from core.rating_probabilities import level_probabilities
 from core.templates import with_system_lines
-from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn, with_reading
+from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn
 
 _INCOMPLETE = {
     "cut off": "the reply was cut off at the limit of {limit} tokens",

@@ -19,6 +19,7 @@ from core.attempts import (
     plan_second_attempt,
     second_request,
 )
+from core.current_events import current_events, extracted_reading, with_reading
 from core.errors import PermanentFailure, RunStopped, TemporaryFailure, TiebreakError, UnsupportedSchema
 from core.extraction import can_extract, extraction_ask
 from core.llm.call_keys import DrawCounter
@@ -38,9 +39,6 @@ from core.trace import (
     TurnCompleted,
     Verdict,
     VerdictReached,
-    current_events,
-    extracted_reading,
-    with_reading,
 )
 
 T = TypeVar("T")

@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aspects import Weights, aspect_set_id
+from core.current_events import completed_turns
 from core.errors import TiebreakError
 from core.labels import Scale, Target
 from core.protocols import registry
 from core.protocols.dna_eval.settings import QUALITIES, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import collect_judgements
 from core.protocols.settings_file import validate_settings
-from core.trace import completed_turns
 from storage import aius, items, labels, runs, studies, targets, traces
 from storage.tables import OpinionRow
 

@@ -10,7 +10,8 @@ from sqlalchemy import Integer, Select, Text, bindparam, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.trace import Event, current_numbered_events
+from core.current_events import current_numbered_events
+from core.trace import Event
 from storage.database import execute
 from storage.events import parse_event
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow

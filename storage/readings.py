@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.attempts import reread_turn
+from core.current_events import current_events, with_reading
 from core.errors import TiebreakError, UnreadableReply
 from core.labels import Value
 from core.protocols import registry
@@ -20,17 +21,7 @@ from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.reading_history import TurnReadings, turn_readings
 from core.replay import NeedsCalls, Replay, replay, stored_turns
-from core.trace import (
-    Ask,
-    Event,
-    Flow,
-    ReadingReplaced,
-    ReadingWithdrawn,
-    Turn,
-    VerdictReached,
-    current_events,
-    with_reading,
-)
+from core.trace import Ask, Event, Flow, ReadingReplaced, ReadingWithdrawn, Turn, VerdictReached
 from storage import aius, annotators, items, runs, studies, trace_events, traces
 from storage.database import reading, writing
 from storage.events import next_sequence_numbers, stored_events

@@ -21,10 +21,11 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.current_events import current_numbered_events
 from core.errors import TiebreakError
 from core.labels import Target
 from core.pairs import item_name
-from core.trace import Event, current_numbered_events
+from core.trace import Event
 from core.wording import format_count
 from storage import calls, targets, workers
 from storage.database import clock
@@ -205,7 +206,7 @@ def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[in
     """Return (sequence number, event) of the events after `after`, without their prompts (see `prompt`).
 
     Superseded events are left out, and turns have their current readings, as far as the events after `after` tell: see
-    `core.trace.current_numbered_events`. A restart is then the first event.
+    `core.current_events.current_numbered_events`. A restart is then the first event.
     """
     query = (
         select(col(EventRow.seq), cast(col(EventRow.body), Text))

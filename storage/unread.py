@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.current_events import current_numbered_events
 from core.reading_history import TurnReadings, turn_readings
 from core.trace import (
     Event,
@@ -22,7 +23,6 @@ from core.trace import (
     TraceRestarted,
     Turn,
     TurnCompleted,
-    current_numbered_events,
 )
 from storage.database import insert_all
 from storage.events import stored_events

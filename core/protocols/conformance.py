@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.current_events import completed_turns
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import PREFERENCE, Opinion
@@ -20,16 +21,7 @@ from core.protocols import Protocol
 from core.protocols.flows import start_flow
 from core.protocols.settings_file import load_settings
 from core.runner import run_flow
-from core.trace import (
-    EVENT_ADAPTER,
-    Ask,
-    Event,
-    ReplyUnreadable,
-    TraceFailed,
-    TurnCompleted,
-    Verdict,
-    completed_turns,
-)
+from core.trace import EVENT_ADAPTER, Ask, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict
 
 Script = Callable[[Ask], str]
 CRITERION_KINDS = ("preference", "score", "answer")

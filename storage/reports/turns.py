@@ -10,8 +10,9 @@ from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.current_events import completed_turns
 from core.labels import Target
-from core.trace import Turn, completed_turns
+from core.trace import Turn
 from storage import targets
 from storage.events import parse_event
 from storage.tables import EventRow, ItemRow, RunRow, TraceRow

@@ -11,12 +11,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.contention import verdict_contention
+from core.current_events import current_events
 from core.errors import TiebreakError
 from core.formats.records import RunRecord, TraceRecord
 from core.frozen import Frozen
 from core.labels import Opinion, Target
 from core.protocols import registry
-from core.trace import TraceFailed, Verdict, VerdictReached, current_events
+from core.trace import TraceFailed, Verdict, VerdictReached
 from core.uncertainty import uncertainty
 from storage import items, target_summaries, unread
 from storage.database import batches, insert_all

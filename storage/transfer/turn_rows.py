@@ -7,16 +7,10 @@ from sqlalchemy import Engine, Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.current_events import current_numbered_events
 from core.formats.turns import Attempt, TurnRow, turn_row
 from core.reading_history import PastReading, turn_readings
-from core.trace import (
-    NumberedEvent,
-    ReplyExtracted,
-    ReplyUnreadable,
-    TraceRestarted,
-    TurnCompleted,
-    current_numbered_events,
-)
+from core.trace import NumberedEvent, ReplyExtracted, ReplyUnreadable, TraceRestarted, TurnCompleted
 from storage import runs, traces
 from storage.database import reading
 from storage.events import parse_event

@@ -1,5 +1,6 @@
 """The readings of a reply over time: which one counts, and which ones were replaced or withdrawn."""
 
+from core.current_events import completed_turns
 from core.reading_history import turn_readings
 from core.trace import (
     Event,
@@ -10,7 +11,6 @@ from core.trace import (
     TraceRestarted,
     Turn,
     TurnCompleted,
-    completed_turns,
 )
 
 

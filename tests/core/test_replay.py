@@ -6,6 +6,7 @@ import pytest
 
 from core.answers import Choice
 from core.attempts import reread_turn
+from core.current_events import current_events
 from core.replay import NeedsCalls, replay, stored_turns
 from core.trace import (
     Ask,
@@ -19,7 +20,6 @@ from core.trace import (
     TurnCompleted,
     Verdict,
     VerdictReached,
-    current_events,
 )
 
 CHOICE = Choice(noun="Submission")

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from core.current_events import completed_turns
 from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
@@ -12,7 +13,7 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.single_judge.settings import PairSettings
 from core.replay import NeedsCalls
-from core.trace import Spec, TurnCompleted, Usage, completed_turns
+from core.trace import Spec, TurnCompleted, Usage
 from storage import readings, studies, traces, unread
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from core.current_events import current_events
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, ScaleRecord, TraceRecord
 from core.items import Item
 from core.labels import Adjudication, Kind, Label, Opinion, Scale, Target, Value
-from core.trace import VerdictReached, current_events
+from core.trace import VerdictReached
 
 KINDS: tuple[Kind, ...] = ("preference", "score", "answer", "likert", "aspect_quality")
 """Kinds that every annotation tool has a control for. AIUs and aspect weights have none."""

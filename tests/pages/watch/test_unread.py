@@ -2,18 +2,11 @@
 
 import pytest
 
+from core.current_events import completed_turns
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord, TraceRecord
 from core.items import Criterion
 from core.labels import Opinion, Target
-from core.trace import (
-    ReplyExtracted,
-    ReplyUnreadable,
-    Turn,
-    TurnCompleted,
-    Verdict,
-    VerdictReached,
-    completed_turns,
-)
+from core.trace import ReplyExtracted, ReplyUnreadable, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import resources
 from storage import database, labels, studies, traces, unread
 from storage.traces import Filter

@@ -10,6 +10,7 @@ from importlib import metadata
 
 import pytest
 
+from core.current_events import completed_turns
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.items import Criterion, Response
@@ -17,7 +18,7 @@ from core.llm.client import ScriptedModel
 from core.protocols import Protocol, registry
 from core.protocols.conformance import check_protocol
 from core.protocols.settings_file import load_settings
-from core.trace import Ask, completed_turns
+from core.trace import Ask
 from storage import studies, traces
 from storage.database import reading
 from storage.transfer import GoldOptions, gold_rows, imports

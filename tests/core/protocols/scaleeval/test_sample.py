@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from core.current_events import completed_turns
 from core.errors import UnreadableReply
 from core.formats import tiebreak
 from core.formats.records import (
@@ -27,7 +28,7 @@ from core.protocols.scaleeval.protocol import CHOICE
 from core.protocols.scaleeval.settings import Settings
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimate_statistics
-from core.trace import ReplyUnreadable, Verdict, VerdictReached, completed_turns
+from core.trace import ReplyUnreadable, Verdict, VerdictReached
 from storage import database
 from storage.transfer import imports, samples
 from tests.core.protocols.sample_replays import replay_sample, replies

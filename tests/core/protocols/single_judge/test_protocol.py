@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from core.current_events import completed_turns
 from core.errors import TiebreakError
 from core.items import Criterion, Item, Response
 from core.labels import Scale
@@ -19,7 +20,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.protocol import PAIR_NAME, SCORE_NAME
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.trace import EVENT_ADAPTER, Ask, Event, Flow, Spec, Turn, Verdict, completed_turns
+from core.trace import EVENT_ADAPTER, Ask, Event, Flow, Spec, Turn, Verdict
 from tests.core.protocols.discussions import NATURAL, make_item, make_single_response_item
 from tests.core.protocols.scripted_runs import Script, run_script, start_flow
 from tests.golden.files import assert_golden
