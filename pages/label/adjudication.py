@@ -1,17 +1,23 @@
 """Adjudicate: decide targets on which annotators disagree, or annotators and judges do."""
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from core.errors import TiebreakError
 from core.pairs import target_name
 from pages.label.parts import adjudication_panel, adjudication_texts
-from pages.parts import numbers, paging, permissions, resources, shell
+from pages.parts import case_orders, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage import database
 from storage.access import Permission
-from storage.labelling import adjudication, adjudication_case
+from storage.labelling import adjudication, adjudication_case, case_order
 from storage.labelling.adjudication import Case, State
+from storage.labelling.case_order import CaseOrder
 from storage.studies import Study
+
+if TYPE_CHECKING:
+    import numpy as np
 
 STATES: dict[State, str] = {"open": "To decide", "new_labels": "New labels since", "decided": "Decided"}
 KINDS = {
@@ -26,19 +32,22 @@ KINDS = {
 CASES_PER_PAGE = 50
 
 
-def draw_list(study: Study, cases: list[Case], state: State) -> None:
+def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> None:
     """Draw the cases in one state without labels or verdicts, which would end blindness."""
-    if not cases:
+    ids = order.select(state)
+    if not len(ids):
         return draw_empty(study, state)
-    decided = len(all_cases) - len(adjudication.select_state(all_cases, "open"))
-    st.caption(f"{numbers.format_count(len(cases), 'case')} here · {decided:,} of {len(all_cases):,} decided")
-    page = paging.current_page("page", len(cases), CASES_PER_PAGE)
-    shown = cases[(page - 1) * CASES_PER_PAGE : page * CASES_PER_PAGE]
-    first = next((case for case in cases if can_decide(study, case)), None)
+    decided = len(order.ids) - len(order.select("open"))
+    st.caption(f"{numbers.format_count(len(ids), 'case')} here · {decided:,} of {len(order.ids):,} decided")
+    page = paging.current_page("page", len(ids), CASES_PER_PAGE)
+    start = (page - 1) * CASES_PER_PAGE
+    with database.reading(resources.engine()) as session:
+        shown = adjudication.read(session, study, annotator, ids[start : start + CASES_PER_PAGE].tolist())
+    first = next_case(study, annotator, ids)
     if first is None and state == "open":
         st.info("You labelled all of these items: another person has to decide them.")
     elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
-        open_case((first or cases[0]).id)
+        open_case(int(ids[0]) if first is None else first)
     st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
     table = st.dataframe(
         [_row(study, case) for case in shown],
@@ -59,7 +68,7 @@ def draw_list(study: Study, cases: list[Case], state: State) -> None:
     )
     if table.selection.cells:
         open_case(shown[table.selection.cells[0][0]].id)
-    paging.draw_pagination("page", len(cases), CASES_PER_PAGE, bind="query-params")
+    paging.draw_pagination("page", len(ids), CASES_PER_PAGE, bind="query-params")
 
 
 def _row(study: Study, case: Case) -> dict[str, object]:
@@ -106,23 +115,23 @@ def close_case() -> None:
     st.rerun()
 
 
-def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> None:
-    """Draw one case; `queue` is the list that it was opened from."""
+def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> None:
+    """Draw one case; `queue` has the ids of the list that it was opened from."""
     with permissions.writing(study.id, Permission.adjudicate, "") as session:
         content = adjudication_case.open_case(session, study, case, annotator)
-    places = [other.id for other in queue]
-    place = places.index(case.id) if case.id in places else None
+    places = (queue == case.id).nonzero()[0]
+    place = int(places[0]) if len(places) else None
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Cases", icon=":material/arrow_back:", type="tertiary", key="back"):
             close_case()
         names = filter(None, (target_name(case.target), case.scenario or "", case.target.criterion))
         st.markdown(" · ".join(map(escape_markdown, names)), width="stretch")
         if place is not None:
-            st.caption(f"{place + 1} of {numbers.format_count(len(places), 'case')}", width="content")
+            st.caption(f"{place + 1} of {numbers.format_count(len(queue), 'case')}", width="content")
     left, right = st.columns([2.6, 1], gap="medium")
     with left:
         adjudication_texts.draw_case(study, case, content)
-    after = next_case(study, queue, place)
+    after = next_case(study, annotator, queue if place is None else queue[place + 1 :])
 
     @st.fragment  # a choice redraws the panel without the texts
     def draw_answer() -> None:
@@ -133,25 +142,26 @@ def draw_case(study: Study, annotator: str, case: Case, queue: list[Case]) -> No
         draw_answer()
 
 
-def next_case(study: Study, queue: list[Case], place: int | None) -> int | None:
-    """Return the next case of the list that the adjudicator may decide; None after the last one."""
-    later = queue if place is None else queue[place + 1 :]
-    return next((case.id for case in later if can_decide(study, case)), None)
+def next_case(study: Study, annotator: str, ids: "np.ndarray") -> int | None:
+    """Return the first of these cases that the adjudicator may decide; None if there is none."""
+    own: set[int] = set()
+    if not study.rules.adjudicate_own:
+        with database.reading(resources.engine()) as session:
+            own = case_order.labelled_by(session, study.id, annotator)
+    return next((int(target_id) for target_id in ids if int(target_id) not in own), None)
 
 
-def read_cases(study: Study, annotator: str, requested: Case | None) -> list[Case]:
+def read_order(study: Study, requested: Case | None) -> CaseOrder:
     """Return the cases of the study: for the list as they are now, next to a case as they were in the list.
 
-    To compare all labels of a large study takes seconds, and while a case is open only its own state can matter.
+    A case that is decided or labelled meanwhile would change the list with every step, and take a second to order it.
     """
-    key = (study.id, annotator)
-    stored_key, stored = st.session_state.get("adjudication_cases", (None, []))
-    if requested is None or stored_key != key:
-        with database.reading(resources.engine()) as session:
-            stored = adjudication.cases(session, study, annotator)
-        st.session_state["adjudication_cases"] = key, stored
-        return stored
-    return [requested if case.id == requested.id else case for case in stored]
+    stored_study, stored = st.session_state.get("adjudication_cases", (None, None))
+    if requested is None or stored_study != study.id:
+        stored = case_orders.load(study)
+        st.session_state["adjudication_cases"] = study.id, stored
+    order: CaseOrder = stored
+    return order if requested is None else order.with_state(requested.id, requested.state)
 
 
 def requested_case(study: Study, annotator: str) -> Case | None:
@@ -172,7 +182,7 @@ study = shell.draw_header(
 )
 annotator = shell.require_annotator()
 requested = requested_case(study, annotator)
-all_cases = read_cases(study, annotator, requested)
+order = read_order(study, requested)
 chosen = st.segmented_control(
     "Cases",
     list(STATES.values()),
@@ -184,6 +194,6 @@ chosen = st.segmented_control(
 )
 state: State = next(state for state, name in STATES.items() if name == chosen)
 if requested is None:
-    draw_list(study, adjudication.select_state(all_cases, state), state)
+    draw_list(study, annotator, order, state)
 else:
-    draw_case(study, annotator, requested, adjudication.select_state(all_cases, state))
+    draw_case(study, annotator, requested, order.select(state))

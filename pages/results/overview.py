@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.recommendations import JudgeEvaluation
-from pages.parts import live, numbers, permissions, resources, shell
+from pages.parts import case_orders, live, numbers, permissions, resources, shell
 from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
@@ -41,7 +41,8 @@ def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow
     """Return the agreement and the number of open adjudications at a version; shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-        cases = overview.open_cases(session, study)
+        scales = case_orders.scales_key(session, study_id)
+    cases = case_orders.at_version(url, study_id, version, scales).undecided
     return overview.agreement(resources.engine(), study), cases
 
 

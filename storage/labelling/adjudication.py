@@ -110,19 +110,10 @@ class Case:
         return next((value for value in self.values if 2 * self.values.count(value) > len(self.values)), None)
 
 
-def cases(session: Session, study: Study, adjudicator: str | None) -> list[Case]:
-    """Return the targets that are contested or decided, highest priority first."""
-    candidates = _read(session, study, adjudicator, col(TargetRow.kind).not_in(UNDECIDED_KINDS))
-    listed = [case for case in candidates if case.decision is not None or (len(case.values) and case.is_contested)]
-    return sorted(listed, key=lambda case: (-case.priority, case.position, case.id))
-
-
-def count_open(session: Session, study: Study) -> int:
-    """Return the number of contested targets without a decision, or with labels that are newer than it."""
-    # The judges' last opinions decide on the order of the cases, and not on whether there is one.
-    candidates = _read(session, study, None, col(TargetRow.kind).not_in(UNDECIDED_KINDS), with_last=False)
-    contested = sum(case.decision is None and len(case.values) > 0 and case.is_contested for case in candidates)
-    return contested + sum(case.state == "new_labels" for case in candidates)
+def read(session: Session, study: Study, adjudicator: str, target_ids: Sequence[int]) -> list[Case]:
+    """Return some targets in this order, without those that have no label and no decision."""
+    found = {case.id: case for case in _read(session, study, adjudicator, col(TargetRow.id).in_(target_ids))}
+    return [found[target_id] for target_id in target_ids if target_id in found]
 
 
 def find_case(session: Session, study: Study, adjudicator: str, target_id: int) -> Case | None:
@@ -131,32 +122,25 @@ def find_case(session: Session, study: Study, adjudicator: str, target_id: int) 
     return next(iter(candidates), None)
 
 
-def select_state(cases: Sequence[Case], state: State) -> list[Case]:
-    """Return the cases in one state."""
-    return [case for case in cases if case.state == state]
-
-
-def _read(
-    session: Session, study: Study, adjudicator: str | None, condition: ColumnElement[bool], *, with_last: bool = True
-) -> list[Case]:
-    """Return the labelled and the decided targets; without the judges' last opinions, equal verdicts are one."""
+def _read(session: Session, study: Study, adjudicator: str, condition: ColumnElement[bool]) -> list[Case]:
+    """Return the targets of a condition that have a label or a decision."""
     scales = studies.scales(session, study.id)
     conditions = [col(TargetRow.study_id) == study.id, condition]
     decisions = _decisions(session, conditions)
     labels = _labels(session, conditions)
     cases_by_target = _cases(session, scales, conditions, labels.keys() | decisions.keys())
-    own = None if adjudicator is None else annotators.find_id(session, adjudicator)
+    own = annotators.find_id(session, adjudicator)
     for target_id, case in cases_by_target.items():
         newest = labels.get(target_id, {})
-        case.values = [_parse(text) for text, _ in newest.values() if text is not None]
+        case.values = [parse_value(text) for text, _ in newest.values() if text is not None]
         case.own = own in newest
         case.decision = decisions.get(target_id)
         case.new_labels = _count_newer(case.decision, [at for _, at in newest.values()])
-    for target_id, stage, text in _opinions(session, conditions, with_last):
+    for target_id, stage, text in _opinions(session, conditions):
         if target_id in cases_by_target and stage == "last":
-            cases_by_target[target_id].opinions.append(_parse(text))
+            cases_by_target[target_id].opinions.append(parse_value(text))
         elif target_id in cases_by_target and text is not None:
-            cases_by_target[target_id].verdicts.append(_parse(text))
+            cases_by_target[target_id].verdicts.append(parse_value(text))
     return list(cases_by_target.values())
 
 
@@ -198,16 +182,13 @@ def _labels(
     return newest
 
 
-def _opinions(
-    session: Session, conditions: Sequence[ColumnElement[bool]], with_last: bool
-) -> list[tuple[int, str, str | None]]:
-    """Return (target id, stage, value) of the last opinions and the verdicts, or of the distinct verdicts."""
+def _opinions(session: Session, conditions: Sequence[ColumnElement[bool]]) -> list[tuple[int, str, str | None]]:
+    """Return (target id, stage, value) of the last opinions and the verdicts."""
     query = (
         select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .where(*conditions, col(OpinionRow.stage).in_(("last", "verdict") if with_last else ("verdict",)))
+        .where(*conditions, col(OpinionRow.stage).in_(("last", "verdict")))
     )
-    query = query if with_last else query.distinct()
     return [(target_id, stage, value) for target_id, stage, value in session.execute(query)]
 
 
@@ -227,12 +208,15 @@ def _decisions(session: Session, conditions: Sequence[ColumnElement[bool]]) -> M
 
 def _count_newer(decision: Decision | None, times: Sequence[datetime | None]) -> int:
     """Count the labels after a decision; of imported ones without a time it is not known, and they are not counted."""
-    if decision is None or decision.at is None:
-        return 0
-    decided = decision.at
-    return sum(at is not None and at > decided for at in times)
+    return 0 if decision is None else count_after(decision.at, times)
+
+
+def count_after(decided: datetime | None, times: Sequence[datetime | None]) -> int:
+    """Count the times after that of a decision."""
+    return 0 if decided is None else sum(at is not None and at > decided for at in times)
 
 
 @lru_cache(maxsize=4096)  # a study has few different values
-def _parse(text: str | None) -> Any:
+def parse_value(text: str | None) -> Any:
+    """Return the value of its JSON; None for a value that could not be read."""
     return None if text is None else json.loads(text)

@@ -10,7 +10,6 @@ from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.label_plans import PairPlan
 from core.statistics.reports.recommendations import JudgeEvaluation
 from storage import database
-from storage.labelling import adjudication
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import measure_panel
 from storage.reports.alignment import AlignmentData
@@ -95,8 +94,3 @@ def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) 
     if report is None or not report.ranking.targets:
         return judge_ranking.NO_COMMON_TARGET
     return Leaders(report.ranking.judges[0], label_plans.leaders(data, query, report, overlap))
-
-
-def open_cases(session: Session, study: Study) -> int:
-    """Return the number of targets that are to be adjudicated."""
-    return adjudication.count_open(session, study)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from storage import database, runs, studies, trace_opinions, traces, unread
-from storage.labelling import adjudication, home, inbox, tasks, work
+from storage.labelling import adjudication, case_order, home, inbox, tasks, work
 from storage.reports import (
     agreement,
     agreement_items,
@@ -39,7 +39,6 @@ def planted(path: Path, items: int) -> tuple[Engine, Study]:
 def read_overview(engine: Engine, study: Study) -> None:
     with database.reading(engine) as session:
         overview.counts(session, study.id)
-        adjudication.count_open(session, study)
         disagreements.version(session, study.id)
         references.choices(session, study.id)
     overview.agreement(engine, study, resamples=10)
@@ -72,7 +71,9 @@ def read_label_pages(engine: Engine, study: Study) -> None:
     home.prepare(engine, study.id, ANNOTATOR)
     with database.reading(engine) as session:
         home.summaries(session, study, ANNOTATOR)
-        adjudication.cases(session, study, ANNOTATOR)
+        order = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+        adjudication.read(session, study, ANNOTATOR, order.ids[:50].tolist())
+        case_order.labelled_by(session, study.id, ANNOTATOR)
         inbox.threads(session, study.id)
         opened = work.open_work(session, "disagreements", study.name, ANNOTATOR)
         tasks.next_tasks(session, opened, have=(), count=5, tab="todo", first=None)

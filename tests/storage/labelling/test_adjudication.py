@@ -4,13 +4,14 @@ import pytest
 from sqlalchemy import event
 
 from core.errors import TiebreakError
-from core.formats.records import ScaleRecord
+from core.formats.records import ItemRecord, ScaleRecord
 from core.labels import Evidence, Scale
 from storage import labels, studies
 from storage.database import reading, writing
-from storage.labelling import adjudication, adjudication_case, queue
+from storage.labelling import adjudication, adjudication_case, case_order, queue
 from storage.transfer import imports
-from tests.conftest import make_target
+from tests.conftest import make_item, make_target
+from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import set_rules
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 
@@ -35,7 +36,7 @@ def decide(engine, item, value, adjudicator="eve", reason="", rule="Guidelines")
 
 def cases(engine, adjudicator="eve"):
     with reading(engine) as session:
-        return adjudication.cases(session, studies.get(session, "s"), adjudicator)
+        return listed_cases(session, adjudicator)
 
 
 def opened(engine, item="item 0", adjudicator="eve"):
@@ -186,6 +187,7 @@ def test_the_number_of_queries_does_not_grow_with_the_cases(engine):
         return len(statements)
 
     save(engine, "item 0", 1, 2)
+    decide(engine, "item 0", 1)
     one = count()
     save(engine, "item 1", 1, 2)
     save(engine, "item 2", 1, 2)
@@ -193,7 +195,24 @@ def test_the_number_of_queries_does_not_grow_with_the_cases(engine):
     assert count() == one
 
 
-def test_the_number_of_open_cases_is_that_of_the_listed_ones(engine):
+def test_equal_values_in_any_order_have_the_priority_of_each_alone(engine):
+    """The order compares equal values once; each case alone gives the same, whether it is contested or not."""
+    given = {"item 0": (1, 2, 2), "item 1": (2, 1, 2), "item 2": (1, 1), "item 3": (0, 1, 2)}
+    imports.import_records(engine, "s", [ItemRecord(item=make_item("item 3"))])
+    for item, values in given.items():
+        save(engine, item, *values)
+    traces = [a_trace("item 1"), a_trace("item 0", a_turn(), a_verdict("agreed", (2, 1, 2)))]
+    imports.import_records(engine, "s", [RUN, *traces])
+    found = cases(engine)
+    assert {case.target.item for case in found} == {"item 0", "item 1", "item 3"}
+    with reading(engine) as session:
+        study = studies.get(session, "s")
+        alone = [adjudication.find_case(session, study, "eve", case.id) for case in found]
+    assert [case.priority for case in alone] == sorted((case.priority for case in alone), reverse=True)
+    assert all(case.is_contested for case in alone)
+
+
+def test_undecided_cases_are_counted_with_those_that_have_new_labels(engine):
     save(engine, "item 0", 1, 2)
     save(engine, "item 1", 1, 1)
     save(engine, "item 2", 1, 1)
@@ -201,8 +220,9 @@ def test_the_number_of_open_cases_is_that_of_the_listed_ones(engine):
 
     def counts():
         with reading(engine) as session:
-            open_cases = adjudication.count_open(session, studies.get(session, "s"))
-        return open_cases, sum(case.state != "decided" for case in cases(engine))
+            study = studies.get(session, "s")
+            order = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+        return order.undecided, sum(case.state != "decided" for case in cases(engine))
 
     assert counts() == (2, 2)
     decide(engine, "item 0", 1)

@@ -8,10 +8,11 @@ from core.items import Item, Response
 from core.labels import Scale, Target
 from storage import labels, studies
 from storage.database import writing
-from storage.labelling import adjudication, adjudication_case
+from storage.labelling import adjudication_case
 from storage.transfer import imports
 from tests.core.protocols.critiques import make_complete_item
 from tests.storage.critique_studies import import_study
+from tests.storage.labelling.cases import listed_cases
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
@@ -22,7 +23,7 @@ def open_disagreement(engine, target, *values):
         study = studies.get(session, "s")
         for annotator, value in zip(("ann", "bob", "cyd"), values, strict=False):
             labels.save(session, study.id, target, annotator, value)
-        (case,) = adjudication.cases(session, study, "eve")
+        (case,) = listed_cases(session, "eve")
         return adjudication_case.open_case(session, study, case, "eve")
 
 

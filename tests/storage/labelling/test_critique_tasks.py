@@ -9,9 +9,10 @@ from core.protocols.critique_baselines.settings import PairwiseSettings, Refinem
 from core.protocols.registry import PROTOCOLS
 from storage import labels, studies
 from storage.database import reading, writing
-from storage.labelling import adjudication, adjudication_case
+from storage.labelling import adjudication_case
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
 from tests.storage.critique_studies import import_study
+from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client, stored
 
 PAIR = Target(item="ladder", kind="preference", criterion="critique", part="c1 or c2")
@@ -140,7 +141,7 @@ def test_a_contested_comparison_is_adjudicated_with_both_texts(clients, engine, 
         study = studies.get(session, "s")
         labels.save(session, study.id, target, "ann", 1)
         labels.save(session, study.id, target, "bob", 2)
-        (case,) = adjudication.cases(session, study, "eve")
+        (case,) = listed_cases(session, "eve")
         content = adjudication_case.open_case(session, study, case, "eve")
     assert content.question == f"Which {noun} is better?"
     compared = [passage for passage in content.passages if passage.id in (f"{noun}-1", f"{noun}-2")]
@@ -157,6 +158,6 @@ def test_a_contested_rating_of_a_critique_is_adjudicated_with_its_text(clients, 
         study = studies.get(session, "s")
         labels.save(session, study.id, target, "ann", 1)
         labels.save(session, study.id, target, "bob", 7)
-        (case,) = adjudication.cases(session, study, "eve")
+        (case,) = listed_cases(session, "eve")
         content = adjudication_case.open_case(session, study, case, "eve")
     assert [passage.text for passage in content.passages if passage.id == "critique"] == ["Critique 2."]

@@ -15,7 +15,7 @@ from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec
 from storage import items, runs, studies, trace_opinions, traces
 from storage.database import reading, writing
-from storage.labelling import adjudication, adjudication_case
+from storage.labelling import adjudication_case
 from storage.readings import find_ask, reread_study
 from storage.reports import agreement, alignment, systems
 from storage.traces import Filter
@@ -24,6 +24,7 @@ from storage.transfer.gold import gold_rows
 from storage.worker import launch
 from storage.worker.run_request import RunRequest
 from tests.conftest import make_item
+from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client
 
 SYSTEMS = ("ant", "bee", "cat")
@@ -135,7 +136,7 @@ def test_pairs_are_labelled_decided_compared_ranked_and_exported_by_themselves(e
     for annotator, value in (("ann", 1), ("ben", 1), ("cid", 2)):
         label_every_task(engine, annotator, value)
     with reading(engine) as session:
-        cases = adjudication.cases(session, study, "eve")
+        cases = listed_cases(session, "eve")
         rows = [row for row in gold_rows(session, study) if row.gold.value is not None]
     assert [case.target.part for case in cases] == ["1-3", "1-3"]
     with writing(engine) as session:

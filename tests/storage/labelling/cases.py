@@ -1,0 +1,16 @@
+"""The cases of adjudication of the study "s", as the page lists them."""
+
+from sqlalchemy.orm import Session
+
+from storage import studies
+from storage.labelling import adjudication, case_order
+from storage.labelling.adjudication import Case
+
+
+def listed_cases(session: Session, adjudicator: str) -> list[Case]:
+    """Return all cases with their values, in their order."""
+    study = studies.get(session, "s")
+    order = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+    cases = adjudication.read(session, study, adjudicator, order.ids.tolist())
+    assert [case.state for case in cases] == [case_order.STATES[state] for state in order.states]
+    return cases
