@@ -1,4 +1,4 @@
-"""The summaries that are stored with targets."""
+"""The summaries that are stored with targets and traces."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +8,7 @@ from commands.options import DatabaseUrl, Json, find_study, open_database
 from commands.output import format_table, print_result
 
 if TYPE_CHECKING:
+    from storage import shown_orders
     from storage.summary_check import Difference
 
 SHOWN = 20
@@ -22,23 +23,33 @@ def summaries(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Compute the stored number of labels and dispute of every target again, and print those that differed."""
+    """Compute what is stored with targets and traces again, and print what differed.
+
+    It is the number of labels and the dispute of every target, and the orders shown in every trace with a verdict.
+    """
     from core.errors import TiebreakError
-    from storage import summary_check
+    from storage import shown_orders, summary_check
     from storage.database import reading, writing
 
     engine = open_database(database)
     study_id = find_study(engine, study).id if study is not None else None
     with reading(engine) if check else writing(engine) as session:
         found = (summary_check.differences if check else summary_check.rebuild)(session, study_id)
-    rows = [_row(difference) for difference in found]
-    table = format_table(rows[:SHOWN], "All summaries agree with the labels and opinions.")
-    more = f"\nand {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-    print_result(rows, table + more, as_json)
-    if check and rows:
-        raise TiebreakError(
-            f"The summaries of {len(rows):,} targets differ; the command without --check corrects them."
+        orders = (shown_orders.differences if check else shown_orders.rebuild)(session, study_id)
+    parts = [[_row(difference) for difference in found], [_row_of_trace(difference) for difference in orders]]
+    tables = [_table(rows) for rows in parts if rows]
+    text = "\n\n".join(tables) or "All summaries agree with the labels, opinions and turns."
+    print_result([row for rows in parts for row in rows], text, as_json)
+    if check and tables:
+        wrong = " and ".join(
+            f"{len(rows):,} {noun}" for rows, noun in zip(parts, ("targets", "traces"), strict=True) if rows
         )
+        raise TiebreakError(f"The summaries of {wrong} differ; the command without --check corrects them.")
+
+
+def _table(rows: list[dict[str, str | int | bool]]) -> str:
+    more = f"\nand {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+    return format_table(rows[:SHOWN], "") + more
 
 
 def _row(difference: "Difference") -> dict[str, str | int | bool]:
@@ -53,4 +64,15 @@ def _row(difference: "Difference") -> dict[str, str | int | bool]:
         "labels": difference.counted_again,
         "disputed stored": difference.disputed,
         "disputed": difference.disputed_again,
+    }
+
+
+def _row_of_trace(difference: "shown_orders.Difference") -> dict[str, str | int | bool]:
+    return {
+        "study": difference.study,
+        "run": difference.run,
+        "item": difference.item,
+        "part": difference.part,
+        "orders stored": "none" if difference.stored is None else str(difference.stored),
+        "orders": str(difference.again),
     }

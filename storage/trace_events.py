@@ -17,7 +17,7 @@ from sqlmodel import col
 from core.contention import verdict_contention
 from core.trace import Event, TraceFailed, TraceRestarted, Verdict, VerdictReached
 from core.uncertainty import uncertainty
-from storage import target_summaries, targets, unread
+from storage import shown_orders, target_summaries, targets, unread
 from storage.database import execute, insert_all
 from storage.events import (
     event_row,
@@ -78,17 +78,20 @@ def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
 def _update_outcomes(session: Session, events: Sequence[NewEvent]) -> None:
     """Set the outcomes of traces that failed or have a verdict, and remove the opinions of earlier verdicts."""
     values: dict[int, dict[str, Any]] = {}
+    judged = {new.trace_id for new in events if isinstance(new.event, VerdictReached)}
+    orders = shown_orders.of_traces(session, judged)
     for new in sorted(events, key=lambda new: (new.trace_id, new.seq)):  # all transactions take locks in the same order
         if isinstance(new.event, TraceFailed):
             values.setdefault(new.trace_id, {}).update(outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):
-            values.setdefault(new.trace_id, {}).update(_outcome_columns(new.event.verdict))
+            values.setdefault(new.trace_id, {}).update(
+                _outcome_columns(new.event.verdict), shown_orders=orders[new.trace_id]
+            )
     by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for trace_id, columns in values.items():
         by_columns.setdefault(tuple(sorted(columns)), []).append({"id": trace_id, **columns})
     for rows in by_columns.values():
         session.execute(update(TraceRow), rows)
-    judged = [new.trace_id for new in events if isinstance(new.event, VerdictReached)]
     if judged:
         session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id).in_(judged)))
 

@@ -21,9 +21,9 @@ from sqlmodel import col
 
 from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Kind, Scale, Value
-from storage import labels, studies, targets
+from storage import labels, shown_orders, studies, targets
 from storage.studies import Study
-from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow
+from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,25 +207,14 @@ def categorical_opinions(session: Session, study_id: int) -> "pd.DataFrame":
     return frame[OPINION_COLUMNS]
 
 
-def shown_orders(session: Session, study_id: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield (trace id, response numbers in the order shown), once for each order that occurs in a trace."""
-    order = sql_cast(col(EventRow.body)["turn"]["shown"], Text)
-    query = (
-        select(col(EventRow.trace_id), order)
-        .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
-        .where(col(RunRow.study_id) == study_id, col(EventRow.type) == "turn")
-        .distinct()
-    )
-    orders: dict[str | None, tuple[int, ...]] = {None: (), "": ()}  # a study has few distinct ones
-    for trace_id, text in session.execute(query):
-        if text not in orders:
-            orders[text] = tuple(json.loads(text))
-        yield trace_id, orders[text]
-
-
 def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
     """Return trace id -> the order of the responses, if it was not the item's own."""
-    return {trace: order for trace, order in shown_orders(session, study_id) if list(order) != sorted(order)}
+    return {
+        trace: order
+        for trace, orders in shown_orders.of_study(session, study_id)
+        for order in orders
+        if list(order) != sorted(order)
+    }
 
 
 def _judge_set_names(session: Session, study_id: int) -> dict[int, str]:

@@ -21,9 +21,8 @@ from core.statistics.data.frames import ALL
 from core.statistics.measures.bias import order_consistency
 from core.statistics.reports.alignment import AlignmentRow, By
 from core.trace import Turn
-from storage import aius, aspects, items, runs
+from storage import aius, aspects, items, runs, shown_orders
 from storage.reports import turns
-from storage.reports.opinions import shown_orders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,10 +57,8 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
     judged = opinions[opinions["kind"] == "preference"] if len(opinions) else opinions
     if judged.empty:
         return
-    orders: dict[int, set[tuple[int, ...]]] = defaultdict(set)
-    for trace, order in shown_orders(session, study_id):
-        orders[trace].add(order)
-    judged = judged[judged["trace"].isin([trace for trace, shown in orders.items() if shown >= BOTH])]
+    both = [trace for trace, orders in shown_orders.of_study(session, study_id) if BOTH.issubset(orders)]
+    judged = judged[judged["trace"].isin(both)]
     if judged.empty:
         return
     criteria: dict[int, set[str]] = defaultdict(set)

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from core.critiques import RECALL_SEPARATOR
 from core.pairs import pair_numbers
+from storage import shown_orders
 from storage.items import Outline
 from storage.reports.frame_keys import distinct_rows
 from storage.reports.judge_families import own_responses
-from storage.reports.opinions import shown_orders
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ def first_shown(session: Session, study_id: int) -> "pd.Series[float]":
     import pandas as pd
 
     traces, responses = array("q"), array("q")
-    for trace, order in shown_orders(session, study_id):
-        if order:
+    for trace, orders in shown_orders.of_study(session, study_id):
+        first = orders[0][0]
+        if len(orders) == 1 or all(order[0] == first for order in orders):
             traces.append(trace)
-            responses.append(order[0])
-    shown = pd.DataFrame({"trace": np.array(traces, np.int64), "first": np.array(responses, np.int64)})
-    shown = shown.drop_duplicates()
-    return shown[~shown["trace"].duplicated(keep=False)].set_index("trace")["first"].astype(float)
+            responses.append(first)
+    index = pd.Index(np.array(traces, np.int64), name="trace")
+    return pd.Series(np.array(responses, np.int64), index=index, name="first").astype(float)

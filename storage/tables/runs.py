@@ -111,6 +111,8 @@ class TraceRow(Table, table=True):
     """See `core.uncertainty`."""
     contention: float | None = None
     """See `core.contention`; None if there is no verdict, or if it cannot be computed."""
+    shown_orders: Any = Field(default=None, sa_column=value_column())
+    """The distinct orders in which its turns show the responses, sorted; None until it has a verdict."""
     claimed_by: str | None = None
     """The worker that claimed it; the claim counts while the worker has claimed the run or is alive: `trace_claims`."""
 

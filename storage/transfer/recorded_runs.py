@@ -19,7 +19,7 @@ from core.labels import Opinion, Target
 from core.protocols import registry
 from core.trace import TraceFailed, Verdict, VerdictReached
 from core.uncertainty import uncertainty
-from storage import items, target_summaries, unread
+from storage import items, shown_orders, target_summaries, unread
 from storage.database import batches, insert_all
 from storage.events import event_row, opinion_row, opinion_target, verdict_columns
 from storage.fingerprints import to_utc
@@ -241,6 +241,7 @@ def _trace_row(study_id: int, run_id: int, item_id: int, part: str, record: Trac
         "problem": "",
         "uncertainty": 0.0,
         "contention": None,
+        "shown_orders": shown_orders.of_events(record.events) if any(_verdicts(record)) else None,
     }
     match record.events[-1] if record.events else None:
         case VerdictReached(verdict=verdict):

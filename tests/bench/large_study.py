@@ -97,9 +97,13 @@ def _plant_judge(session: database.Session, study: int, judge: int, truth: list[
         verdict = None if rng.random() < 0.01 else given
         trace = first + number
         owners = {"study_id": study, "run_id": run.id}
+        shown = (1, 2) if rng.random() < 0.5 else (2, 1)
         outcome = "agreed" if verdict is not None else "no_verdict"
         traces.append(
-            {"id": trace, **owners, "item_id": number + 1, "outcome": outcome, "contention": 0.0, "problem": ""}
+            {
+                **{"id": trace, **owners, "item_id": number + 1, "outcome": outcome, "contention": 0.0, "problem": ""},
+                "shown_orders": [shown],
+            }
         )
         opinions.append(
             {
@@ -112,7 +116,6 @@ def _plant_judge(session: database.Session, study: int, judge: int, truth: list[
                 "problem": "",
             }
         )
-        shown = (1, 2) if rng.random() < 0.5 else (2, 1)
         usage = Usage(prompt_tokens=500, completion_tokens=20, seconds=1.0, dollars=0.001)
         turn = Turn(
             speaker=name, step="opinion", round=0, model=model, reply="1", reading=verdict, shown=shown, usage=usage

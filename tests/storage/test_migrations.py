@@ -255,3 +255,21 @@ def test_the_outcomes_of_criteria_are_those_of_new_verdicts(engine):
     migrate(engine, command.upgrade, "head")
     migrated = read_tables(engine)
     assert (migrated["opinion"], migrated["target"]) == (stored["opinion"], stored["target"])
+
+
+def test_the_orders_shown_are_those_of_new_traces(engine, a_study):
+    """Revision 0024 reads them from the turns."""
+    forward, reverse = (a_turn(number, shown=shown) for number, shown in enumerate(((1, 2), (2, 1))))
+    records = [
+        RUN,
+        a_trace("item 0", forward, reverse, a_verdict()),
+        a_trace("item 1", a_turn(), a_verdict()),
+        a_trace("item 2", reverse, TraceRestarted(reason="new prompts"), forward, a_verdict()),
+    ]
+    import_records(engine, "s", records)
+    stored = read_tables(engine)["trace"]
+    migrate(engine, command.downgrade, "0023")
+    assert "shown_orders" not in read_tables(engine)["trace"][0]
+    migrate(engine, command.upgrade, "head")
+    assert read_tables(engine)["trace"] == stored
+    assert {str(row["shown_orders"]).replace(" ", "") for row in stored} == {"[[1,2],[2,1]]", "[]", "[[1,2]]"}

@@ -12,7 +12,19 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
-from storage import annotator_merges, audit, deletions, labels, readings, runs, studies, summary_check, targets, traces
+from storage import (
+    annotator_merges,
+    audit,
+    deletions,
+    labels,
+    readings,
+    runs,
+    shown_orders,
+    studies,
+    summary_check,
+    targets,
+    traces,
+)
 from storage.database import reading, writing
 from storage.labelling import assignment
 from storage.tables import TargetRow
@@ -43,6 +55,7 @@ def stored(engine):
 def assert_agree(engine, change=""):
     with reading(engine) as session:
         assert summary_check.differences(session) == [], change
+        assert shown_orders.differences(session) == [], change
 
 
 def save(engine, study_id, item, annotator, value, **fields):
