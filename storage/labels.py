@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Integer, Row, Select, Text, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, Integer, Row, Select, Text, bindparam, delete, exists, func, or_, select
 from sqlalchemy import cast as sql_cast
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.errors import TiebreakError
@@ -77,10 +77,16 @@ def save(
     return add(session, study_id, label, target_id, annotator_id)
 
 
-def add(session: Session, study_id: int, label: Label, target_id: int, annotator_id: int) -> Label:
-    """Add a label of a target that is locked, with a checked value; see `save`. Time and blindness are set here."""
-    blind = not _has_viewed(session, target_id, annotator_id)
-    label = label.model_copy(update={"blind": blind, "at": now()})
+def add(
+    session: Session, study_id: int, label: Label, target_id: int, annotator_id: int, *, viewed: bool | None = None
+) -> Label:
+    """Add a label of a target that is locked, with a checked value; see `save`. Time and blindness are set here.
+
+    `viewed`: whether the label is not blind (`views_condition`); None if this has not been read.
+    """
+    if viewed is None:
+        viewed = _has_viewed(session, target_id, annotator_id)
+    label = label.model_copy(update={"blind": not viewed, "at": now()})
     insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
     target_summaries.count_labels(session, target_id)
     for table in (DraftRow, LeaseRow):
@@ -294,24 +300,25 @@ def _annotator_names(session: Session) -> dict[int, str]:
 
 
 def _has_viewed(session: Session, target_id: int, annotator_id: int) -> bool:
-    """Return whether the annotator's next label is not blind.
-
-    Files of version 0.1 have no views, so an earlier label that was not blind has the same effect.
-    """
     own = {"target": target_id, "annotator": annotator_id}
-    return execute(session, _views_query(), own).first() is not None
+    return bool(execute(session, _views_query(), own).scalar_one())
 
 
 @cache
 def _views_query() -> Any:
+    return select(views_condition())
+
+
+def views_condition() -> ColumnElement[bool]:
+    """Return whether the next label of `:annotator` of `:target` is not blind.
+
+    Files of version 0.1 have no views, so an earlier label that was not blind has the same effect.
+    """
     target, annotator = bindparam("target", type_=Integer), bindparam("annotator", type_=Integer)
-    views = select(col(OpinionViewRow.id)).where(
-        col(OpinionViewRow.target_id) == target, col(OpinionViewRow.annotator_id) == annotator
-    )
-    labels = select(col(LabelRow.id)).where(
-        col(LabelRow.target_id) == target, col(LabelRow.annotator_id) == annotator, col(LabelRow.blind).is_(False)
-    )
-    return views.union_all(labels).limit(1)
+    viewed = exists().where(col(OpinionViewRow.target_id) == target, col(OpinionViewRow.annotator_id) == annotator)
+    earlier = aliased(LabelRow)
+    own = (col(earlier.target_id) == target, col(earlier.annotator_id) == annotator)
+    return or_(viewed, exists().where(*own, col(earlier.blind).is_(False)))
 
 
 def _labels() -> Select[*tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 
 from core.errors import TiebreakError
 
@@ -104,6 +104,18 @@ def pipeline(engine: Engine) -> Iterator[Connection]:
                 if driver.closed or driver.pgconn.pipeline_status:
                     connection.invalidate()
 
+        def commit(_: Any) -> None:
+            """Commit and leave pipeline mode, which wait for the server together; the driver's commit sends nothing."""
+            dialect = engine.dialect
+            try:
+                driver.execute(f"{DEFERRED} COMMIT")
+                mode.close()
+            except dialect.loaded_dbapi.Error as error:
+                if driver.closed:
+                    connection.invalidate(error)
+                raise DBAPIError.instance("COMMIT", None, error, dialect.loaded_dbapi.Error, dialect=dialect) from error
+
+        event.listen(connection, "commit", commit)
         # Before a rollback, because psycopg's own raises the errors of the statements that followed a failed one.
         event.listen(connection, "rollback", leave)
         try:

@@ -21,22 +21,26 @@ def save_result(session: Session, work: Work, client: str, seq: int, result: Jso
 
 def stored_result(session: Session, work: Work, client: str, seq: int) -> Json | None:
     """Return the stored result of an action; None if it was not carried out."""
-    return last_and_stored(session, work, client, seq)[1]
+    result: Json | None = execute(session, _query(), parameters(work, client, seq)).scalar_one()
+    return result
 
 
-def last_and_stored(session: Session, work: Work, client: str, seq: int) -> tuple[int | None, Json | None]:
-    """Return the highest number of a client's actions, None for a new client, and the stored result of one action."""
-    own = {"study": work.study.id, "annotator": work.annotator_id, "client": client, "seq": seq}
-    row = execute(session, _query(), own).one()
-    return row[0], row[1]
+def parameters(work: Work, client: str, seq: int) -> dict[str, Any]:
+    """Return the parameters of `columns`."""
+    return {"study": work.study.id, "annotator": work.annotator_id, "client": client, "seq": seq}
 
 
 @cache  # to build the query takes longer than to execute it
 def _query() -> Select[*tuple[Any, ...]]:
+    return select(columns()[1])
+
+
+def columns() -> tuple[Any, Any]:
+    """Return the highest number of a client's actions, null for a new client, and the stored result of one action."""
     own = (
         col(ActionRow.study_id) == bindparam("study"),
         col(ActionRow.annotator_id) == bindparam("annotator"),
         col(ActionRow.client) == bindparam("client"),
     )
     stored = select(col(ActionRow.result)).where(*own, col(ActionRow.seq) == bindparam("seq"))
-    return select(select(func.max(col(ActionRow.seq))).where(*own).scalar_subquery(), stored.scalar_subquery())
+    return select(func.max(col(ActionRow.seq))).where(*own).scalar_subquery(), stored.scalar_subquery()

@@ -21,9 +21,9 @@ from storage import labels
 from storage.database import Engine, execute, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.json_columns import sanitize
-from storage.labelling import action_log, panels, tasks
+from storage.labelling import action_log, action_state, panels, tasks
 from storage.labelling.action_fields import Action, problem
-from storage.labelling.effects import CARRY_OUT, open_transaction, standing_now
+from storage.labelling.effects import CARRY_OUT, Transaction, standing_now
 from storage.labelling.work import Json, Refused, Task, Work, locate, target_name
 from storage.postgresql import DEFERRED
 from storage.tables import AnnotatorRow
@@ -93,7 +93,7 @@ def _perform_once(
         )
 
 
-Perform = Callable[[Session, Work, str, Action], Json]
+Perform = Callable[[Transaction], Json]
 
 
 def _store_result(
@@ -107,15 +107,15 @@ def _store_result(
     """Return the stored result of an action, or store and return the result of `perform`."""
     seq = int(fields["seq"])
     _lock_annotator(session, work)
-    last, stored = action_log.last_and_stored(session, work, client, seq)
+    state = action_state.read(session, work, client, seq, fields.get("task"))
     if sequence is not None:
-        sequence.check(last)
+        sequence.check(state.last)
     digest = _digest(fields)
-    if stored is not None:
-        if stored.get("digest", digest) != digest:
+    if state.stored is not None:
+        if state.stored.get("digest", digest) != digest:
             raise OutOfSequence
-        return stored
-    if seq <= (last or 0):
+        return state.stored
+    if seq <= (state.last or 0):
         message = "This action arrived after a later one and was not executed."
         return {"seq": seq, "status": "rejected", "message": message}
     try:
@@ -123,7 +123,7 @@ def _store_result(
     except ValidationError as error:
         outcome: Json = {"status": "rejected", "message": problem(error)}
     else:
-        outcome = perform(session, work, client, action)
+        outcome = perform(Transaction(session, client, action, state))
     result = {"seq": seq, **outcome, "digest": digest}
     action_log.save_result(session, work, client, seq, result)
     return result
@@ -135,20 +135,15 @@ def _digest(fields: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _carry_out(found: dict[str, _Found], session: Session, work: Work, client: str, action: Action) -> Json:
-    transaction = open_transaction(session, work, client, action)
-    found[action.task] = transaction.work, transaction.found
-    return {"status": "accepted", **CARRY_OUT[action.type](transaction)}
+def _carry_out(found: dict[str, _Found], transaction: Transaction) -> Json:
+    found[transaction.action.task] = transaction.work, transaction.state.task
+    return {"status": "accepted", **CARRY_OUT[transaction.action.type](transaction)}
 
 
-def _refuse(error: Exception, session: Session, work: Work, client: str, action: Action) -> Json:
+def _refuse(error: Exception, transaction: Transaction) -> Json:
     """Return the result of a refused action, with the current label."""
     status = error.status if isinstance(error, Refused) else "rejected"
-    return {
-        "status": status,
-        "message": str(error),
-        **standing_now(open_transaction(session, work, client, action)),
-    }
+    return {"status": status, "message": str(error), **standing_now(transaction)}
 
 
 def _lock_annotator(session: Session, work: Work) -> None:

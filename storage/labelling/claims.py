@@ -10,28 +10,28 @@ from sqlmodel import col
 
 from storage.database import clock, execute, upsert
 from storage.labelling import checks, critique_queue
-from storage.labelling.queue import ONE_EACH, full_and_expired
+from storage.labelling.queue import ONE_EACH, read_claims
 from storage.labelling.work import Task, Work
 from storage.tables import LeaseRow, TargetRow
 from storage.target_summaries import lock_targets
 
 
-def is_complete(session: Session, work: Work, task: Task, target_id: int) -> bool:
+def is_complete(session: Session, work: Work, task: Task, target_id: int) -> tuple[bool, bool]:
     """Return whether as many others as the overlap allows have labelled a target, or have a claim of its task.
 
-    Expired leases of the task end here: those of closed browsers are removed nowhere else. Training items
-    and hidden checks never are complete.
+    Also whether the annotator's label of it is not blind. Expired leases of the task end here: those of closed browsers
+    are removed nowhere else. Training items and hidden checks never are complete.
     """
-    return _completeness(session, work, task, target_id)[0]
+    full, viewed, _ = _completeness(session, work, task, target_id)
+    return full, viewed
 
 
-def _completeness(session: Session, work: Work, task: Task, target_id: int) -> tuple[bool, datetime]:
+def _completeness(session: Session, work: Work, task: Task, target_id: int) -> tuple[bool, bool, datetime]:
     """Return `is_complete`, and the time of the database."""
-    overlap = work.study.rules.overlap
-    full, expired, at = full_and_expired(session, target_id, work.annotator_id, overlap, leased=task.id)
-    if expired:
-        execute(session, _delete_expired(), {"target": task.id, "now": at})
-    return full and not checks.ignores_overlap(session, work, target_id), at
+    found = read_claims(session, target_id, work.annotator_id, work.study.rules.overlap, leased=task.id)
+    if found.expired:
+        execute(session, _delete_expired(), {"target": task.id, "now": found.at})
+    return found.full and not checks.ignores_overlap(session, work, target_id), found.viewed, found.at
 
 
 def claim(session: Session, work: Work, task: Task) -> bool:
@@ -64,7 +64,8 @@ def _delete_expired() -> Any:
 def _task_completeness(session: Session, work: Work, task: Task) -> tuple[bool, datetime]:
     """Return whether a task is full for the annotator, and the time of the database."""
     if work.name != "aius":
-        return _completeness(session, work, task, task.id)
+        full, _, at = _completeness(session, work, task, task.id)
+        return full, at
     at = clock(session)
     execute(session, _delete_expired(), {"target": task.id, "now": at})
     state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from core.aius import Undo
 from core.errors import TiebreakError
 from core.labels import Evidence, Label, Target
-from storage import aius, guidelines, labels, targets
+from storage import aius, guidelines, labels, studies, targets
 from storage.labelling import (
     action_log,
     aiu_panel,
@@ -26,10 +26,12 @@ from storage.labelling import (
     undo,
 )
 from storage.labelling.action_fields import Action
+from storage.labelling.action_state import ActionState
 from storage.labelling.entered import Standing
 from storage.labelling.queue import Mark
 from storage.labelling.training import Training
-from storage.labelling.work import NOT_IN_QUEUE, Json, Refused, Task, Unknown, Work, find_tasks, locate, target_name
+from storage.labelling.work import NOT_IN_QUEUE, Json, Refused, Task, Unknown, Work, find_tasks, target_name
+from storage.studies import Scales
 from storage.tables import DraftRow, UndoEntryRow
 from storage.target_summaries import lock_targets
 
@@ -60,26 +62,22 @@ class Transaction:
     """An action that is carried out."""
 
     session: Session
-    work: Work
-    """The queue of the task."""
     client: str
     action: Action
-    found: Task | None = None
+    state: ActionState
+    """As it was before the action."""
+
+    @property
+    def work(self) -> Work:
+        """The queue of the task."""
+        return self.state.work
 
     @property
     def task(self) -> Task:
         """The task that the action names; raises Unknown if there is none."""
-        if self.found is None:
+        if self.state.task is None:
             raise Unknown(NOT_IN_QUEUE)
-        return self.found
-
-
-def open_transaction(session: Session, work: Work, client: str, action: Action) -> Transaction:
-    """Return an action with its task."""
-    if not action.task:
-        return Transaction(session, work, client, action)
-    found_work, task = locate(session, work, action.task)
-    return Transaction(session, found_work, client, action, task)
+        return self.state.task
 
 
 def standing_now(transaction: Transaction) -> Json:
@@ -99,7 +97,8 @@ def _label(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     place = _place(transaction)
     _check_base(transaction, place.standing)
-    content = _content(transaction, panels.checked_value(session, work, place.target, action.value))
+    scales = _declared_scales(transaction, place.target)
+    content = _content(transaction, panels.checked_value(session, work, place.target, action.value, scales))
     if place.training is not None and place.is_training:
         return _training_answer(transaction, place, place.training, content)
     _check_assignment(transaction, place)
@@ -123,6 +122,14 @@ def _label(transaction: Transaction) -> Json:
         "claim": "full" if surplus else "mine",
         "revealed": place.is_required and work.study.rules.reveal,
     }
+
+
+def _declared_scales(transaction: Transaction, target: Target) -> Scales:
+    """Return declared scales, that of the target among them if it has one."""
+    state = transaction.state
+    if target != transaction.task.target:
+        return studies.scales(transaction.session, transaction.work.study.id)
+    return {} if state.scale is None else {(target.kind, target.criterion): state.scale}
 
 
 def _content(transaction: Transaction, value: Any) -> Json:
@@ -168,9 +175,9 @@ def _save(transaction: Transaction, place: Place, content: Json | None, version:
     """
     session, work = transaction.session, transaction.work
     lock_targets(session, {place.task.id, place.target_id})
-    surplus = place.standing.surplus
+    surplus, viewed = place.standing.surplus, None
     if place.is_required and place.standing.value is None:
-        surplus = claims.is_complete(session, work, place.task, place.target_id)
+        surplus, viewed = claims.is_complete(session, work, place.task, place.target_id)
     surplus = surplus and content is not None
     given = content or {"value": None, "reason": "undo", "evidence": []}
     label = Label(
@@ -183,7 +190,7 @@ def _save(transaction: Transaction, place: Place, content: Json | None, version:
         surplus=surplus,
         guidelines=version,
     )
-    labels.add(session, work.study.id, label, place.target_id, work.annotator_id)
+    labels.add(session, work.study.id, label, place.target_id, work.annotator_id, viewed=viewed)
     return surplus
 
 
@@ -331,14 +338,25 @@ CARRY_OUT: Mapping[str, Callable[[Transaction], Json]] = {
 def _place(transaction: Transaction) -> Place:
     """Return the target that an action names; raises Unknown or Refused if there is no such target."""
     session, work, task = transaction.session, transaction.work, transaction.task
-    return _place_of(session, work, task, panels.find_target(session, work, task, transaction.action.target))
+    target = panels.find_target(session, work, task, transaction.action.target)
+    standing = transaction.state.standing if target == task.target else None
+    return _place_of(session, work, task, target, standing=standing)
 
 
-def _place_of(session: Session, work: Work, task: Task, target: Target, target_id: int | None = None) -> Place:
+def _place_of(
+    session: Session,
+    work: Work,
+    task: Task,
+    target: Target,
+    target_id: int | None = None,
+    standing: Standing | None = None,
+) -> Place:
+    """Return a target of a task. `standing`: the annotator's label of it, if it is known."""
     if target_id is None:
         target_id = task.id if target == task.target else targets.get_or_create_id(session, work.study.id, target)
     plan = training.load(session, work) if task.has_training else None
-    standing = entered.task_standings(session, work, [target_id], plan).get(target_id, Standing())
+    if standing is None or plan is not None:
+        standing = entered.task_standings(session, work, [target_id], plan).get(target_id, Standing())
     return Place(task, panels.is_required(work, task, target), target, target_id, standing, plan)
 
 

@@ -136,18 +136,23 @@ def standings(session: Session, annotator_id: int, target_ids: Sequence[int]) ->
     rows: dict[int, list[Columns]] = defaultdict(list)
     for row in execute(session, _own_rows(LabelRow), {"annotator": annotator_id, "targets": list(target_ids)}):
         rows[row.target_id].append(row)
-    return {
-        target_id: Standing(
-            version=len(given),
-            value=given[-1].value,
-            reason=given[-1].reason,
-            evidence=tuple(given[-1].evidence or ()),
-            blind=given[-1].blind,
-            surplus=given[-1].surplus,
-            at=given[-1].at.isoformat() if given[-1].at else None,
-        )
-        for target_id, given in rows.items()
-    }
+    return {target_id: standing_of(given) for target_id, given in rows.items()}
+
+
+def standing_of(rows: Sequence[Columns]) -> Standing:
+    """Return an annotator's label of a target by all labels of it, oldest first."""
+    if not rows:
+        return Standing()
+    newest = rows[-1]
+    return Standing(
+        version=len(rows),
+        value=newest.value,
+        reason=newest.reason,
+        evidence=tuple(newest.evidence or ()),
+        blind=newest.blind,
+        surplus=newest.surplus,
+        at=newest.at.isoformat() if newest.at else None,
+    )
 
 
 def guidelines_of(session: Session, annotator_id: int, target_id: int, content: Json) -> int | None:

@@ -16,6 +16,7 @@ from storage.labelling import aiu_panel, critique_panels
 from storage.labelling.blocks import above, response_blocks, target_json
 from storage.labelling.levels import level_options
 from storage.labelling.work import Json, Refused, Task, Work, target_name
+from storage.studies import Scales
 
 PREFERENCES = (
     {"key": "1", "value": 1, "label": "Response 1 is better", "short": "1", "colour": "response-1"},
@@ -67,21 +68,25 @@ def is_required(work: Work, task: Task, target: Target) -> bool:
     return target.kind in aiu_panel.QUESTIONS if work.name == "aius" else target == task.target
 
 
-def checked_value(session: Session, work: Work, target: Target, value: Any) -> Value:
-    """Return a value as it is stored; raises Refused or TiebreakError for one that is not on the scale."""
+def checked_value(session: Session, work: Work, target: Target, value: Any, declared: Scales) -> Value:
+    """Return a value as it is stored; raises Refused or TiebreakError for one that is not on the scale.
+
+    `declared` has the declared scale of the target, if there is one.
+    """
     if value is None:
         raise Refused("rejected", "Choose an answer first.")
     if target.kind == "aspect_weights":
         return checked_weights(aspects.of_target(session, work.study.id, target), value)
     if isinstance(value, dict | list):
         raise Refused("rejected", "This value is not on the scale.")
+    scale = declared.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind)
     own_scale = OWN_SCALES.get(target.kind)
-    if own_scale and studies.scale(session, work.study.id, target.kind, target.criterion) is None:
-        record = ScaleRecord(kind=target.kind, criterion=target.criterion, scale=own_scale)
+    if own_scale and scale is None:
+        scale = own_scale
+        record = ScaleRecord(kind=target.kind, criterion=target.criterion, scale=scale)
         studies.declare_scale(session, work.study.id, record)
-    scales = studies.scales(session, work.study.id)
-    studies.check_value(scales, target.kind, target.criterion, value)
-    scale = scales.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind)
+        declared = {(target.kind, target.criterion): scale}
+    studies.check_value(declared, target.kind, target.criterion, value)
     categories = scale.categories if scale else ()
     return next((category for category in categories if is_match(value, category)), cast(Value, value))  # 1.0 is 1
 

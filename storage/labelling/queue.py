@@ -17,6 +17,7 @@ from storage import annotators, targets
 from storage.database import clock, execute, insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
+from storage.labels import views_condition
 from storage.tables import (
     DraftRow,
     ItemRow,
@@ -190,28 +191,36 @@ def wanted_labels() -> ColumnElement[int]:
     return func.coalesce(col(TargetRow.overlap), bindparam("overlap", type_=Integer))
 
 
-def full_and_expired(
-    session: Session, target_id: int, annotator_id: int, overlap: int, *, leased: int
-) -> tuple[bool, bool, datetime]:
-    """Return whether a target is full for an annotator, whether the target `leased` has expired leases, and the time.
+@dataclass(frozen=True)
+class ClaimState:
+    """The labels and claims of a target as one annotator sees them."""
 
-    `leased` is the id of the target that is leased for it. The time is that of the database (see `clock`).
-    """
+    full: bool
+    expired: bool
+    """Whether there are expired leases."""
+    viewed: bool
+    """Whether the annotator's next label of it is not blind."""
+    at: datetime
+    """The time of the database; see `clock`."""
+
+
+def read_claims(session: Session, target_id: int, annotator_id: int, overlap: int, *, leased: int) -> ClaimState:
+    """Return the state of a target; `leased` is the id of the target that is leased for it."""
     parameters = {"annotator": annotator_id, "overlap": overlap, "leased": leased, "target": target_id}
     if session.get_bind().dialect.name == "postgresql":
-        full, expired, at = execute(session, _full_query(own_clock=True), parameters).one()
+        full, expired, viewed, at = execute(session, _claim_query(own_clock=True), parameters).one()
     else:
         at = clock(session)
-        full, expired = execute(session, _full_query(own_clock=False), parameters | {"now": at}).one()
-    return bool(full), bool(expired), at
+        full, expired, viewed = execute(session, _claim_query(own_clock=False), parameters | {"now": at}).one()
+    return ClaimState(bool(full), bool(expired), bool(viewed), at)
 
 
 @lru_cache(maxsize=2)  # building the query takes longer than executing it
-def _full_query(*, own_clock: bool) -> Select[*tuple[Any, ...]]:
-    """Select the results of `full_and_expired`; `own_clock`: with the time, which is `:now` otherwise."""
+def _claim_query(*, own_clock: bool) -> Select[*tuple[Any, ...]]:
+    """Select the results of `read_claims`; `own_clock`: with the time, which is `:now` otherwise."""
     leased, at = bindparam("leased", type_=Integer), func.clock_timestamp() if own_clock else NOW
     expired = exists().where(col(LeaseRow.target_id) == leased, col(LeaseRow.until) <= at)
-    query = select(full_condition(leased, at), expired).select_from(TargetRow)
+    query = select(full_condition(leased, at), expired, views_condition()).select_from(TargetRow)
     query = query.where(col(TargetRow.id) == bindparam("target", type_=Integer))
     return query.add_columns(at) if own_clock else query
 

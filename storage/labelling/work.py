@@ -173,30 +173,39 @@ def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
 def _tasks_in_study(session: Session, work: Work, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
     """Return tasks with the queues in which they are labelled."""
     parameters = {"targets": list(task_ids), "study": work.study.id, "annotator": work.annotator_id}
-    found = []
-    for task_id, item_id, scenario, trained, marked, key, kind, criterion, part in execute(
-        session, _task_query(), parameters
-    ):
-        name = queue_of(kind, criterion)
-        if name is not None and TARGET_KINDS[name] == kind:
-            target = targets.from_columns(key, kind, criterion, part)
-            found.append((name, Task(task_id, item_id, target, scenario, bool(trained), bool(marked))))
-    return found
+    found = (task_of(row) for row in execute(session, _task_query(), parameters))
+    return [task for task in found if task is not None]
+
+
+def task_of(row: Sequence[Any]) -> tuple[QueueName, Task] | None:
+    """Return the task of a target by its `task_columns`, with its queue; None if it names no task."""
+    task_id, item_id, scenario, trained, marked, key, kind, criterion, part = row
+    name = queue_of(kind, criterion)
+    if name is None or TARGET_KINDS[name] != kind:
+        return None
+    target = targets.from_columns(key, kind, criterion, part)
+    return name, Task(task_id, item_id, target, scenario, bool(trained), bool(marked))
 
 
 @cache  # to build the query takes longer than to execute it
 def _task_query() -> Select[*tuple[Any, ...]]:
-    trained = exists().where(col(KnownAnswerRow.study_id) == bindparam("study"))
-    marked = exists().where(
-        col(MarkRow.target_id) == col(TargetRow.id), col(MarkRow.annotator_id) == bindparam("annotator")
-    )
-    columns = (trained, marked, col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     return (
-        select(col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), *columns)
+        select(*task_columns())
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
         .where(col(TargetRow.study_id) == bindparam("study"))
     )
+
+
+def task_columns() -> tuple[Any, ...]:
+    """Return the columns of `Task` of a target with its item, for `:study` and `:annotator`."""
+    trained = exists().where(col(KnownAnswerRow.study_id) == bindparam("study"))
+    marked = exists().where(
+        col(MarkRow.target_id) == col(TargetRow.id), col(MarkRow.annotator_id) == bindparam("annotator")
+    )
+    ids = (col(TargetRow.id), col(TargetRow.item_id))
+    target = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    return (*ids, col(ItemRow.scenario), trained, marked, *target)
 
 
 def task_name(work: Work, task_id: int) -> str:

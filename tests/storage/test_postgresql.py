@@ -12,6 +12,7 @@ from core.errors import TiebreakError
 from storage import annotators, studies
 from storage.database import connect, insert_all, reading, writing
 from storage.database_errors import DatabaseUnavailable
+from storage.postgresql import PING_AFTER
 from storage.tables import AnnotatorRow, now
 
 
@@ -167,6 +168,7 @@ def test_a_connection_that_is_lost_after_the_commit_of_a_pipeline_raises_nothing
         event.listen(session, "after_commit", lambda _: terminate_others(postgres_engine))
 
     add_pipelined(engine, "Fay", then=lose_connection)
+    time.sleep(PING_AFTER)
     add_pipelined(engine, "Gus")
     with reading(engine) as session:
         assert {"Fay", "Gus"} <= set(annotators.names(session))
