@@ -41,6 +41,8 @@ from storage.tables import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from core.statistics.data.label_table import LabelTable
+
 
 def save(
     session: Session,
@@ -237,6 +239,21 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame":
     return labels
 
 
+def table(session: Session, study_id: int) -> "LabelTable":
+    """Return the same as `frame`, without pandas."""
+    import numpy as np
+
+    from core.statistics.data.columns import Column
+
+    newest = [(*key, text) for key, text in _current_texts(session, study_id).items() if text is not None]
+    target_ids, annotator_ids, texts = zip(*newest, strict=True) if newest else ((), (), ())
+    ids, by_target = targets.table(session, study_id)
+    places = {target: place for place, target in enumerate(ids)}
+    rows = by_target.take(np.fromiter(map(places.__getitem__, target_ids), np.int64, len(target_ids)))
+    names = _annotator_names(session)
+    return rows.assign(rater=Column.of(annotator_ids).map(names.__getitem__), value=Column.of(texts).map(json.loads))
+
+
 def gold_labels(session: Session, study_id: int) -> Iterator[Gold]:
     """Yield the gold of every target that was labelled or adjudicated, in a stable order."""
     values = annotator_values(session, study_id)
@@ -275,14 +292,18 @@ def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tup
 
 def _current_values(session: Session, study_id: int) -> dict[tuple[int, int], Value]:
     """Return (target id, annotator id) -> the value of the newest label, without withdrawn ones."""
+    return dict(_parse_values(_current_texts(session, study_id).items()))
+
+
+def _current_texts(session: Session, study_id: int) -> dict[tuple[int, int], str | None]:
+    """Return (target id, annotator id) -> the JSON of the newest label; None if it was withdrawn."""
     value = sql_cast(col(LabelRow.value), Text)
     query = (
         select(col(LabelRow.target_id), col(LabelRow.annotator_id), value)
         .where(col(LabelRow.study_id) == study_id)
         .order_by(col(LabelRow.id))
     )
-    newest = {(target, annotator): text for target, annotator, text in session.execute(query)}
-    return dict(_parse_values(newest.items()))
+    return {(target, annotator): text for target, annotator, text in session.execute(query)}
 
 
 def _parse_values(texts: Iterable[tuple[Any, str | None]]) -> Iterator[tuple[Any, Value]]:

@@ -16,6 +16,8 @@ from storage.tables import ItemRow, OpinionRow, TargetRow
 if TYPE_CHECKING:
     import pandas as pd
 
+    from core.statistics.data.label_table import LabelTable
+
 TargetKey = tuple[str, str, str, str]
 """A target as its item, kind, criterion and part, which takes a fifth of its memory."""
 CHUNK = 2_000
@@ -103,6 +105,18 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame":
     columns = ["id", "item", "kind", "criterion", "part", "scenario", "group"]
     rows = [tuple(row) for row in session.execute(query)]
     return pd.DataFrame(rows, columns=columns).set_index("id")[COLUMNS]
+
+
+def table(session: Session, study_id: int) -> tuple[list[int], "LabelTable"]:
+    """Return the ids of the study's targets, and the same columns as `frame` in their order."""
+    from core.statistics.data.columns import Column
+    from core.statistics.data.label_table import LabelTable
+
+    query = _targets(study_id).add_columns(col(ItemRow.scenario), col(ItemRow.cluster))
+    names = ("id", "item", "kind", "criterion", "part", "scenario", "group")
+    columns = zip(*session.execute(query), strict=True)
+    found = dict(zip(names, columns, strict=False)) or dict.fromkeys(names, ())
+    return list(found["id"]), LabelTable({name: Column.of(found[name]) for name in COLUMNS})
 
 
 def of_frame(frame: "pd.DataFrame") -> list[Target]:

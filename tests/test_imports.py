@@ -15,7 +15,7 @@ from tests.openai_server import run_server
 from tests.paths import ROOT
 
 LARGE = (
-    "PIL aiohttp alembic cryptography krippendorff litellm numpy openai pandas plotly rich scipy scipy.sparse "
+    "PIL aiohttp alembic cryptography krippendorff litellm numpy openai pandas plotly pyarrow rich scipy scipy.sparse "
     "scipy.special scipy.stats sklearn sqlalchemy sqlmodel statsmodels streamlit tabulate"
 )
 STORAGE = {"sqlalchemy", "sqlmodel"}
@@ -23,7 +23,7 @@ ALLOWED = {
     "--help": set(),
     "import": STORAGE,
     "run": STORAGE | {"aiohttp"},
-    "agreement": STORAGE | {"krippendorff", "numpy", "pandas", "tabulate"},
+    "agreement": STORAGE | {"krippendorff", "numpy", "tabulate"},
 }
 """Command -> the libraries that it may import."""
 PROGRAM = f"""

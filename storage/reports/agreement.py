@@ -1,15 +1,17 @@
 """The inter-annotator agreement of a study, and the agreement between the judges of its runs."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+import numpy as np
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Scale
-from core.statistics.data.frames import ALL, By, find_pools, pooled_scales, select_rows
+from core.statistics.data.frames import ALL, By, pooled_scales
+from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
 from storage import database
@@ -23,9 +25,6 @@ from storage.reports.opinions import (
     undecided_targets,
 )
 from storage.studies import Study
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HIGH_AGREEMENT = 0.8
 LOW_KAPPA = 0.4
@@ -93,7 +92,7 @@ def report(engine: Engine, study: Study, group: RaterGroup, *, resamples: int = 
     for panel in panels:
         declared |= pooled_scales(find_pools(panel.values, scales))
     reports = tuple(_report_panel(panel, scales, resamples) for panel in panels)
-    kinds = {kind for panel in panels for kind in panel.values["kind"].unique()}
+    kinds = {kind for panel in panels for kind in panel.values["kind"].distinct()}
     measured = {row.kind for panel in reports for row in panel.overall}
     return AgreementReport(reports, declared, coverage, tuple(sorted(kinds - measured)))
 
@@ -132,16 +131,16 @@ def _statistics(panel: RaterPanel, by: By, scales: Scales, resamples: int) -> li
     those that match raters by name: the same number is another judge in another debate.
     """
     values = panel.values
-    unnamed = values["rater"].map(is_unknown).astype(bool)
+    unnamed = values["rater"].where(is_unknown)
     if not panel.stage or not unnamed.any() or by == "raters":
         return agreement_rows(
-            values if not panel.stage else values[~unnamed], by=by, scales=scales, resamples=resamples
+            values if not panel.stage else values.take(~unnamed), by=by, scales=scales, resamples=resamples
         )
-    raters = int(values.groupby(["item", "kind", "criterion", "part"], dropna=False).size().max())
+    raters = int(np.bincount(combined_codes([values[name] for name in ("item", "kind", "criterion", "part")])).max())
     every = agreement_rows(values, by=by, scales=scales, resamples=resamples)
     named = {
         (row.kind, row.criterion, row.group, row.statistic): row
-        for row in agreement_rows(values[~unnamed], by=by, scales=scales, resamples=resamples)
+        for row in agreement_rows(values.take(~unnamed), by=by, scales=scales, resamples=resamples)
     }
     rows = []
     for row in every:
@@ -159,23 +158,22 @@ def _exclusion_note(panel: RaterPanel, row: AgreementRow, by: By) -> str:
     return panel.exclusion_note(row.kind, criterion, row.group if by == "scenario" else None)
 
 
-def label_coverage(session: Session, study: Study, values: "pd.DataFrame") -> dict[tuple[str, str], float]:
+def label_coverage(session: Session, study: Study, values: LabelTable) -> dict[tuple[str, str], float]:
     """Return (kind, criterion) -> existing labels / wanted labels, 0 to 1.
 
     Labels are wanted of every target that has one, and of those on which the judges ended without a verdict. Criterion
     "all" is the share over a kind.
     """
-    import pandas as pd
-
-    unit = ["kind", "criterion", "item", "part"]
-    overlap = study.rules.overlap
-    labelled = values.groupby(unit, sort=False).size().clip(upper=overlap)
-    undecided = pd.MultiIndex.from_frame(undecided_targets(session, study.id)[unit].drop_duplicates())
-    counts = labelled.reindex(labelled.index.union(undecided), fill_value=0).reset_index(name="labels")
-    by_criterion = counts.groupby(["kind", "criterion"])["labels"].mean() / overlap
-    by_kind = counts.groupby("kind")["labels"].mean() / overlap
-    shares = dict(zip(by_criterion.index.tolist(), by_criterion.tolist(), strict=True))
-    return {(str(kind), ALL): float(share) for kind, share in by_kind.items()} | shares
+    targets = zip(*(values[name].tolist() for name in ("kind", "criterion", "item", "part")), strict=True)
+    labelled = Counter(targets)
+    existing: Counter[tuple[str, str]] = Counter()
+    wanted: Counter[tuple[str, str]] = Counter()
+    for target in labelled.keys() | undecided_targets(session, study.id):
+        kind, criterion, *_ = target
+        for key in ((kind, ALL), (kind, criterion)) if criterion != ALL else ((kind, ALL),):
+            existing[key] += min(labelled[target], study.rules.overlap)
+            wanted[key] += study.rules.overlap
+    return {key: existing[key] / wanted[key] for key in wanted}
 
 
 def prevalence_notes(panel: RaterPanel, overall: list[AgreementRow], scenarios: list[AgreementRow]) -> Iterator[str]:
@@ -203,10 +201,10 @@ def _prevalence_note(
     panel: RaterPanel, kind: str, criterion: str, scenario: str | None, values: Mapping[str, float]
 ) -> str:
     rows = select_rows(panel.values, kind, None if criterion == ALL else criterion, scenario)
-    shares = rows["value"].value_counts(normalize=True)
+    (value, count), *_ = Counter(rows["value"].tolist()).most_common(1)
     place = ", ".join(filter(None, ("" if criterion == ALL else criterion, scenario))) or "Overall"
-    most = "nearly all" if shares.iloc[0] >= NEARLY_ALL else "most"
+    most = "nearly all" if count >= NEARLY_ALL * len(rows) else "most"
     return (
         f"{place}: {100 * values['percent']:.0f} % agreement but kappa {values['fleiss_kappa']:.2f}: {most} chose "
-        f"{shares.index[0]} (prevalence). AC1 {values['gwet_ac1']:.2f}."
+        f"{value} (prevalence). AC1 {values['gwet_ac1']:.2f}."
     )

@@ -10,8 +10,9 @@ from sqlalchemy import Engine
 from core.labels import Target, Value
 from core.statistics.data.frames import select_rows
 from storage import database, targets
+from storage import labels as stored_labels
 from storage.reports.frame_keys import row_keys
-from storage.reports.opinions import RaterGroup, annotator_panel, judge_panels, opinion_frame
+from storage.reports.opinions import RaterGroup, judge_panels, opinion_frame
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -63,13 +64,16 @@ class RatedValues:
 def load_values(engine: Engine, study: Study, group: RaterGroup) -> RatedValues:
     """Return the values of people or judges."""
     with database.reading(engine) as session:
-        labels = annotator_panel(session, study).values
+        labels = stored_labels.frame(session, study.id)
         if group == "people":
             return RatedValues(labels, (("", labels),))
         opinions = opinion_frame(session, study.id)
         items = dict(zip(opinions["trace"], opinions["item"], strict=True))
         panels = [panel for panel in judge_panels(session, study) if not panel.as_shown]
-    frames = [(panel.judges, panel.values.assign(item=panel.values["trace"].map(items))) for panel in panels]
+    frames = [
+        (panel.judges, panel.values.assign(item=panel.values["trace"].map(items.__getitem__)).to_frame())
+        for panel in panels
+    ]
     return RatedValues(labels, tuple(frames))
 
 

@@ -17,11 +17,12 @@ from core.labels import Scale
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
 from storage import database, items
+from storage import labels as stored_labels
 from storage.reports import derived_preferences, judge_opinions, order_consistency, references, response_features
 from storage.reports.frame_keys import distinct_rows, has_key
 from storage.reports.judge_opinions import FIRST_OPINION as FIRST_OPINION
 from storage.reports.judge_opinions import StudyOpinions
-from storage.reports.opinions import annotator_panel, find_scales
+from storage.reports.opinions import find_scales, frame_panel
 from storage.reports.references import Reference
 from storage.studies import Study
 
@@ -112,11 +113,11 @@ def load_data(
         own_run = chosen.name if chosen.type == "debate" else ""
         if loaded is None or loaded.left_out != own_run:
             loaded = judge_opinions.load(session, study, own_run)
-        panel = annotator_panel(session, study)
-        scales = find_scales(session, study, [panel, loaded.scale_panel])
+        given = stored_labels.frame(session, study.id)
+        scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel])
         gold = references.frame(session, study.id, chosen, scales)
         responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
-        labels, opinions, gold = derived_preferences.add(panel.values, loaded.values, gold, responses)
+        labels, opinions, gold = derived_preferences.add(given, loaded.values, gold, responses)
         if len(opinions) > len(loaded.values):
             opinions = response_features.add(session, study, opinions, items.outlines(session, study.id))
         marks = _shared_model_marks(session, study.id, chosen, opinions)

@@ -15,7 +15,7 @@ from storage import items, runs
 from storage.reports import references, response_features
 from storage.reports.frame_keys import row_keys
 from storage.reports.judge_families import judge_model
-from storage.reports.opinions import RaterPanel, categorical_opinions
+from storage.reports.opinions import RaterPanel, categorical_opinions, frame_panel
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class StudyOpinions:
 def load(session: Session, study: Study, left_out: str = "") -> StudyOpinions:
     """Return the opinions of a study, without those of the debate called `left_out`."""
     opinions = categorical_opinions(session, study.id)
-    scale_panel = RaterPanel(_examples(opinions))
+    scale_panel = frame_panel(_examples(opinions))
     if left_out:
         opinions = opinions[~opinions["run"].isin(references.debate_run_ids(session, study.id, left_out))]
     outlines = items.outlines(session, study.id)

@@ -21,12 +21,16 @@ from sqlmodel import col
 
 from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Kind, Scale, Value
+from core.statistics.data.columns import Column, as_text
+from core.statistics.data.label_table import LabelTable, combined_codes, groups
 from storage import labels, shown_orders, studies, targets
 from storage.studies import Study
 from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from core.statistics.data.arrays import Bools, Ints
 
 RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
@@ -43,14 +47,14 @@ OPINION_COLUMNS = ["trace", "run", "item", "scenario", "group", "kind", "criteri
 class RaterPanel:
     """Raters with their values: item, scenario, group, kind, criterion, part, rater, value; for judges also trace."""
 
-    values: "pd.DataFrame"
+    values: LabelTable
     stage: Stage = ""
     """Empty for annotators."""
     judges: str = ""
     """The judges' names, if runs of the study have different judges."""
     as_shown: bool = False
     """Whether preferences are positions in the order shown to the judge, instead of the item's response numbers."""
-    debates: "pd.DataFrame | None" = None
+    debates: LabelTable | None = None
     """For judges: kind, criterion and scenario of every debate, and `excluded`: whether an opinion is unreadable."""
 
     def exclusion_note(self, kind: str, criterion: str | None = None, scenario: str | None = None) -> str:
@@ -69,7 +73,7 @@ class RaterPanel:
         """(kind, criterion, scenario) -> the number of excluded debates, and of all; a missing name is empty."""
         if self.debates is None:
             return {}
-        columns = [self.debates[column].fillna("").tolist() for column in ("kind", "criterion", "scenario")]
+        columns = [self.debates[column].map(as_text).tolist() for column in ("kind", "criterion", "scenario")]
         counts: dict[tuple[str, str, str], tuple[int, int]] = {}
         for *names, excluded in zip(*columns, self.debates["excluded"].tolist(), strict=True):
             key = (names[0], names[1], names[2])
@@ -90,65 +94,83 @@ def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Sca
     declared = studies.scales(session, study.id)
     scales: dict[tuple[str, str], Scale] = dict(declared)  # type: ignore[arg-type]
     for panel in panels:
-        for key, rows in panel.values.groupby(["kind", "criterion"], sort=False):
+        for key, rows in groups(panel.values, "kind", "criterion"):
             kind, criterion = cast(tuple[Kind, str], key)
-            scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind) or _score_scale(rows["value"])
+            scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind)
+            scale = scale or _score_scale(panel.values["value"].take(rows))
             if scale is not None:
                 scales[kind, criterion] = scale
     return scales
 
 
-def _score_scale(values: "pd.Series[Any]") -> Scale | None:
+def _score_scale(values: Column) -> Scale | None:
     """Return an interval scale for numbers; None for anything else."""
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    numbers = values.where(lambda value: isinstance(value, int | float) and not isinstance(value, bool)).all()
     return Scale(level="interval") if numbers else None
+
+
+def frame_panel(values: "pd.DataFrame") -> RaterPanel:
+    """Return a panel with the columns of a data frame from which `find_scales` finds scales."""
+    return RaterPanel(LabelTable.from_frame(values[["kind", "criterion", "value"]]))
 
 
 def annotator_panel(session: Session, study: Study) -> RaterPanel:
     """Return the annotators with their current labels."""
-    return RaterPanel(labels.frame(session, study.id))
+    return RaterPanel(labels.table(session, study.id))
 
 
 def judge_panels(session: Session, study: Study) -> list[RaterPanel]:
     """Return the judges' first and last opinions, by set of judges; as shown too if the order was swapped."""
-    opinions = opinion_frame(session, study.id)
-    opinions = opinions[opinions["stage"] != "verdict"]
-    opinions = opinions[opinions.groupby("run")["rater"].transform("nunique") > 1]  # agreement needs two raters
-    if opinions.empty:
+    opinions = opinion_table(session, study.id)
+    opinions = opinions.take(opinions["stage"].where(lambda stage: stage != "verdict"))
+    opinions = opinions.take(_has_several_raters(opinions))  # agreement needs two
+    if not len(opinions):
         return []
     swapped = _swapped_orders(session, study.id)
     names = _judge_set_names(session, study.id)
-    sets = opinions["run"].map(names)
-    return [panel for name in sorted(set(names.values())) for panel in _panels(opinions[sets == name], name, swapped)]
+    sets = opinions["run"].map(names.__getitem__)
+    parts = [(name, opinions.take(sets.equals(name))) for name in sorted(set(names.values()))]
+    return [panel for name, part in parts if len(part) for panel in _panels(part, name, swapped)]
 
 
-def _panels(opinions: "pd.DataFrame", judges: str, swapped: dict[int, tuple[int, ...]]) -> Iterator[RaterPanel]:
-    import pandas as pd
+def _has_several_raters(opinions: LabelTable) -> "Bools":
+    """Return whether the run of each row has at least two raters."""
+    runs, raters = combined_codes([opinions["run"]]), combined_codes([opinions["rater"]])
+    pairs = combined_codes([Column(runs, range(len(runs))), Column(raters, range(len(raters)))])
+    _, first = np.unique(pairs, return_index=True)
+    return (np.bincount(runs[first], minlength=1) > 1)[runs] if runs.size else np.zeros(0, bool)
 
+
+def _panels(opinions: LabelTable, judges: str, swapped: dict[int, tuple[int, ...]]) -> Iterator[RaterPanel]:
     # A trace may judge several targets: an unreadable opinion of one AIU excludes this AIU, not the whole trace.
-    targets = opinions["trace"].astype(str).str.cat(opinions[["kind", "criterion", "part"]].astype(str), sep="\n")
-    opinions = opinions.assign(excluded=targets.isin(targets[opinions["value"].isna()]))
-    debates = opinions[~targets.duplicated()]
-    values = opinions[~opinions["excluded"]].drop(columns="excluded")
+    targets = combined_codes([opinions[name] for name in ("trace", "kind", "criterion", "part")])
+    is_excluded = np.zeros(len(targets), bool)
+    is_excluded[targets[~opinions["value"].present()]] = True
+    excluded = is_excluded[targets]
+    _, first = np.unique(targets, return_index=True)
+    debates = opinions.assign(excluded=Column(excluded.astype(np.int64), (False, True))).take(first)
+    values = opinions.take(~excluded)
     # The unit is the debate: two runs over an item are two units, which are resampled together.
-    groups = values["group"].where(values["group"].notna(), values["item"])
-    values = values.assign(group=groups, item=values["trace"].astype(str))
+    group = Column.of(np.where(values["group"].present(), values["group"].array(), values["item"].array()))
+    values = values.assign(group=group, item=values["trace"].map(str))
     for as_shown in (False, True):
-        if as_shown and values["trace"].isin(swapped).any():
-            values = values.assign(value=pd.Series(_values_as_shown(values, swapped), index=values.index, dtype=object))
+        if as_shown and values["trace"].where(swapped.__contains__).any():
+            values = values.assign(value=Column.of(_values_as_shown(values, swapped)))
         elif as_shown:
             return
         for stage in STAGES:
-            if (values["stage"] == stage).any():
-                yield RaterPanel(values[values["stage"] == stage], stage, judges, as_shown, debates)
+            of_stage = values["stage"].equals(stage)
+            if of_stage.any():
+                yield RaterPanel(values.take(of_stage), stage, judges, as_shown, debates)
 
 
-def _values_as_shown(values: "pd.DataFrame", swapped: dict[int, tuple[int, ...]]) -> list[Value]:
+def _values_as_shown(values: LabelTable, swapped: dict[int, tuple[int, ...]]) -> list[Value]:
     """Return preferences as positions in the order shown to the judge; other values as they are."""
-    orders = [swapped.get(trace, ()) for trace in values["trace"]]
+    columns = [values[name].tolist() for name in ("trace", "kind", "value")]
+    orders = [swapped.get(trace, ()) for trace in columns[0]]
     return [
         order.index(value) + 1 if kind == "preference" and value in order else value
-        for order, kind, value in zip(orders, values["kind"], values["value"], strict=True)
+        for order, kind, value in zip(orders, *columns[1:], strict=True)
     ]
 
 
@@ -170,6 +192,49 @@ def categorical_opinions(session: Session, study_id: int) -> "pd.DataFrame":
     """Return the same with names as categories, in their order: a quarter of the memory if there are millions."""
     import pandas as pd
 
+    opinions = _opinion_columns(session, study_id)
+    if not opinions.traces.size:
+        return pd.DataFrame(columns=OPINION_COLUMNS)
+    by_target = targets.frame(session, study_id)
+    by_target = by_target.astype(dict.fromkeys(by_target.columns, "category"))
+    frame = by_target.take(by_target.index.get_indexer(pd.Index(opinions.targets))).reset_index(drop=True)
+    frame["trace"], frame["run"] = opinions.traces, opinions.runs
+    for name, column in (("rater", opinions.raters), ("stage", opinions.stages)):
+        names = pd.Series(column.values, dtype="str").astype("category")
+        frame[name] = names.take(column.codes).array
+    frame["value"] = pd.Series(opinions.values.array(), dtype=object)
+    return frame[OPINION_COLUMNS]
+
+
+def opinion_table(session: Session, study_id: int) -> LabelTable:
+    """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None."""
+    opinions = _opinion_columns(session, study_id)
+    ids, by_target = targets.table(session, study_id)
+    places = {target: place for place, target in enumerate(ids)}
+    rows = by_target.take(np.fromiter(map(places.__getitem__, opinions.targets.tolist()), np.int64))
+    columns = {
+        "trace": Column.of(opinions.traces),
+        "run": Column.of(opinions.runs),
+        "rater": opinions.raters,
+        "stage": opinions.stages,
+        "value": opinions.values,
+    }
+    return rows.assign(**columns)
+
+
+@dataclass(frozen=True)
+class OpinionColumns:
+    """The opinions of a study in the order of their ids: N ids of the trace, run and target, and names."""
+
+    traces: "Ints"
+    runs: "Ints"
+    targets: "Ints"
+    raters: Column
+    stages: Column
+    values: Column
+
+
+def _opinion_columns(session: Session, study_id: int) -> OpinionColumns:
     query = (
         select(
             col(OpinionRow.trace_id),
@@ -191,20 +256,14 @@ def categorical_opinions(session: Session, study_id: int) -> "pd.DataFrame":
             of_ids.extend(column)
         for of_codes, known, column in zip(codes, numbers, columns[3:], strict=True):
             of_codes.extend(map(known.__getitem__, column))
-    traces, run_ids, target_ids = (np.array(column, np.int64) for column in ids)
-    if not traces.size:
-        return pd.DataFrame(columns=OPINION_COLUMNS)
-    by_target = targets.frame(session, study_id)
-    by_target = by_target.astype(dict.fromkeys(by_target.columns, "category"))
-    frame = by_target.take(by_target.index.get_indexer(pd.Index(target_ids))).reset_index(drop=True)
-    frame["trace"], frame["run"] = traces, run_ids
-    for name, of_codes, known in zip(("rater", "stage"), codes[:2], numbers[:2], strict=True):
-        names = pd.Series(list(known), dtype="str").astype("category")
-        frame[name] = names.take(np.array(of_codes)).array
     # A study has few distinct values.
-    values = np.array([None if text is None else json.loads(text) for text in numbers[2]] + [None], object)[:-1]
-    frame["value"] = pd.Series(values[np.array(codes[2])], dtype=object)
-    return frame[OPINION_COLUMNS]
+    values = [None if text is None else json.loads(text) for text in numbers[2]]
+    raters, stages, opinions = (
+        Column(np.array(of_codes, np.int64), of_column)
+        for of_codes, of_column in zip(codes, (list(numbers[0]), list(numbers[1]), values), strict=True)
+    )
+    traces, run_ids, target_ids = (np.array(of_ids, np.int64) for of_ids in ids)
+    return OpinionColumns(traces, run_ids, target_ids, raters, stages, opinions)
 
 
 def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
@@ -253,18 +312,16 @@ def judges_of_settings(settings: Any) -> JudgeSet:
     return tuple(sorted((str(name), str(spec.get("model")) if isinstance(spec, dict) else "") for name, spec in specs))
 
 
-def undecided_targets(session: Session, study_id: int) -> "pd.DataFrame":
-    """Return the targets on which a run ended without a verdict: item, kind, criterion, part."""
-    import pandas as pd
-
+def undecided_targets(session: Session, study_id: int) -> set[tuple[str, str, str, str]]:
+    """Return the targets on which a run ended without a verdict: (kind, criterion, item, part)."""
     query = (
-        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+        select(col(TargetRow.kind), col(TargetRow.criterion), col(ItemRow.key), col(TargetRow.part))
         .select_from(OpinionRow)
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .where(
             col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", col(OpinionRow.value).is_(None)
         )
+        .distinct()
     )
-    rows = [tuple(row) for row in session.execute(query)]
-    return pd.DataFrame(rows, columns=["item", "kind", "criterion", "part"])
+    return {(kind, criterion, item, part) for kind, criterion, item, part in session.execute(query)}

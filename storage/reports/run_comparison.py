@@ -24,7 +24,7 @@ from core.wording import equate_p, format_count, format_estimate
 from storage import database, labels, runs, targets
 from storage.reports import references
 from storage.reports.alignment import continuous_scale, is_between_categories
-from storage.reports.opinions import RaterPanel, Scales, find_scales
+from storage.reports.opinions import Scales, find_scales, frame_panel
 from storage.reports.references import Reference
 from storage.reports.run_costs import RunCost, cost_by_run
 from storage.runs import Run
@@ -177,7 +177,7 @@ def _comparable_scales(session: Session, study: Study, opinions: "pd.DataFrame")
     """Return the scales; a criterion on which a run has means between categories is a scale of numbers for all runs."""
     if opinions.empty:
         return {}
-    scales = dict(find_scales(session, study, [RaterPanel(opinions[opinions["value"].notna()])]))
+    scales = dict(find_scales(session, study, [frame_panel(opinions[opinions["value"].notna()])]))
     between = opinions[is_between_categories(opinions, scales)]
     for key in set(zip(between["kind"], between["criterion"], strict=True)):
         scales[key] = continuous_scale(scales[key])

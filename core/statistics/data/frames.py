@@ -4,17 +4,18 @@ A frame has one row for each label: item, scenario, kind, criterion, part, rater
 documents or dialogues, group.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from core.statistics.data.arrays import Ints
+from core.statistics.data.columns import as_text
 from core.statistics.data.ratings import Category
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("item", "kind", "criterion", "part", "rater", "value")
 ALL = "all"
@@ -48,29 +49,38 @@ class Pool(Generic[AnyScale]):
     scale: AnyScale
 
 
-def find_pools(frame: pd.DataFrame, scales: Mapping[tuple[str, str], AnyScale]) -> list[Pool[AnyScale]]:
+def find_pools(frame: "pd.DataFrame", scales: Mapping[tuple[str, str], AnyScale]) -> list[Pool[AnyScale]]:
     """Return the kinds with several criteria in the frame, all of them declared on one scale."""
+    if frame.empty:
+        return []
+    names = frame[["kind", "criterion"]].drop_duplicates().itertuples(index=False)
+    return pools_of(((as_text(kind), as_text(criterion)) for kind, criterion in names), scales)
+
+
+def pools_of(names: Iterable[tuple[str, str]], scales: Mapping[tuple[str, str], AnyScale]) -> list[Pool[AnyScale]]:
+    """Return the kinds with several criteria among these (kind, criterion), all of them declared on one scale."""
     criteria: dict[str, dict[str, None]] = {}
-    if not frame.empty:
-        for kind, criterion in frame[["kind", "criterion"]].drop_duplicates().itertuples(index=False):
-            criteria.setdefault(as_text(kind), {})[as_text(criterion)] = None
+    for kind, criterion in names:
+        criteria.setdefault(kind, {})[criterion] = None
     pools = []
-    for kind, names in criteria.items():
-        declared = [scales[kind, name] for name in names if (kind, name) in scales]
+    for kind, of_kind in criteria.items():
+        declared = [scales[kind, name] for name in of_kind if (kind, name) in scales]
         share_scale = bool(declared) and all(is_same_scale(scale, declared[0]) for scale in declared)
-        if len(names) > 1 and len(declared) == len(names) and share_scale:
-            pools.append(Pool(kind, frozenset(names), declared[0]))
+        if len(of_kind) > 1 and len(declared) == len(of_kind) and share_scale:
+            pools.append(Pool(kind, frozenset(of_kind), declared[0]))
     return pools
 
 
-def pool_criteria(frame: pd.DataFrame, pools: Collection[Pool[AnyScale]]) -> pd.DataFrame:
+def pool_criteria(frame: "pd.DataFrame", pools: Collection[Pool[AnyScale]]) -> "pd.DataFrame":
     """Return the rows of the pools' criteria under the criterion "all".
 
     The criterion becomes part of the part's name, so an item remains one target for each criterion. These
-    targets of one item are resampled together, see `resampling_groups`.
+    targets of one item are resampled together, see `label_table.resampling_groups`.
     """
     if frame.empty or not pools:
         return frame.iloc[:0].reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
+    import pandas as pd
+
     criterion = _as_texts(frame["criterion"])
     mask = np.zeros(len(frame), bool)
     for pool in pools:
@@ -81,6 +91,8 @@ def pool_criteria(frame: pd.DataFrame, pools: Collection[Pool[AnyScale]]) -> pd.
 
 def _as_texts(names: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return names as texts, see `as_text`."""
+    import pandas as pd
+
     is_category = isinstance(names.dtype, pd.CategoricalDtype)
     return (names.astype(names.cat.categories.dtype) if is_category else names).map(as_text)
 
@@ -90,18 +102,7 @@ def pooled_scales(pools: Collection[Pool[AnyScale]]) -> dict[tuple[str, str], An
     return {(pool.kind, ALL): pool.scale for pool in pools}
 
 
-def with_pooled_criteria(
-    frame: pd.DataFrame, scales: Mapping[tuple[str, str], AnyScale]
-) -> tuple[pd.DataFrame, Mapping[tuple[str, str], AnyScale]]:
-    """Return the labels followed by those of pooled criteria, and the scales of both."""
-    pools = find_pools(frame, scales)
-    if not pools:
-        return frame, scales
-    labels = pd.concat([frame, pool_criteria(frame, pools)], ignore_index=True)
-    return labels, {**scales, **pooled_scales(pools)}
-
-
-def split_by_criterion(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
+def split_by_criterion(frame: "pd.DataFrame") -> "Iterator[tuple[tuple[str, str], pd.DataFrame]]":
     """Yield ((kind, criterion), rows), in the order of the names."""
     if frame.empty:
         return
@@ -114,21 +115,9 @@ def split_by_criterion(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str], p
         yield (as_text(kind), as_text(criterion)), rows
 
 
-def split_frame(frame: pd.DataFrame, by: By) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (name, rows) for each scenario or each pair of raters, "a × b"; otherwise all rows as "all"."""
-    if by == "scenario":
-        for scenario, rows in frame.groupby("scenario", sort=True, dropna=False):
-            yield as_text(scenario), rows
-    elif by == "raters":
-        for a, b in combinations(sorted(frame["rater"].unique()), 2):
-            yield f"{a} × {b}", frame[frame["rater"].isin([a, b])]
-    else:
-        yield ALL, frame
-
-
 def select_rows(
-    frame: pd.DataFrame, kind: str, criterion: str | None = None, scenario: str | None = None
-) -> pd.DataFrame:
+    frame: "pd.DataFrame", kind: str, criterion: str | None = None, scenario: str | None = None
+) -> "pd.DataFrame":
     """Return the rows of a kind, of one criterion unless it is None, and of one scenario unless it is None."""
     if frame.empty:
         return frame.reindex(columns=[*dict.fromkeys([*frame.columns, *COLUMNS])])
@@ -142,6 +131,8 @@ def select_rows(
 
 def _has_name(names: "pd.Series[Any]", name: str) -> "pd.Series[bool]":
     """Return whether each name is this one as text; a missing one is empty."""
+    import pandas as pd
+
     if isinstance(names.dtype, pd.CategoricalDtype):
         is_equal = np.array([*(as_text(category) == name for category in names.cat.categories), name == ""], bool)
         return pd.Series(is_equal[names.cat.codes.to_numpy()], index=names.index)  # a missing one has the code -1
@@ -160,7 +151,7 @@ def is_same_scale(scale: Scale, other: Scale) -> bool:
     )
 
 
-def target_codes(*frames: pd.DataFrame) -> Ints:
+def target_codes(*frames: "pd.DataFrame") -> Ints:
     """Return one number for each distinct (item, criterion, part) of the rows of all frames, one after another.
 
     A missing part equals an empty one.
@@ -173,27 +164,12 @@ def target_codes(*frames: pd.DataFrame) -> Ints:
     return codes
 
 
-def _column_codes(frame: pd.DataFrame, column: str, numbers: dict[object, int]) -> Ints:
+def _column_codes(frame: "pd.DataFrame", column: str, numbers: dict[object, int]) -> Ints:
     """Return the number of each name of a column; new names are added to the numbers."""
+    import pandas as pd
+
     if column not in frame.columns:
         return np.zeros(len(frame), np.int64)
     codes, names = pd.factorize(frame[column])
     number_of_code = [numbers.setdefault(name, len(numbers)) for name in names.tolist()]
     return np.array([*number_of_code, numbers[""]], np.int64)[codes]  # a missing one has the code -1
-
-
-def resampling_groups(labels: pd.DataFrame, targets: Ints) -> npt.NDArray[np.object_] | None:
-    """Return the group of each row: its document or dialogue, otherwise its item; None if targets are independent.
-
-    Targets of one item, such as its AIUs or its criteria, are no more independent than those of one document.
-    """
-    item = labels["item"]
-    if "group" in labels.columns and labels["group"].notna().any():
-        return labels["group"].where(labels["group"].notna(), item).to_numpy(object)
-    one_target_per_item = item.nunique() == pd.unique(targets).size
-    return None if one_target_per_item else item.to_numpy(object)
-
-
-def as_text(name: object) -> str:
-    """Return a name as text; None and nan are empty."""
-    return "" if name is None or (isinstance(name, float) and np.isnan(name)) else str(name)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from core.statistics.data.arrays import Codes, Floats, Ints
+from core.statistics.data.columns import factorize
 from core.statistics.data.indicators import indicator_matrix
 from core.statistics.data.ratings import Ratings
 
@@ -310,7 +310,7 @@ def cluster_table(
     """Return how often each group has each pattern, (G, P); None if every group is a single item."""
     if groups is None:
         return None
-    codes, names = pd.factorize(np.array(groups, object), sort=True)
+    codes, names = factorize(groups, sort=True)
     if len(names) in (0, codes.size):
         return None
     shape = (len(names), patterns)

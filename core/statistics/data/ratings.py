@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
+from core.statistics.data.columns import Column as CodedColumn
+from core.statistics.data.columns import factorize
 
 Category = float | int | str | bool
-Column = Sequence[Any] | npt.NDArray[Any]
-"""One value for each label: a list, an array or a pandas series."""
+Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
+"""One value for each label: a list, an array, a pandas series or codes of values."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Ratings:
         for two labels of one rater on the same item.
         """
         codes = encode_categories(values, categories)
-        item_codes, item_names = factorize(items)
-        rater_codes, rater_names = factorize(raters, sort=True)
+        item_codes, item_names = number_names(items)
+        rater_codes, rater_names = number_names(raters, sort=True)
         grid = np.full((len(item_names), len(rater_names)), -1, np.int16)
         fill_grid(grid, item_codes, rater_codes, codes, codes >= 0)
         return cls(
@@ -90,9 +91,9 @@ class Scores:
         groups: Column | None = None,
     ) -> Self:
         """Build the array from parallel columns, one row for each score. None and nan are missing."""
-        numbers = pd.to_numeric(pd.Series(list(values), dtype=object)).to_numpy(float)
-        item_codes, item_names = factorize(items)
-        rater_codes, rater_names = factorize(raters, sort=True)
+        numbers = to_numbers(values)
+        item_codes, item_names = number_names(items)
+        rater_codes, rater_names = number_names(raters, sort=True)
         grid = np.full((len(item_names), len(rater_names)), np.nan)
         fill_grid(grid, item_codes, rater_codes, numbers, ~np.isnan(numbers))
         return cls(item_names, rater_names, grid, item_groups(item_codes, len(item_names), groups))
@@ -120,16 +121,15 @@ def encode_categories(values: Column, categories: Sequence[Category]) -> Codes:
 
     Raises ValueError for a value outside the scale and for a scale that repeats a category.
     """
-    indices, distinct_values = pd.factorize(as_array(values))
+    column = (values if isinstance(values, CodedColumn) else CodedColumn.of(values)).used()
     codes = {category_key(category): code for code, category in enumerate(categories)}
     if len(codes) < len(categories):
         raise ValueError(f"the scale {list(categories)} names a category twice")
-    unknown = [value for value in distinct_values.tolist() if category_key(value) not in codes]
+    unknown = [value for value in column.values if value is not None and category_key(value) not in codes]
     if unknown:
         raise ValueError(f"{', '.join(map(repr, unknown[:5]))} is not on the declared scale {list(categories)}")
-    # pandas gives missing values the index -1, which selects the appended -1.
-    lookup = np.array([codes[category_key(value)] for value in distinct_values.tolist()] + [-1], np.int16)
-    return lookup[indices]
+    lookup = [-1 if value is None else codes[category_key(value)] for value in column.values]
+    return np.array(lookup, np.int16)[column.codes]
 
 
 def category_key(value: Category) -> tuple[bool, Category]:
@@ -150,20 +150,16 @@ def mean_scores(values: Floats) -> Floats:
     return ratio(np.where(present, values, 0).sum(axis=1), present.sum(axis=1))
 
 
-def as_array(values: Column) -> npt.NDArray[Any]:
-    """Return the values as an array in which 1 and '1' stay distinct."""
-    if isinstance(values, np.ndarray):
-        return values
-    # np.array([1, "1"]) would convert both to text.
-    array = np.empty(len(values), object)
-    array[:] = list(values)
-    return array
+def to_numbers(values: Column) -> Floats:
+    """Return values as numbers, nan if missing. Raises ValueError for a value that is not a number."""
+    column = (values if isinstance(values, CodedColumn) else CodedColumn.of(values)).used()
+    return column.map(lambda value: np.nan if value is None else float(value)).array().astype(float)
 
 
-def factorize(names: Column, *, sort: bool = False) -> tuple[Ints, tuple[str, ...]]:
+def number_names(names: Column, *, sort: bool = False) -> tuple[Ints, tuple[str, ...]]:
     """Return a code for each name, in order of first appearance or sorted, and the distinct names as text."""
-    codes, distinct_names = pd.factorize(as_array(names), sort=sort, use_na_sentinel=False)
-    return codes.astype(np.int64), tuple(map(str, distinct_names.tolist()))
+    codes, distinct_names = factorize(names, sort=sort)
+    return codes, tuple(map(str, distinct_names))
 
 
 def fill_grid(grid: npt.NDArray[Any], rows: Ints, columns: Ints, values: npt.NDArray[Any], present: Bools) -> None:
@@ -181,12 +177,12 @@ def item_groups(item_codes: Ints, n_items: int, groups: Column | None) -> tuple[
     """
     if groups is None:
         return None
-    group_codes, group_names = pd.factorize(as_array(groups))
-    if not len(group_names):
+    group_codes, group_names = factorize(groups)
+    if not group_names:
         return None
     group_of_item = np.full(n_items, -1, np.int64)
     group_of_item[item_codes] = group_codes
-    names = [str(name) for name in group_names.tolist()]
+    names = [str(name) for name in group_names]
     return tuple(names[group] if group >= 0 else f"(item {item})" for item, group in enumerate(group_of_item.tolist()))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 
 from core.statistics.data.arrays import Floats, clipped_correlation, ratio, rescale
 from core.statistics.data.indicators import indicator_matrix
@@ -39,9 +38,10 @@ def alpha_interval(values: Floats) -> Statistic:
 def alpha_ordinal(values: Floats) -> Statistic:
     """Krippendorff's ordinal alpha of scores: interval alpha of the mid-ranks of pairable values."""
     paired = (~np.isnan(values)).sum(axis=1) > 1
-    codes, distinct_values = pd.factorize(np.where(paired[:, None], values, np.nan).reshape(-1), sort=True)
-    item = np.repeat(np.arange(values.shape[0]), values.shape[1])[codes >= 0]
-    counts = indicator_matrix(item, codes[codes >= 0], (values.shape[0], len(distinct_values)))
+    pairable = ~np.isnan(values) & paired[:, None]
+    distinct_values, codes = np.unique(values[pairable], return_inverse=True)
+    item = np.repeat(np.arange(values.shape[0]), values.shape[1])[pairable.reshape(-1)]
+    counts = indicator_matrix(item, codes.reshape(-1), (values.shape[0], len(distinct_values)))
     size = np.asarray(counts.sum(axis=1)).reshape(-1)
     scale = np.where(paired, 1 / np.maximum(size - 1, 1), 0)
 

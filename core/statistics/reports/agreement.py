@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from core.statistics.data.estimate import Estimate
-from core.statistics.data.frames import (
-    ALL,
-    By,
-    Scale,
+from core.statistics.data.frames import ALL, By, Scale
+from core.statistics.data.label_table import (
+    LabelTable,
+    as_table,
     resampling_groups,
     split_by_criterion,
-    split_frame,
+    split_table,
     target_codes,
     with_pooled_criteria,
 )
@@ -29,6 +29,9 @@ from core.statistics.measures.agreement import (
 from core.statistics.measures.pair_values import pair_values
 from core.statistics.measures.pairwise import overlapping_pairs
 from core.statistics.reports import weight_statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_PAIRS_WITH_INTERVALS = 300
 """The intervals of one pair take 6 ms, those of 25 raters 2 s; the pairs of more raters have values only."""
@@ -73,7 +76,7 @@ class LabelGroup:
 
 
 def agreement_rows(
-    frame: pd.DataFrame,
+    labels: "LabelTable | pd.DataFrame",
     *,
     by: By,
     scales: Mapping[tuple[str, str], Scale],
@@ -82,15 +85,16 @@ def agreement_rows(
 ) -> list[AgreementRow]:
     """Return the agreement between annotators, one row for each statistic.
 
-    `frame` has one row for each label: item, scenario, kind, criterion, part, rater, value and, if items come in
+    `labels` has one row for each label: item, scenario, kind, criterion, part, rater, value and, if items come in
     documents or dialogues, group. `scales` gives the declared scale of each (kind, criterion). By "raters" a group is a
     pair, "a × b"; by "scenario" a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
     scale are also pooled, as criterion "all". Kinds without a scale are left out, except aspect weights, which need
     none.
     """
-    labels, scales = (frame, scales) if by == "criterion" else with_pooled_criteria(frame, scales)
+    table = as_table(labels)
+    pooled, scales = (table, scales) if by == "criterion" else with_pooled_criteria(table, scales)
     rows: list[AgreementRow] = []
-    for group in label_groups(labels, by, scales):
+    for group in label_groups(pooled, by, scales):
         if isinstance(group, CrowdGroup):
             rows += crowd_pair_rows(group)
             continue
@@ -98,7 +102,7 @@ def agreement_rows(
             agreement_row(group.kind, group.criterion, group.group, name, estimate)
             for name, estimate in group_statistics(group, resamples, seed).items()
         ]
-    return rows + weight_rows(frame, by, resamples, seed)
+    return rows + weight_rows(table, by, resamples, seed)
 
 
 def crowd_pair_rows(group: CrowdGroup) -> Iterator[AgreementRow]:
@@ -136,12 +140,12 @@ def statistic_names(scale: Scale) -> tuple[str, ...]:
     return NOMINAL_STATISTICS if scale.level == "nominal" else ORDERED_STATISTICS
 
 
-def weight_rows(frame: pd.DataFrame, by: By, resamples: int, seed: int) -> list[AgreementRow]:
+def weight_rows(table: LabelTable, by: By, resamples: int, seed: int) -> list[AgreementRow]:
     """Return the agreement of aspect weights, which need no scale: distances, and Kendall's W."""
     rows = []
-    for (kind, criterion), labels in split_by_criterion(frame):
+    for (kind, criterion), labels in split_by_criterion(table):
         if kind == "aspect_weights":
-            for group, group_labels in split_frame(labels, by):
+            for group, group_labels in split_table(labels, by):
                 estimates = weight_statistics.annotator_weight_statistics(group_labels, resamples=resamples, seed=seed)
                 rows += [agreement_row(kind, criterion, group, name, estimate) for name, estimate in estimates.items()]
     return rows
@@ -165,10 +169,10 @@ def agreement_row(kind: str, criterion: str, group: str, statistic: str, estimat
 
 
 def label_groups(
-    frame: pd.DataFrame, by: By, scales: Mapping[tuple[str, str], Scale]
+    table: LabelTable, by: By, scales: Mapping[tuple[str, str], Scale]
 ) -> Iterator[LabelGroup | CrowdGroup]:
     """Yield the labels of each kind, criterion and group; by raters those of a crowd together."""
-    for (kind, criterion), labels in split_by_criterion(frame):
+    for (kind, criterion), labels in split_by_criterion(table):
         if (kind, criterion) not in scales:
             continue
         scale = scales[kind, criterion]
@@ -179,7 +183,7 @@ def label_groups(
             else:
                 yield from rater_pairs(LabelGroup(kind, criterion, ALL, scale, ratings))
         else:
-            for group, group_labels in split_frame(labels, by):
+            for group, group_labels in split_table(labels, by):
                 yield LabelGroup(kind, criterion, group, scale, ratings_from_labels(group_labels, scale))
 
 
@@ -192,18 +196,18 @@ def is_crowd(ratings: Ratings) -> bool:
 def rater_pairs(group: LabelGroup) -> Iterator[LabelGroup]:
     """Yield the labels of every two raters, in the order of their names, on the items that both labelled.
 
-    Selecting columns of the array is faster than building each pair's array from the frame.
+    Selecting columns of the array is faster than building each pair's array from the labels.
     """
     for a, b in combinations(sorted(group.ratings.raters), 2):
         pair = group.ratings.select(raters=(a, b)).complete()
         yield LabelGroup(group.kind, group.criterion, f"{a} × {b}", group.scale, pair)
 
 
-def ratings_from_labels(labels: pd.DataFrame, scale: Scale) -> Ratings | Scores:
+def ratings_from_labels(labels: LabelTable, scale: Scale) -> Ratings | Scores:
     """Return the labels as an array of targets x raters."""
     targets = target_codes(labels)
     groups = resampling_groups(labels, targets)
-    raters, values = labels["rater"].to_numpy(), labels["value"].to_numpy()
+    raters, values = labels["rater"], labels["value"]
     if scale.categories:
         return Ratings.from_rows(targets, raters, values, scale.categories, groups=groups)
     return Scores.from_rows(targets, raters, values, groups=groups)

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from core.statistics import notes
+from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, source_mix
 from core.statistics.data.estimate import Estimate
-from core.statistics.data.frames import ALL, Scale, as_text, select_rows
+from core.statistics.data.frames import ALL, Scale, select_rows
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import bias, critiques, dawid_skene
 from core.statistics.measures.alternative_annotator import EPSILON

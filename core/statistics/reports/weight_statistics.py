@@ -4,26 +4,33 @@ A value is a mapping from aspect to weight. Distances are computed within an ite
 between the judge and each annotator, averaged over those pairs, then over items.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
+from core.statistics.data import frames
 from core.statistics.data.arrays import Floats, Ints
 from core.statistics.data.estimate import Estimate
-from core.statistics.data.frames import target_codes
+from core.statistics.data.label_table import LabelTable, as_table, target_codes
 from core.statistics.measures.compositions import kendall_w, normalize_weights, total_variation
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.rankings import kendall_distance
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DISTANCE_NAMES = ("weights_distance", "rank_distance", "rank_distance_undefined_as_0")
 Weights = Mapping[str, float]
 
 
-def annotator_weight_statistics(labels: pd.DataFrame, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
+def annotator_weight_statistics(
+    labels: "LabelTable | pd.DataFrame", *, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
     """Estimate the distances between every two annotators, and Kendall's W of all, averaged over items."""
-    by_target = weights_by_target(labels, "rater", target_codes(labels))
+    table = as_table(labels)
+    by_target = weights_by_target(target_codes(table), table["rater"].tolist(), table["value"].tolist())
     shared = [by_rater for by_rater in by_target.values() if len(by_rater) > 1]
     matrices = [weight_matrix(list(by_rater.values())) for by_rater in shared]
     columns = distance_columns([pair_distances(list(combinations(matrix, 2))) for matrix in matrices])
@@ -34,12 +41,12 @@ def annotator_weight_statistics(labels: pd.DataFrame, *, resamples: int = 1000, 
 
 
 def judge_weight_statistics(
-    labels: pd.DataFrame, opinions: pd.DataFrame, *, resamples: int = 1000, seed: int = 0
+    labels: "pd.DataFrame", opinions: "pd.DataFrame", *, resamples: int = 1000, seed: int = 0
 ) -> dict[str, Estimate]:
     """Estimate the distances between the judge, named in the column `judge`, and each annotator, over items."""
-    targets = target_codes(labels, opinions)
-    annotators = weights_by_target(labels, "rater", targets[: len(labels)])
-    judge = weights_by_target(opinions, "judge", targets[len(labels) :])
+    targets = frames.target_codes(labels, opinions)
+    annotators = weights_by_target(targets[: len(labels)], labels["rater"], labels["value"])
+    judge = weights_by_target(targets[len(labels) :], opinions["judge"], opinions["value"])
     shared = [(annotators[target], next(iter(judge[target].values()))) for target in annotators if target in judge]
     matrices = [weight_matrix([weights, *by_rater.values()]) for by_rater, weights in shared]
     columns = distance_columns([pair_distances([(matrix[0], row) for row in matrix[1:]]) for matrix in matrices])
@@ -48,10 +55,10 @@ def judge_weight_statistics(
     return mean_estimates(columns, raters, pairs, len(opinions), resamples, seed)
 
 
-def weights_by_target(frame: pd.DataFrame, rater_column: str, targets: Ints) -> dict[int, dict[str, Weights]]:
-    """Return the weights that each rater gave to each target; `targets` (L,) are the targets of the rows."""
+def weights_by_target(targets: Ints, raters: Iterable[Any], values: Iterable[Any]) -> dict[int, dict[str, Weights]]:
+    """Return the weights that each rater gave to each target, from the columns of L labels."""
     by_target: dict[int, dict[str, Weights]] = {}
-    for target, rater, value in zip(targets.tolist(), frame[rater_column], frame["value"], strict=True):
+    for target, rater, value in zip(targets.tolist(), raters, values, strict=True):
         if isinstance(value, Mapping):
             by_target.setdefault(target, {})[str(rater)] = value
     return by_target

@@ -33,33 +33,6 @@ def test_criteria_on_different_scales_or_without_a_scale_are_not_pooled():
     assert frames.find_pools(make_frame(), SCALES) == []
 
 
-def test_pooled_labels_stay_one_target_for_each_criterion():
-    labels, scales = frames.with_pooled_criteria(LABELS, SCALES)
-    pooled = labels[labels["criterion"] == "all"]
-    assert scales["score", "all"] == FIVE
-    assert pooled["value"].tolist() == [1, 2, 3]
-    assert len(set(frames.target_codes(pooled))) == 3
-    assert len(labels) == len(LABELS) + 3
-
-
-def test_pooled_targets_of_one_item_are_resampled_together():
-    labels, _ = frames.with_pooled_criteria(LABELS, SCALES)
-    pooled = labels[labels["criterion"] == "all"]
-    assert frames.resampling_groups(pooled, frames.target_codes(pooled)).tolist() == ["i", "i", "j"]
-
-
-def test_labels_without_a_pool_are_returned_unchanged():
-    labels, scales = frames.with_pooled_criteria(LABELS, {})
-    assert labels is LABELS
-    assert scales == {}
-
-
-def test_rows_are_split_by_scenario_by_pair_or_not_at_all():
-    assert [(name, len(rows)) for name, rows in frames.split_frame(LABELS, "scenario")] == [("s", 2), ("t", 2)]
-    assert [(name, len(rows)) for name, rows in frames.split_frame(LABELS, "raters")] == [("a × b", 4)]
-    assert [(name, len(rows)) for name, rows in frames.split_frame(LABELS, "all")] == [("all", 4)]
-
-
 def test_rows_are_selected_by_kind_criterion_and_scenario():
     assert frames.select_rows(LABELS, "score")["value"].tolist() == [1, 2, 3]
     assert frames.select_rows(LABELS, "score", "style")["value"].tolist() == [2, 3]
