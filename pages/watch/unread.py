@@ -1,5 +1,6 @@
 """Replies that could not be read: how many of which judge and why, their texts, and a person's reading of them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import streamlit as st
@@ -10,39 +11,46 @@ from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
 from storage import database, runs, trace_opinions, unread
 from storage.studies import Study
-from storage.unread import UnreadCount, UnreadFilter, UnreadReply
+from storage.unread import JudgeStep, UnreadCount, UnreadFilter, UnreadReply
 
 UNREADABLE, READ_SINCE = "Unreadable", "Read since"
 FILTERS = ("judge", "step", "reason")
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def load_totals(url: str, study_id: int, run_id: int | None, replies: int) -> dict[tuple[str, str], int]:
-    """Return the number of all replies by judge and step; cached for all visitors until there is another reply."""
-    with database.reading(resources.engine()) as session:
-        return unread.replies_by_step(session, study_id, run_id)
+@st.cache_resource(show_spinner=False)
+def _known_totals(url: str) -> dict[int, tuple[int, dict[JudgeStep, int]]]:
+    """Return run id -> the number of its replies when they were counted, and their numbers by judge and step."""
+    return {}
 
 
 def draw_page(study: Study) -> None:
-    """Draw the filters, the counts and one page of the replies."""
+    """Draw the filters, the counts and one page of the replies; their share of all replies follows."""
     filter = choose_filter(study)
-    counts = load_counts(filter)
+    with database.reading(resources.engine()) as session:
+        counts = unread.counts(session, filter, {})
     stated_values.draw_undo()
     if not counts:
         return empty_state(filter)
-    draw_counts(counts, filter)
+    with database.reading(resources.engine()) as session:
+        replies = unread.count_replies(session, filter.study_id, filter.run_id)
+    known = _known_totals(str(resources.engine().url))
+    changed = [run for run, number in replies.items() if known.get(run, (None,))[0] != number]
+    place = st.empty()
+    with place.container():
+        draw_counts(with_totals(counts, replies), filter, is_complete=not changed)
     draw_replies(study, filter, sum(count.replies for count in counts))
     shell.fold_long_texts()
+    if changed:
+        with database.reading(resources.engine()) as session:
+            known |= {run: (replies[run], totals) for run, totals in unread.replies_by_step(session, changed).items()}
+        with place.container():
+            draw_counts(with_totals(counts, replies), filter, is_complete=True)
 
 
-def load_counts(filter: UnreadFilter) -> list[UnreadCount]:
-    """Return the counts of the matching replies; all replies of a study are read only if there is one."""
-    with database.reading(resources.engine()) as session:
-        counts = unread.counts(session, filter, {})
-        if not counts:
-            return []
-        replies = unread.count_replies(session, filter.study_id)
-    totals = load_totals(str(resources.engine().url), filter.study_id, filter.run_id, replies)
+def with_totals(counts: list[UnreadCount], run_ids: Iterable[int]) -> list[UnreadCount]:
+    """Return the counts with the number of all replies of these runs, as far as they are counted."""
+    known = _known_totals(str(resources.engine().url))
+    totals = unread.sum_by_step(known[run_id][1] for run_id in run_ids if run_id in known)
     return [replace(count, of=totals.get((count.judge, count.step), 0)) for count in counts]
 
 
@@ -94,8 +102,8 @@ def empty_state(filter: UnreadFilter) -> None:
         st.page_link(shell.page_path("watch/traces.py"), label="Open the traces", icon=":material/forum:")
 
 
-def draw_counts(counts: list[UnreadCount], filter: UnreadFilter) -> None:
-    """Draw the number of replies by judge, step and reason."""
+def draw_counts(counts: list[UnreadCount], filter: UnreadFilter, *, is_complete: bool) -> None:
+    """Draw the number of replies by judge, step and reason; without all replies until they are counted."""
     total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")
     st.markdown(f"**{total}** {'read since' if filter.read else 'without a reading'}")
     st.dataframe(
@@ -105,8 +113,8 @@ def draw_counts(counts: list[UnreadCount], filter: UnreadFilter) -> None:
                 "Step": count.step,
                 "Reason": count.reason,
                 "Replies": count.replies,
-                "Of": count.of,
-                "Share": count.replies / count.of if count.of else None,
+                "Of": count.of if is_complete else None,
+                "Share": count.replies / count.of if is_complete and count.of else None,
             }
             for count in counts
         ],
@@ -117,8 +125,10 @@ def draw_counts(counts: list[UnreadCount], filter: UnreadFilter) -> None:
             "Share": st.column_config.NumberColumn(format="percent"),
             "Reason": st.column_config.TextColumn(width="large"),
         },
-        key="counts",
+        key=f"counts_{is_complete}",
     )
+    if not is_complete:
+        st.caption(":material/hourglass: Counting all replies of these judges …")
 
 
 def draw_replies(study: Study, filter: UnreadFilter, total: int) -> None:

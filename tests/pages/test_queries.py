@@ -63,8 +63,7 @@ def read_traces(engine: Engine, study: Study) -> None:
             matches = traces.find(session, chosen, offset=0, limit=50)
             trace_opinions.summarize_last(session, [trace.id for trace in matches])
             runs.of_study(session, study.id)
-            unread.replies_by_step(session, study.id)
-            unread.count_replies(session, study.id)
+            unread.replies_by_step(session, unread.count_replies(session, study.id))
 
 
 def read_label_pages(engine: Engine, study: Study) -> None:
