@@ -48,7 +48,7 @@ def search(
 
     engine, source = open_study(database, study)
     with reading(engine) as session:
-        found = texts.find(session, source.id, text, texts.parse_area(area), limit=limit)
+        found = texts.find(session, source.id, text, texts.parse_area(area), limit=limit).matches[:limit]
     rows = [
         {"item": one.item, "field": one.field, "trace": one.trace, "text": f"{one.before}{one.text}{one.after}"}
         for one in found

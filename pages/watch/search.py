@@ -7,7 +7,7 @@ import streamlit as st
 from pages.parts import resources, shell
 from pages.watch.parts import turns
 from storage import database, search
-from storage.search import AREAS, PAGE, Area, Match
+from storage.search import AREAS, PAGE, START, TURNS_AT_ONCE, Area, Match, Place
 from storage.studies import Study
 
 NAMES: dict[Area, str] = {
@@ -34,20 +34,43 @@ def draw_page(study: Study) -> None:
     if not text.strip():
         st.caption("Enter a text. Each match links to its traces.")
         return
-    key = (study.id, text, area)
-    page = st.session_state.get("search_page", 0) if st.session_state.get("searched") == key else 0
-    st.session_state["searched"], st.session_state["search_page"] = key, page
+    after = requested_place(study, text, area)
+    found, next = find(study, text, area, after)
     with database.reading(resources.engine()) as session:
-        found = search.find(session, study.id, text, area, offset=page * PAGE, limit=PAGE + 1)
-        shown = found[:PAGE]
-        viewed = search.shown_targets(session, shown, shell.current_annotator())
+        viewed = search.shown_targets(session, found, shell.current_annotator())
     if not found:
-        st.info("No match." if not page else "No further match.")
+        st.info("No match." if after == START else "No further match.")
     elif viewed and shell.record_views(study.id, viewed):
         st.caption(turns.NOT_BLIND)
-    for number, match in enumerate(shown):
+    for number, match in enumerate(found):
         draw_match(study, match, number)
-    draw_paging(page, has_more=len(found) > PAGE)
+    draw_paging(after, next)
+
+
+def requested_place(study: Study, text: str, area: Area) -> Place:
+    """Return the place in the address; another text or area begins at the start."""
+    key = (study.id, text, area)
+    if st.session_state.setdefault("searched", key) != key:
+        st.session_state["searched"] = key
+        open_place(START)
+    place = st.query_params.get("after")
+    return START if place is None else search.parse_place(place)
+
+
+def find(study: Study, text: str, area: Area, after: Place) -> tuple[list[Match], Place | None]:
+    """Return the matches of a page, and the place of the next one; shows how many of the turns are searched."""
+    found: list[Match] = []
+    next: Place | None = after
+    progress = st.empty()
+    while next is not None and len(found) < PAGE:
+        with database.reading(resources.engine()) as session:
+            part = search.find(session, study.id, text, area, after=next, limit=PAGE - len(found), turns=TURNS_AT_ONCE)
+            last = search.last_trace(session) if part.next is not None and area == "turns" else 0
+        found, next = found + part.matches, part.next
+        if next is not None and last:
+            progress.progress(min(1.0, next[0] / last), f"Searching the turns … {len(found)} found")
+    progress.empty()
+    return found, next
 
 
 def draw_match(study: Study, match: Match, number: int) -> None:
@@ -65,17 +88,21 @@ def draw_match(study: Study, match: Match, number: int) -> None:
         st.html(f'<div dir="auto">{escape(match.before)}<mark>{escape(match.text)}</mark>{escape(match.after)}</div>')
 
 
-def draw_paging(page: int, *, has_more: bool) -> None:
-    """Draw the buttons of the previous and the next page."""
+def draw_paging(after: Place, next: Place | None) -> None:
+    """Draw the buttons of the first and the next page."""
     with st.container(horizontal=True):
-        if page:
-            st.button("Previous", icon=":material/arrow_back:", key="previous", on_click=lambda: _open(page - 1))
-        if has_more:
-            st.button("Next", icon=":material/arrow_forward:", key="next", on_click=lambda: _open(page + 1))
+        if after != START:
+            st.button("First page", icon=":material/first_page:", key="first", on_click=open_place, args=(START,))
+        if next is not None:
+            st.button("Next page", icon=":material/chevron_right:", key="next", on_click=open_place, args=(next,))
 
 
-def _open(page: int) -> None:
-    st.session_state["search_page"] = page
+def open_place(place: Place) -> None:
+    """Write the place after which a page begins to the address."""
+    if place == START:
+        st.query_params.pop("after", None)
+    else:
+        st.query_params["after"] = search.format_place(place)
 
 
 draw_page(shell.draw_header("Search", "Where is a text in the items, turns, reasons and notes of this study?"))

@@ -34,9 +34,9 @@ def study(engine: Engine) -> Study:
     return found
 
 
-def find(engine: Engine, study: Study, text: str, area: search.Area = "items", **options: int) -> list[Match]:
+def find(engine: Engine, study: Study, text: str, area: search.Area = "items") -> list[Match]:
     with reading(engine) as session:
-        return search.find(session, study.id, text, area, **options)
+        return search.find(session, study.id, text, area).matches
 
 
 def fields(matches: list[Match]) -> list[str]:
@@ -74,7 +74,24 @@ def test_reasons_notes_and_decisions_name_their_author_and_trace(engine: Engine,
         assert search.shown_targets(session, found[:2], "ann") == []
         assert search.shown_targets(session, found, "ann") == [make_target("a")]
         assert search.shown_targets(session, found[:1], None) == [make_target("a")]
-    assert fields(find(engine, study, "sky", "labels", offset=1, limit=1)) == ["note by ann"]
+
+
+@pytest.mark.parametrize("area", search.AREAS)
+def test_pages_of_one_match_each_have_all_matches(engine: Engine, study: Study, area: search.Area) -> None:
+    text = {"items": "sc", "turns": "an", "labels": "sky"}[area]
+    found, after = [], search.START
+    with reading(engine) as session:
+        while after is not None:
+            after = search.parse_place(search.format_place(after))
+            page = search.find(session, study.id, text, area, after=after, limit=1, turns=1)
+            found, after = found + page.matches, page.next
+        assert found == search.find(session, study.id, text, area).matches
+    assert len(found) == {"items": 1, "turns": 1, "labels": 3}[area]
+
+
+def test_a_place_in_an_address_is_two_numbers() -> None:
+    with pytest.raises(TiebreakError, match="two numbers"):
+        search.parse_place("1; drop")
 
 
 def test_a_text_of_one_character_and_an_unknown_area_are_refused(engine: Engine, study: Study) -> None:
