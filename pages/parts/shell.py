@@ -35,8 +35,12 @@ _collapsible = st.components.v2.component("collapsible", js=assets.read("parts/c
 
 
 def draw_frame() -> None:
-    """Add the style sheet, and in the sidebar the annotator who is signed in; without a session stop the page."""
+    """Add the style sheet, the script that collapses long texts and charts, and in the sidebar the annotator.
+
+    Stops the page without a session.
+    """
     st.html(assets.PAGES / "parts" / "style.css")
+    _collapsible(key="collapsible")
     identity = visitor.current_identity()
     if identity.accounts and identity.actor is None:
         st.subheader("You are signed out")
@@ -51,11 +55,6 @@ def draw_frame() -> None:
                     st.page_link(page_path("setup/account.py"), label="Account", icon=":material/manage_accounts:")
                 if st.button("Sign out", key="sign_out"):
                     _sign_out()
-
-
-def fold_long_texts() -> None:
-    """Collapse long texts on this page to twelve lines, each with a "Show all" button."""
-    _collapsible(key="collapsible")
 
 
 def require_annotator() -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import background, charts, downloads, live, name_columns, numbers, resources, shell
+from pages.parts import background, charts, downloads, heat_map, live, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
@@ -164,7 +164,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     draw_headline(panels, report, query, choice)
     by_scenario = len({row.group for row in stage_figures[-1].scenarios if row.kind == kind}) > 1
     pairs = pair_rows(stage_figures[-1], query, choice)
-    if len(charts.rater_names(pairs)) > charts.MAX_CELL_TEXTS:
+    if len(heat_map.rater_names(pairs)) > heat_map.MAX_CELL_TEXTS:
         draw_points(study, stage_figures, query, choice, by_scenario)
         left, right = st.columns([3, 2], gap="medium")
         with right:
@@ -332,7 +332,7 @@ def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     name = agreement_rows.NAMES[choice.two_raters]
     title = f"{name}, {'last opinions' if len(stage_figures) > 1 else 'by pair'}"
     first_rows = rows_by_stage[0] if len(stage_figures) > 1 else {}
-    figure = charts.heatmap_figure(
+    figure = heat_map.heatmap_figure(
         rows_by_stage[-1], first_rows, title=title, selected=item_drilldown.selected_raters()
     )
     alt = "; ".join(

@@ -39,7 +39,7 @@ BIAS_TITLES = {
     "longer": "The longer response is preferred",
     "both_orders": "The same choice in both orders",
 }
-MAX_COMPARISONS = 5
+MAX_COMPARISONS = 3
 """Judges whose comparison with the human ceiling is written next to the chart."""
 MISSING_VERDICTS = (
     "Some verdicts are missing; Readable is the share with one. An accuracy has a range: its value if all missing "
@@ -311,7 +311,7 @@ def draw_table(
         on_select=lambda: _select_line(order, key),
         selection_mode="single-cell",
         hide_index=True,
-        height=min(38 + (row_height or 35) * len(lines), 420),
+        height=min(38 + (row_height or 35) * len(lines), 340),
         row_height=row_height,
         column_config=names
         | {

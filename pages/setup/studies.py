@@ -134,7 +134,6 @@ match st.query_params.get("view"):
         if not permissions.allows_anywhere(Permission.edit):
             raise access.Forbidden(access.ADMINISTRATORS_ONLY)
         import_steps.draw_import()
-        shell.fold_long_texts()
     case "study":
         draw_back_button()
         with database.reading(resources.engine()) as reading:

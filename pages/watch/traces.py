@@ -242,7 +242,6 @@ def draw_trace(trace: Trace) -> None:
     draw_events(trace, item, run.settings)
     if trace.status in FINISHED:
         stated_values.draw_section(trace)
-    shell.fold_long_texts()
 
 
 def draw_back_button() -> None:

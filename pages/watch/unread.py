@@ -39,7 +39,6 @@ def draw_page(study: Study) -> None:
     with place.container():
         draw_counts(with_totals(counts, replies), filter, is_complete=not changed)
     draw_replies(study, filter, sum(count.replies for count in counts))
-    shell.fold_long_texts()
     if changed:
         with database.reading(resources.engine()) as session:
             known |= {run: (replies[run], totals) for run, totals in unread.replies_by_step(session, changed).items()}

@@ -6,19 +6,21 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, colours, numbers
+from pages.parts import charts, colours, heat_map, numbers
 from pages.parts.charts import Series
-from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, name_lines, wrap_name
+from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, name_lines, place_rows, wrap_name
 from pages.parts.text import truncate
 from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Matrix, Pair
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-JUDGE_HEIGHT, CELL_SIZE, LEGEND_LINE_HEIGHT = 84, 64, 20
-"""Pixels for a judge with its name and details, for a row of a table, and for a line of the legend."""
+JUDGE_HEIGHT, CELL_SIZE = 84, 64
+"""Pixels for a judge with its name and details, and for a row of a table."""
 INTERVAL_OFFSET = -0.2
 """The vertical offset of a judge's interval, below its name; judges are 1 apart."""
+MANY, DENSE_ROW = 6, 34
+"""More judges than this have their names on the left, without details, in rows of this many pixels."""
 BAND_OPACITY = 0.16
 """Opacity of the ceiling's interval."""
 
@@ -29,7 +31,7 @@ class JudgePoints:
 
     points: Mapping[str, AgreementRow]
     second: Mapping[str, AgreementRow]
-    """Drawn hollow: the judge on the same test as the ceiling."""
+    """Drawn hollow: the judge on the same test as the ceiling, or people's value."""
     ceilings: Mapping[str, AgreementRow]
     details: Mapping[str, str]
 
@@ -37,51 +39,76 @@ class JudgePoints:
 def judge_figure(
     judge_points: JudgePoints, *, title: str, axis: str, legend: tuple[str, str], selected: str | None
 ) -> "go.Figure":
-    """Return a figure of the judges in the given order: name and details, below them point, interval and ceiling."""
+    """Return a figure of the judges in the given order: name and details, below them point, interval and ceiling.
+
+    More than `MANY` judges have a row each, with the name on the left; the details are shown on hover.
+    """
     import plotly.graph_objects as go
 
     order = list(judge_points.points)
-    positions, end = _place_judges(order)
+    layout = _dense_rows(order) if len(order) > MANY else _spacious_rows(order)
+    positions = layout.positions
     figure = go.Figure()
     has_second = bool(judge_points.second)
-    charts.add_intervals(
-        figure, Series(legend[0], judge_points.points), positions, selected, shift=INTERVAL_OFFSET + 0.08 * has_second
-    )
-    if has_second:
-        charts.add_intervals(
-            figure,
-            Series(legend[1], judge_points.second, hollow=True),
-            positions,
-            selected,
-            shift=INTERVAL_OFFSET - 0.08,
-        )
-    _add_ceilings(figure, judge_points.ceilings, positions)
-    for name, position in positions.items():
-        _add_heading(figure, name, judge_points.details[name], position + 0.25 + _extra_height(name) / 2)
+    details = judge_points.details
+    series = [Series(legend[0], judge_points.points, details=details)]
+    series += [Series(legend[1], judge_points.second, hollow=True, details=details)] * has_second
+    for one, side in zip(series, (1, -1) if has_second else (0,), strict=True):
+        charts.add_intervals(figure, one, positions, selected, shift=layout.offset + side * layout.distance)
+    _add_ceilings(figure, judge_points.ceilings, layout)
+    if layout.names_on_axis:
+        figure.update_yaxes(tickvals=list(positions.values()), ticktext=[wrap_name(name) for name in positions])
+        for name, row in judge_points.points.items():
+            charts.add_margin_text(figure, f"n {row.items:,}", positions[name])
+    else:
+        for name, position in positions.items():
+            _add_heading(figure, name, details[name], position + 0.25 + _extra_height(name) / 2)
     drawn = (*judge_points.points.values(), *judge_points.second.values(), *judge_points.ceilings.values())
     ends = [end for row in drawn for end in (row.low, row.value, row.high) if end is not None]
     has_negative = min(ends) < 0
     limits = max(-1.02, min(ends) - 0.05), min(1.02, max(ends) + 0.05)
-    figure.update_yaxes(showticklabels=False, range=[0, end + 0.1], showgrid=False, zeroline=False)
+    figure.update_yaxes(
+        showticklabels=layout.names_on_axis, range=[0, layout.end + 0.1], showgrid=False, zeroline=False
+    )
     figure.update_xaxes(
         title=axis, range=[limits[0] if has_negative else max(-0.02, limits[0]), limits[1]], zeroline=has_negative,
-        showgrid=True, nticks=6,
+        showgrid=True, nticks=4 if layout.names_on_axis else 6,
     )  # fmt: skip
     legend_lines = has_second + bool(judge_points.ceilings) + has_second
-    charts.apply_layout(
-        figure, title, 100 + LEGEND_LINE_HEIGHT * legend_lines + round(JUDGE_HEIGHT * end), legend=bool(legend_lines)
-    )
-    legend_layout = {"orientation": "v", "x": 0, "y": 1, "yanchor": "bottom"}
-    return figure.update_layout(legend=legend_layout, margin={"t": 44 + LEGEND_LINE_HEIGHT * legend_lines, "r": 8})
+    charts.apply_layout(figure, title, 100 + layout.height, legend=bool(legend_lines))
+    return charts.place_legend(figure, legend_lines, right=56 if layout.names_on_axis else 8)
 
 
-def _place_judges(judges: Sequence[str]) -> tuple[dict[str, float], float]:
-    """Return judge -> the height of its point, and the upper end of the chart, in rows; the first judge is on top."""
+@dataclass(frozen=True)
+class Layout:
+    """The places of judges in a chart, in rows."""
+
+    positions: Mapping[str, float]
+    end: float
+    """The upper end of the chart; the first judge is on top."""
+    height: int
+    """Pixels of all judges."""
+    names_on_axis: bool
+    offset: float
+    """Of the intervals from the positions."""
+    distance: float
+    """Of each of two intervals from their middle."""
+    band: float
+    """Half of the height of a ceiling."""
+
+
+def _dense_rows(judges: Sequence[str]) -> Layout:
+    rows = place_rows(judges, row_height=DENSE_ROW)
+    return Layout(rows.positions, rows.end, rows.height, True, offset=0.0, distance=0.17, band=0.42)
+
+
+def _spacious_rows(judges: Sequence[str]) -> Layout:
     positions, end = {}, 0.0
     for judge in reversed(judges):
         positions[judge] = end + 0.5
         end += 1 + _extra_height(judge)
-    return positions, end
+    height = round(JUDGE_HEIGHT * end)
+    return Layout(positions, end, height, False, offset=INTERVAL_OFFSET, distance=0.08, band=0.24)
 
 
 def _extra_height(judge: str) -> float:
@@ -97,13 +124,14 @@ def _add_heading(figure: "go.Figure", name: str, details: str, height: float) ->
     figure.add_annotation(text=text, showarrow=False, **position)
 
 
-def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], positions: Mapping[str, float]) -> None:
+def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], layout: Layout) -> None:
     """Add a dashed line and a band at each judge; each judge has its own ceiling, for the items that it judged."""
     import plotly.graph_objects as go
 
-    row_by_position = {position: ceilings[name] for name, position in positions.items() if name in ceilings}
-    for position, row in row_by_position.items():
-        edges = {"y0": position + INTERVAL_OFFSET - 0.24, "y1": position + INTERVAL_OFFSET + 0.24, "layer": "below"}
+    middles = {name: position + layout.offset for name, position in layout.positions.items()}
+    row_by_position = {middle: ceilings[name] for name, middle in middles.items() if name in ceilings}
+    for middle, row in row_by_position.items():
+        edges = {"y0": middle - layout.band, "y1": middle + layout.band, "layer": "below"}
         if row.low is not None and row.high is not None:
             band = {"fillcolor": charts.GREY, "opacity": BAND_OPACITY, "line_width": 0}
             figure.add_shape(type="rect", x0=row.low, x1=row.high, **edges, **band)
@@ -113,7 +141,7 @@ def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], pos
         name = "that person with the others: human ceiling"
         style = {"mode": "lines", "line": {"dash": "dash", "color": charts.GREY, "width": 2}}
         figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **style))
-        figure.add_trace(_ceiling_markers(row_by_position, [name for name in positions if name in ceilings]))
+        figure.add_trace(_ceiling_markers(row_by_position, [name for name in middles if name in ceilings]))
 
 
 def _ceiling_markers(row_by_position: Mapping[float, AgreementRow], names: list[str]) -> "go.Scatter":
@@ -122,7 +150,7 @@ def _ceiling_markers(row_by_position: Mapping[float, AgreementRow], names: list[
 
     return go.Scatter(
         x=[row.value for row in row_by_position.values()],
-        y=[position + INTERVAL_OFFSET - 0.2 for position in row_by_position],
+        y=[middle - 0.2 for middle in row_by_position],
         mode="markers",
         marker={"size": 14, "color": "rgba(0,0,0,0)"},
         hovertext=[
@@ -214,9 +242,9 @@ def _add_border(figure: "go.Figure", x: int, y: int, line: Mapping[str, object])
 
 def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> None:
     column_labels = [
-        charts.wrap_label(axis_names.values.get(value, value), len(table.columns)) for value in table.columns
+        heat_map.wrap_label(axis_names.values.get(value, value), len(table.columns)) for value in table.columns
     ]
-    row_labels = [charts.wrap_label(axis_names.values.get(value, value), 3) for value in table.rows]
+    row_labels = [heat_map.wrap_label(axis_names.values.get(value, value), 3) for value in table.rows]
     names = (escape(truncate(value, 34), quote=False) for value in (axis_names.across, axis_names.down))
     figure.update_xaxes(
         title=next(names), tickvals=list(range(len(column_labels))), ticktext=column_labels, tickfont={"size": 11}

@@ -60,10 +60,7 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
             )
         )
     for row, y in zip(shown, positions, strict=True):
-        figure.add_annotation(
-            x=1.0, xref="paper", xanchor="left", y=y, showarrow=False, font={"size": 11},
-            text=f" {NAMES[row.bias]} · n {row.effect.items:,}",
-        )  # fmt: skip
+        charts.add_margin_text(figure, f"{NAMES[row.bias]} · n {row.effect.items:,}", y)
     figure.add_shape(
         type="line", x0=0, x1=0, y0=-at, y1=0.8, line={"dash": "dash", "color": charts.GREY}, layer="below"
     )
@@ -73,10 +70,11 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
     )  # fmt: skip
     ends = [abs(end) for row in shown for end in (row.effect.low, row.effect.value, row.effect.high) if end is not None]
     limit = min(0.53, max([0.1, *ends]) + 0.03)
-    figure.update_xaxes(title="Effect and 95 % interval", range=[-limit, limit], showgrid=True, zeroline=False)
-    charts.apply_layout(figure, "Biases of each judge", 150 + round(ROW_HEIGHT * at), legend=True)
-    legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
-    return figure.update_layout(margin={"r": 136, "t": 40, "b": 84}, legend=legend)
+    figure.update_xaxes(
+        title="Effect and 95 % interval", range=[-limit, limit], showgrid=True, zeroline=False, nticks=4
+    )
+    charts.apply_layout(figure, "Biases of each judge", 96 + round(ROW_HEIGHT * at), legend=True)
+    return charts.place_legend(figure, 2, right=128)
 
 
 def _hover(row: BiasRow) -> str:

@@ -51,21 +51,9 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
             )
         )
     for y, errors in zip(places, judged, strict=True):
-        figure.add_annotation(
-            x=1.0, xref="paper", xanchor="left", y=y, showarrow=False, font={"size": 11},
-            text=f" n {errors.causes.disagreements:,}",
-        )  # fmt: skip
+        charts.add_margin_text(figure, f"n {errors.causes.disagreements:,}", y)
     names = [wrap_name(errors.judge) for errors in judged]
     figure.update_yaxes(tickvals=places, ticktext=names, range=[0, rows.end], showgrid=False, zeroline=False)
-    figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False)
-    charts.apply_layout(figure, "Causes of each judge's disagreements", 160 + rows.height, legend=True)
-    legend = {
-        "orientation": "h",
-        "x": 0,
-        "xref": "container",
-        "y": 0,
-        "yref": "container",
-        "yanchor": "bottom",
-        "traceorder": "normal",
-    }
-    return figure.update_layout(barmode="stack", margin={"r": 72, "t": 40, "b": 84}, legend=legend)
+    figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False, nticks=4)
+    charts.apply_layout(figure, "Causes of each judge's disagreements", 96 + rows.height, legend=True)
+    return charts.place_legend(figure, len(CAUSES), right=64).update_layout(barmode="stack")

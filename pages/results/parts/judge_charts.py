@@ -9,8 +9,8 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.recommendations import Decision, JudgeEvaluation, Ranking
 from core.wording import equate_p
-from pages.parts import charts, colours, intervals, numbers
-from pages.parts.name_rows import LINE_HEIGHT, LINE_LENGTH, LONG_LINE_LENGTH, ROW_HEIGHT, place_rows, wrap_name
+from pages.parts import charts, colours, heat_map, intervals, numbers
+from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -40,6 +40,8 @@ def accuracy_figure(ranking: Ranking, *, selected: str | None) -> "go.Figure":
         members = [judge for judge in judges if judge.decision == decision]
         if members:
             figure.add_trace(_points(members, positions, decision, symbol, selected))
+    figure.update_xaxes(title="Accuracy and 95 % interval", range=zoomed_range(ranking), showgrid=True, zeroline=False)
+    figure.update_xaxes(nticks=5)
     _add_coverage(figure, judges, positions)
     _add_lines(figure, ranking, end)
     figure.update_yaxes(
@@ -49,10 +51,10 @@ def accuracy_figure(ranking: Ranking, *, selected: str | None) -> "go.Figure":
         showgrid=False,
         zeroline=False,
     )
-    figure.update_xaxes(title="Accuracy and 95 % interval", range=zoomed_range(ranking), showgrid=True, zeroline=False)
-    charts.apply_layout(figure, "Accuracy and coverage of each judge", 170 + rows.height, legend=True)
-    legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
-    return figure.update_layout(margin={"r": 92, "t": 40, "b": 84}, legend=legend)
+    decisions = len({judge.decision for judge in judges})
+    right = 48 if len({judge.accuracy.items for judge in judges}) == 1 else 92
+    charts.apply_layout(figure, "Accuracy and coverage of each judge", 130 + rows.height, legend=True)
+    return charts.place_legend(figure, decisions, right=right)
 
 
 def judge_numbers(ranking: Ranking) -> dict[str, int]:
@@ -113,12 +115,13 @@ def format_estimate(estimate: Estimate) -> str:
 
 
 def _add_coverage(figure: "go.Figure", judges: Sequence[JudgeEvaluation], positions: Mapping[str, float]) -> None:
-    """Write coverage and n to the right of each row."""
+    """Write the coverage to the right of each row, and n, which is next to the axis if it is that of all rows."""
+    equal = len({judge.accuracy.items for judge in judges}) == 1
     for judge in judges:
-        figure.add_annotation(
-            x=1.0, xref="paper", xanchor="left", y=positions[judge.judge], showarrow=False, font={"size": 11},
-            text=f" {judge.coverage.value or 0:.0%} · n {judge.accuracy.items:,}",
-        )  # fmt: skip
+        count = "" if equal else f" · n {judge.accuracy.items:,}"
+        charts.add_margin_text(figure, f"{judge.coverage.value or 0:.0%}{count}", positions[judge.judge])
+    if equal:
+        figure.update_xaxes(title=f"Accuracy and 95 % interval<br>n {judges[0].accuracy.items:,}")
 
 
 def _add_lines(figure: "go.Figure", ranking: Ranking, end: float) -> None:
@@ -166,7 +169,7 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     )
     figure.update_xaxes(title="Share of targets with a verdict", range=[-0.03, 1.06], tickformat=".0%")
     figure.update_yaxes(title="Accuracy", range=[-0.03, 1.08], showgrid=True)
-    return charts.apply_layout(figure, "Accuracy and coverage", 320)
+    return charts.apply_layout(figure, "Accuracy by coverage", 320)
 
 
 def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], *, selected: str) -> "go.Figure":
@@ -196,7 +199,7 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], 
             mode="markers+text",
             text=[_cell_text(*cells[place], star_only=len(judges) > MAX_CELL_TEXT) for place in places],
             textfont={"size": 11, "color": [_text_colour(cells[place][0], largest) for place in places]},
-            marker={"size": 26, "symbol": "square", "color": "rgba(0,0,0,0)"},
+            marker={"size": 26 if len(judges) <= MAX_CELL_TEXT else 14, "symbol": "square", "color": "rgba(0,0,0,0)"},
             customdata=[" × ".join(place) for place in places],
             hovertext=[_difference_hover(row, column, *cells[row, column]) for row, column in places],
             hoverinfo="text",
@@ -209,12 +212,14 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], 
         line = {"color": colours.UNDECIDED, "width": 3}
         figure.add_shape(type="rect", x0=x - 0.48, x1=x + 0.48, y0=y - 0.48, y1=y + 0.48, line=line)
     ticks = list(range(len(judges)))
-    figure.update_xaxes(tickvals=ticks, ticktext=[str(number + 1) for number in ticks], showgrid=False, side="top")
-    length = LINE_LENGTH if len(judges) <= MAX_CELL_TEXT else LONG_LINE_LENGTH
-    names = [f"{wrap_name(name, length)} <b>{number}</b>" for number, name in enumerate(judges, start=1)]
+    figure.update_xaxes(tickvals=ticks, ticktext=heat_map.column_numbers(len(ticks)), showgrid=False, side="top")
+    is_compact = len(judges) > MAX_CELL_TEXT
+    shown = heat_map.short_name if is_compact else wrap_name
+    names = [f"{shown(name)} <b>{number}</b>" for number, name in enumerate(judges, start=1)]
     figure.update_yaxes(tickvals=ticks, ticktext=names, showgrid=False, autorange="reversed")
     figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
-    row_height = max([ROW_HEIGHT, *(LINE_HEIGHT * (name.count("<br>") + 1) for name in names)])
+    smallest = heat_map.COMPACT_CELL if is_compact else ROW_HEIGHT
+    row_height = max([smallest, *(LINE_HEIGHT * (name.count("<br>") + 1) for name in names)])
     height = 110 + row_height * len(judges)
     charts.apply_layout(figure, "Row minus column, in accuracy", height, right_margin=False)
     return figure.update_layout(margin={"t": 76, "b": 12})

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from core.formats.records import ItemRecord, Record, ScaleRecord
 from core.labels import Scale
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, resources
+from pages.parts import charts, heat_map, resources
 from pages.results.parts import agreement_rows
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label, make_target
@@ -174,7 +174,7 @@ def test_a_cell_has_kappa_and_n_and_names_are_escaped() -> None:
     pairs = agreement_rows.rows_by_pair(
         [a_row(0.5, "ann × <b>ben"), a_row(None, "ann × cat"), a_row(-0.2, "<b>ben × cat")]
     )
-    figure: go.Figure = charts.heatmap_figure(pairs, {("ann", "cat"): a_row(0.1)}, title="t", selected=("ann", "cat"))
+    figure: go.Figure = heat_map.heatmap_figure(pairs, {("ann", "cat"): a_row(0.1)}, title="t", selected=("ann", "cat"))
     _, words, marks = figure.data
     assert words.text[0] == "<b>0.50</b><br>n 3"
     assert words.text[1] == "<b>–</b><br>first 0.10<br>n 3"
@@ -189,7 +189,7 @@ def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> No
     pairs = agreement_rows.rows_by_pair(
         [a_row(0.5, f"{a} × {b}") for place, a in enumerate(names) for b in names[place + 1 :]]
     )
-    figure: go.Figure = charts.heatmap_figure(pairs, {}, title="t", selected=(names[0], names[1]))
+    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t", selected=(names[0], names[1]))
     cells, marks = figure.data
     assert list(figure.layout.yaxis.ticktext)[:3] == [
         "annotator 2 <b>2</b>", "annotator 10 <b>3</b>", "annotator 11 <b>4</b>",

@@ -1,6 +1,7 @@
 """The page of alignment, and its tables and charts."""
 
 import csv
+import html
 import io
 from collections import Counter
 from collections.abc import Sequence
@@ -388,6 +389,18 @@ def test_each_judge_is_drawn_over_its_own_ceiling_with_escaped_details() -> None
     assert "&lt;b&gt;j" in figure.layout.annotations[0].text and "n &lt;i&gt;" in figure.layout.annotations[0].text
     assert figure.data[0].error_x.array == pytest.approx((0.1,))
     assert [trace.name for trace in figure.data if trace.showlegend is not False][:2] == ["one", "other"]
+
+
+@pytest.mark.usefixtures("light_theme")
+def test_many_judges_have_a_row_each_with_the_full_name_on_the_left() -> None:
+    names = [f"<b>judge {number} with a name of several words" for number in range(30)]
+    points = {name: alignment_rows.to_row(a_row(0.8, low=0.7, high=0.9)) for name in names}
+    judge_points = JudgePoints(points, points, {}, dict.fromkeys(names, "n <i>"))
+    figure = alignment_charts.judge_figure(judge_points, title="t", axis="a", legend=("one", "other"), selected=None)
+    assert figure.layout.height < 40 * len(names) + 200
+    assert {text.replace("<br>", " ") for text in figure.layout.yaxis.ticktext} == {html.escape(name) for name in names}
+    assert "n &lt;i&gt;" in figure.data[0].hovertext[0] and figure.layout.annotations[0].text.startswith(" n ")
+    assert figure.layout.xaxis.side == "top"
 
 
 @pytest.mark.usefixtures("light_theme")
