@@ -18,7 +18,6 @@ from typing import Any, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Result, create_engine, event, func, insert, inspect, select, text
 from sqlalchemy import Engine as Engine  # re-exported: pages pass both on, and import nothing else of SQLAlchemy
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, TimeoutError
 from sqlalchemy.orm import Session as Session
@@ -249,7 +248,13 @@ def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[st
 
 
 def _dialect(session: Session) -> Any:
-    return postgresql if session.get_bind().dialect.name == "postgresql" else sqlite
+    if session.get_bind().dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite
 
 
 def clock(session: Session) -> datetime:

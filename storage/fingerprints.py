@@ -14,7 +14,7 @@ from typing import Any
 import pydantic_core
 
 from core.errors import TiebreakError
-from core.formats.records import MarkRecord
+from core.formats.study_records import MarkRecord
 from core.labels import Adjudication, Label
 from storage.json_columns import sanitize
 

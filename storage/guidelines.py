@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import GuidelinesRecord
+from core.formats.study_records import GuidelinesRecord
 from storage.database import insert_missing, upsert
 from storage.fingerprints import to_utc
 from storage.tables import GuidelinesReadRow, GuidelinesRow, now

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import MarkRecord
+from core.formats.study_records import MarkRecord
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
 from storage import annotators, audit, studies, target_summaries, targets
 from storage.audit import Action

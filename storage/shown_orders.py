@@ -8,17 +8,18 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from sqlalchemy import Text, bindparam, cast, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.current_events import completed_turns
-from core.trace import Event, Outcome
 from storage import audit
 from storage.database import batches, execute
 from storage.tables import EventRow, ItemRow, RunRow, StudyRow, TraceRow
+
+if TYPE_CHECKING:
+    from core.trace import Event
 
 Orders = list[list[int]]
 """Distinct orders of response numbers, sorted; turns without an order are left out."""
@@ -41,8 +42,10 @@ class Difference:
     again: Orders
 
 
-def of_events(events: Sequence[Event]) -> Orders:
+def of_events(events: "Sequence[Event]") -> Orders:
     """Return the orders of the turns that are not superseded."""
+    from core.current_events import completed_turns  # imports all types of answers
+
     return sorted({turn.shown: list(turn.shown) for turn in completed_turns(events) if turn.shown}.values())
 
 
@@ -114,6 +117,8 @@ def rebuild(session: Session, study_id: int | None = None) -> list[Difference]:
 def _batches_of_traces(
     session: Session, study_id: int | None
 ) -> Iterator[list[tuple[int, int, str, str, str, str, Orders | None]]]:
+    from core.trace import Outcome  # imports all types of answers
+
     query = (
         select(
             col(TraceRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(ItemRow.key),

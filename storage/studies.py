@@ -13,11 +13,9 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import CriterionRecord, GuidelinesRecord, ScaleRecord, StudyRecord, StudyRules
+from core.formats.study_records import CriterionRecord, GuidelinesRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
-from core.llm import images
-from core.protocols import registry
 from storage import audit
 from storage.database import execute, insert_missing
 from storage.guidelines import add_imported, add_version
@@ -45,6 +43,8 @@ class Study:
 
     def templates(self, protocol: str) -> dict[str, str]:
         """Return every template of a protocol, with the study's own in place; those no longer used are left out."""
+        from core.protocols import registry
+
         installed = registry.get(protocol)
         own = {name: self.prompts.get(f"{protocol}/{name}") for name in installed.prompts}
         return installed.prompts_with({name: text for name, text in own.items() if text is not None})
@@ -132,6 +132,8 @@ def rename(session: Session, study_id: int, name: str) -> None:
     name, row = normalize_name(name), session.get_one(StudyRow, study_id)
     if name != row.name and _find(session, name) is not None:
         raise TiebreakError(f"A study called {name!r} already exists.")
+    from core.llm import images  # imports the clients of models
+
     former, folder = images.media_folder(row.name), images.media_folder(name)
     audit.record_change(session, study_id, f"renamed to {name}")
     row.name = name

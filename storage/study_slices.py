@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from core.annotator_names import normalize_name
 from core.errors import TiebreakError
-from core.formats.records import StudyRules
+from core.formats.study_records import StudyRules
 from storage import studies
 from storage.tables import StudyRow
 

@@ -16,16 +16,22 @@ from tests.paths import ROOT
 
 LARGE = (
     "PIL aiohttp alembic cryptography krippendorff litellm numpy openai pandas plotly pyarrow rich scipy scipy.sparse "
-    "scipy.special scipy.stats sklearn sqlalchemy sqlmodel statsmodels streamlit tabulate"
+    "scipy.special scipy.stats sklearn sqlalchemy sqlmodel statsmodels streamlit tabulate core.llm.client core.trace"
 )
+"""The last two are modules of the project that take a tenth of a second: the clients of models, and all answers."""
+DEBATES = {"core.llm.client", "core.trace"}
 STORAGE = {"sqlalchemy", "sqlmodel"}
 ALLOWED = {
     "--help": set(),
-    "import": STORAGE,
-    "run": STORAGE | {"aiohttp"},
+    "import": STORAGE | DEBATES,
+    "run": STORAGE | DEBATES | {"aiohttp"},
     "agreement": STORAGE | {"krippendorff", "numpy", "tabulate"},
+    "audit": STORAGE | {"tabulate"},
+    "members": STORAGE | DEBATES | {"tabulate"},
+    "studies": STORAGE | DEBATES | {"tabulate"},
+    "summaries": STORAGE | DEBATES,
 }
-"""Command -> the libraries that it may import."""
+"""Command -> the libraries and slow modules that it may import."""
 PROGRAM = f"""
 import json, sys
 import cli
@@ -74,5 +80,8 @@ def test_commands_import_only_the_libraries_that_they_use(database, tmp_path):
         critique = settings(server.address)
         assert loaded("run", "metacritique", "--protocol", "metacritique", *critique) <= ALLOWED["run"]
     assert loaded("agreement", "scaleeval") <= ALLOWED["agreement"]
+    assert loaded("members", "scaleeval") <= ALLOWED["members"]
+    for words in (("audit",), ("studies", "list"), ("summaries", "--check")):
+        assert loaded_by(*words, "--database", database) <= ALLOWED[words[0]]
     file = Path(make_url(database).database)
     assert [path.name for path in file.parent.iterdir()] == [file.name]  # each command has closed its connections

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import CriterionRecord
+from core.formats.study_records import CriterionRecord
 from core.improvement.changes import Judge
 from core.items import Criterion
 from core.protocols import registry

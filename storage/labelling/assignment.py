@@ -9,7 +9,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.formats.records import StudyRules
+from core.formats.study_records import StudyRules
 from storage.labelling.opaque_ids import OpaqueIds
 from storage.tables import ItemRow, LabelRow, OpinionRow, TargetRow
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.records import ScaleRecord
+from core.formats.study_records import ScaleRecord
 from core.labels import PREFERENCE, Kind
 from core.pairs import pair_parts
 from storage import audit, studies, targets

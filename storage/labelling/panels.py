@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from core.critique_ratings import SEVEN_POINT_SCALE
 from core.errors import TiebreakError
-from core.formats.records import ScaleRecord
+from core.formats.study_records import ScaleRecord
 from core.items import Criterion, Item
 from core.labels import Kind, Scale, Target, Value, is_match
 from core.protocols.dna_eval.settings import QUALITIES

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlalchemy.sql.expression import SQLColumnExpression
 from sqlmodel import col
 
-from core.formats.records import MarkRecord
+from core.formats.study_records import MarkRecord
 from core.labels import Kind, Target
 from storage import annotators, targets
 from storage.database import clock, execute, insert_missing, upsert

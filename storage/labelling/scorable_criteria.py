@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
-from core.formats.records import ScaleRecord
+from core.formats.study_records import ScaleRecord
 from core.items import Criterion, Item
 from core.labels import Kind, Scale, Target
 from core.protocols.registry import PROTOCOLS

@@ -6,7 +6,7 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.formats.records import MarkRecord
+from core.formats.study_records import MarkRecord
 from storage.database import insert_missing
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.labelling import training, undo

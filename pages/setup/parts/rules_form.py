@@ -6,7 +6,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.formats.records import StudyRules
+from core.formats.study_records import StudyRules
 from core.remote_images import normalize_host
 from storage import annotators
 

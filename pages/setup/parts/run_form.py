@@ -7,7 +7,7 @@ import yaml
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import TiebreakError
-from core.formats.records import CriterionRecord
+from core.formats.study_records import CriterionRecord
 from core.items import Criterion, Item
 from core.llm import setting_checks
 from core.llm.defaults import PARALLEL_CALLS

@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.formats import gold, instruction_tuning, tiebreak
 from core.formats.output import temporary_folder
-from core.formats.records import CriterionRecord, StudyRules
+from core.formats.study_records import CriterionRecord, StudyRules
 from core.items import Criterion
 from core.labels import Scale
 from pages.parts import downloads, permissions, resources, shell

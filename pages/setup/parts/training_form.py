@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.formats.records import StudyRules
+from core.formats.study_records import StudyRules
 from core.labels import Kind, Scale, Target, Value
 from pages.parts import numbers, permissions, resources
 from pages.parts.values import VERDICT_NAMES, format_value

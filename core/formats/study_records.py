@@ -1,0 +1,129 @@
+"""The records of the study itself and of its criteria, scales, guidelines and marks; see `core.formats.records`.
+
+They need neither traces nor AIUs, whose modules take a tenth of a second to import.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from core.errors import TiebreakError
+from core.frozen import Frozen
+from core.items import Criterion
+from core.labels import Kind, Scale, Target, Value, is_match
+
+ADJUDICATION_REASONS = ("Guidelines", "Factual error", "Overlooked detail", "Ambiguous item", "Discussion")
+
+
+class StudyRules(Frozen):
+    """How labels are collected."""
+
+    overlap: int = Field(default=3, ge=1)
+    """Labels per target."""
+    reveal: bool = True
+    """Whether the judges' trace is shown after a blind label."""
+    lease_minutes: int = Field(default=30, ge=1)
+    evidence: bool = Field(default=True, exclude_if=lambda evidence: evidence)
+    """Whether annotators can select passages for a label. Serialised if it differs from the default, as `reason`."""
+    reason: Literal["optional", "required", "none"] = Field(default="optional", exclude_if=lambda r: r == "optional")
+    """Whether a label has a reason."""
+    order: Literal["shuffled", "fixed", "informative"] = Field(
+        default="shuffled", exclude_if=lambda order: order == "shuffled"
+    )
+    """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
+    annotators: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    """The annotators who label; empty for all."""
+    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
+    """Scenario -> the annotators who label its items; all annotators for a scenario that is not listed."""
+    adjudication_reasons: tuple[str, ...] = Field(
+        default=ADJUDICATION_REASONS, exclude_if=lambda reasons: reasons == ADJUDICATION_REASONS
+    )
+    """The reasons that an adjudicator can select."""
+    adjudicate_own: bool = Field(default=False, exclude_if=lambda own: not own)
+    """Whether adjudicators can decide on targets that they have labelled."""
+    own_statistics: bool = Field(default=True, exclude_if=lambda own: own)
+    """Whether annotators see their own pace, agreement and anchoring."""
+    markdown: bool = Field(default=False, exclude_if=lambda markdown: not markdown)
+    """Whether questions and responses are Markdown. Others are shown exactly as they are, as judges receive them."""
+    image_hosts: tuple[str, ...] = Field(default=(), exclude_if=lambda hosts: not hosts)
+    """Hosts whose images the server fetches and shows; no image of another host is loaded."""
+    families: dict[str, str] = Field(default_factory=dict, exclude_if=lambda families: not families)
+    """Model, judge or system -> its family, for names from which `core.families` cannot read it."""
+    slices: dict[str, tuple[tuple[str, str], ...]] = Field(default_factory=dict, exclude_if=lambda slices: not slices)
+    """Name -> the conditions of a slice of the targets, such as ("scenario", "math"): it has those that meet all."""
+    training_required: bool = Field(default=True, exclude_if=lambda required: required)
+    """Whether an annotator who has not passed the training gets training items only."""
+    training_pass_mark: float = Field(default=0.8, ge=0, le=1, exclude_if=lambda mark: mark == 0.8)
+    """The share of answers that have to be right in the training."""
+    tolerance: float = Field(default=0, ge=0, exclude_if=lambda tolerance: not tolerance)
+    """How far a number may be from the known answer and count as right, in the training and in hidden checks."""
+    weight_tolerance: float = Field(default=5, ge=0, le=100, exclude_if=lambda tolerance: tolerance == 5)
+    """How many percentage points each aspect's weight may be from the known one."""
+    check_share: float = Field(default=0, ge=0, le=0.5, exclude_if=lambda share: not share)
+    """The share of a queue that are hidden checks: targets with an adjudicated value."""
+
+    @field_validator("image_hosts")
+    @classmethod
+    def _host_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        from core.remote_images import normalize_host  # imports the clients of models, and few studies have hosts
+
+        try:
+            return tuple(dict.fromkeys(map(normalize_host, hosts)))
+        except TiebreakError as error:
+            raise ValueError(str(error)) from None
+
+    def is_correct(self, value: Value, known: Value) -> bool:
+        """Return whether a value equals a known one within the tolerance of its type."""
+        return is_match(value, known, self.weight_tolerance if isinstance(known, Mapping) else self.tolerance)
+
+
+class StudyRecord(Frozen):
+    """The study itself; a file with items only may omit it."""
+
+    type: Literal["study"] = "study"
+    description: str = ""
+    guidelines: str = ""
+    rules: StudyRules = StudyRules()
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """The study's own templates, "protocol/template" -> text, which replace the built-in ones."""
+    sample: bool = False
+    """Whether this is a built-in sample, written for the tour rather than collected."""
+
+
+class GuidelinesRecord(Frozen):
+    """One version of the study's guidelines, which labels refer to."""
+
+    type: Literal["guidelines"] = "guidelines"
+    version: int = Field(ge=1)
+    text: str
+    at: datetime | None = None
+
+
+class CriterionRecord(Frozen):
+    """A criterion."""
+
+    type: Literal["criterion"] = "criterion"
+    criterion: Criterion
+
+
+class ScaleRecord(Frozen):
+    """The declared scale of the targets of one kind and criterion."""
+
+    type: Literal["scale"] = "scale"
+    kind: Kind
+    criterion: str = ""
+    scale: Scale
+
+
+class MarkRecord(Frozen):
+    """A skip, a flag or a note of an annotator about a target."""
+
+    type: Literal["mark"] = "mark"
+    target: Target
+    annotator: str
+    mark: Literal["skip", "flag", "note"]
+    text: str = ""
+    on: bool = True
+    at: datetime | None = None
