@@ -156,9 +156,7 @@ def next_tasks(call: Call) -> Json:
     if tab is None:
         raise Failed(400, "invalid", "There is no such tab.")
     if call.work.study.archived:
-        raise Failed(
-            410, "archived", f"The study {call.work.study.name!r} was archived: its items are not offered now."
-        )
+        raise Failed(410, "archived", _archived(call.work))
     first, again = call.query.get("item") or None, call.body.get("again") is True
     with database.reading(resources.engine()) as opened:
         reply = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
@@ -195,7 +193,13 @@ def perform(call: Call) -> Json:
             reply["progress"] = tasks.progress(opened, work)
     if newest.version > known:
         reply["guidelines"] = {"version": newest.version, "format": "markdown", "text": newest.text}
+    if work.study.archived:
+        reply["archived"] = _archived(work)
     return reply
+
+
+def _archived(work: Work) -> str:
+    return f"The study {work.study.name!r} was archived: its items are not offered now."
 
 
 def history(call: Call) -> Json:

@@ -296,6 +296,11 @@ const STOPPED_TITLES = {
   archived: "This study is archived",
 };
 
+const SENT = {
+  deleted: "sent when the study is restored and you open it again",
+  archived: "being sent",
+};
+
 const SCREENS = {
   loading: (_, { text: words }) => message("Loading…", words ? h("p", {}, words) : null),
   waiting: () =>
@@ -320,9 +325,11 @@ const SCREENS = {
         ? h(
             "p",
             {},
-            `${bench.outbox.waiting} unsent ${bench.outbox.waiting === 1 ? "action is" : "actions are"} stored in this browser and sent when ${code === "deleted" ? "the study is restored and you open it again" : "you sign in again"}.`,
+            `${bench.outbox.waiting} unsent ${bench.outbox.waiting === 1 ? "action is" : "actions are"} stored in this browser and ${SENT[code] ?? "sent when you sign in again"}.`,
           )
-        : null,
+        : code === "archived"
+          ? h("p", {}, "What you have entered is saved.")
+          : null,
       code === "deleted" || code === "archived" ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Other studies") : null,
       code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Sign in") : null,
     ),

@@ -107,7 +107,7 @@ export class LabelWorkbench extends HTMLElement {
       storage: localStorage,
       post: (body) => this.api.post("actions", body),
       changed: () => this.redraw(),
-      onResult: (action, result, reply) => this.dispatch({ type: "result", action, result, ...reply }),
+      onResult: (action, result, reply) => this.#answered(action, result, reply),
     });
     const left = this.outbox.waiting;
     if (left) {
@@ -218,6 +218,12 @@ export class LabelWorkbench extends HTMLElement {
       });
     for (const block of (reply?.tasks ?? []).flatMap((task) => [...task.above, ...task.columns]))
       if (block.image) new Image().src = block.image.url;
+  }
+
+  /** An action was stored or refused. In an archived study nothing more is answered once all has been sent. */
+  #answered(action, result, { archived, ...reply }) {
+    this.dispatch({ type: "result", action, result, ...reply });
+    if (archived && !this.outbox.waiting) this.show({ name: "stopped", code: "archived", text: archived });
   }
 
   async #fetchHistory() {

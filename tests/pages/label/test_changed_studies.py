@@ -47,10 +47,13 @@ def test_a_window_continues_after_its_study_was_renamed_also_if_another_study_ha
 def test_labels_of_an_archived_study_are_stored_and_its_other_items_are_not_offered(client):
     task = client.tasks()[0]
     change(studies.archive)
-    assert client.act(label(1, task)).json()["results"][0]["status"] == "accepted"
+    sentence = "The study 's' was archived: its items are not offered now."
+    stored = client.act(label(1, task)).json()
+    assert (stored["results"][0]["status"], stored["archived"]) == ("accepted", sentence), "the window stops after it"
     reply = client.post("tasks", {"have": [], "count": 30})
-    assert (reply.status_code, reply.json()["error"]) == (410, "archived")
-    assert reply.json()["message"] == "The study 's' was archived: its items are not offered now."
+    assert (reply.status_code, reply.json()["error"], reply.json()["message"]) == (410, "archived", sentence)
+    change(studies.archive, False)
+    assert "archived" not in client.act(label(2, client.tasks()[0]), after=1).json()
 
 
 def test_labels_of_a_deleted_study_are_stored_after_it_was_restored(client):
