@@ -74,10 +74,13 @@ def suggest_mapping(
 ) -> None:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`."""
     from core.formats.mapping.mapping import build_mapping, dump_mapping
+    from core.formats.mapping.preview import MANY_FIELDS, preview_table
     from core.formats.mapping.roles import warn_of_models
     from core.formats.mapping.suggest import suggest_table, suggested_annotators
     from core.formats.mapping.unused import format_unused, unused_fields
 
+    if preview_table(path, 1, explode).has_more:
+        typer.echo(f"# {MANY_FIELDS}")
     mapping = build_mapping(suggest_table(path, explode))
     unused = unused_fields(path, mapping)
     typer.echo("# Guessed: check every field (docs/mappings) before you import.")

@@ -13,6 +13,9 @@ from core.formats.mapping.fields import MISSING, Row, get_value, quote_key
 from core.formats.mapping.rows import has_header, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes
 
+MAX_FIELDS = 10_000
+"""Fields that are looked at: as many as delimited text can have columns. JSON can have any number."""
+MANY_FIELDS = f"Only {MAX_FIELDS:,} fields are looked at; the file has more."
 MIN_OBJECTS = 2
 """Objects in a record from which on they can be the items."""
 
@@ -25,6 +28,8 @@ class Preview:
     """Field paths, as in a mapping."""
     rows: tuple[dict[str, str], ...]
     """Column -> text of the cell; a list is written as JSON; columns that a row lacks are left out."""
+    has_more: bool
+    """Whether the file has more fields than `columns` (see `MAX_FIELDS`)."""
     lists: tuple[str, ...]
     """What can be exploded: columns with lists of records, or the record itself if the file is one object of them."""
 
@@ -38,14 +43,18 @@ def preview_table(
     """
     columns: dict[str, None] = {}
     lists: dict[str, None] = dict.fromkeys(_whole_record(path, separator))
-    rows = []
+    rows, has_more = [], False
     levels = [explode] if isinstance(explode, str) else [*(explode or ())]
     for row in islice(_iter_rows(path, levels, separator), rows_shown):
-        cells = dict(_flatten(row, ""))
+        cells = dict(islice(_flatten(row, ""), MAX_FIELDS + 1))
         columns.update(dict.fromkeys(cells))
+        if len(columns) > MAX_FIELDS:
+            has_more = True
+            columns = dict.fromkeys(islice(columns, MAX_FIELDS))
+            cells = {column: cell for column, cell in cells.items() if column in columns}
         lists.update({column: None for column, cell in cells.items() if _is_record_list(cell)})
         rows.append({column: _format_cell(cell) for column, cell in cells.items()})
-    return Preview(columns=tuple(columns), rows=tuple(rows), lists=tuple(lists))
+    return Preview(columns=tuple(columns), rows=tuple(rows), has_more=has_more, lists=tuple(lists))
 
 
 def _whole_record(path: Path, separator: str | None) -> list[str]:

@@ -7,7 +7,7 @@ import streamlit as st
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.mapping import Mapping
-from core.formats.mapping.preview import Preview, preview_table
+from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
 from core.formats.mapping.suggest import suggest_table
 from pages.parts import downloads
 from pages.setup.parts import label_blocks, mapping_yaml, role_choices, upload
@@ -141,6 +141,8 @@ def _load_preview(
 
 
 def _draw_first_rows(preview: Preview) -> None:
+    if preview.has_more:
+        st.caption(MANY_FIELDS)
     rows = preview.rows[:TABLE_ROWS]
     st.dataframe(
         [{column: row.get(column, "") for column in preview.columns} for row in rows],
