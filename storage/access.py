@@ -4,7 +4,7 @@ Without accounts everybody may do everything. Administrators are owners of every
 see the judges' opinions and the results of a study only after labelling everything in it that waits for them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from enum import StrEnum
 
 from sqlalchemy import delete, select
@@ -95,12 +95,18 @@ def require(session: Session, study_id: int, actor: Actor, permission: Permissio
 
 def allows(session: Session, study_id: int, actor: Actor, permission: Permission) -> bool:
     """Return whether the actor has the permission in the study."""
+    return permission in allowed(session, study_id, actor, {permission})
+
+
+def allowed(session: Session, study_id: int, actor: Actor, wanted: Set[Permission]) -> Set[Permission]:
+    """Return those of the permissions that the actor has in the study."""
     if is_unrestricted(session, actor):
-        return True
+        return wanted
     permissions = _permissions(session, study_id, actor)
-    if permission is Permission.view and permission not in permissions and Permission.label in permissions:
-        return _has_labelled(session, study_id, actor)
-    return permission in permissions
+    is_after_labelling = Permission.view in wanted - permissions and Permission.label in permissions
+    if is_after_labelling and _has_labelled(session, study_id, actor):
+        permissions |= {Permission.view}
+    return wanted & permissions
 
 
 def study(session: Session, actor: Actor, name: str) -> Study:

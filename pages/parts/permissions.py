@@ -4,7 +4,7 @@ The permission of each page is declared next to it in app.py. A page checks it f
 each change in the transaction that stores it with `writing`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 
 import streamlit as st
@@ -53,6 +53,12 @@ def allows(study_id: int, permission: Permission) -> bool:
     """Return whether the visitor has the permission in a study."""
     with database.reading(resources.engine()) as session:
         return access.allows(session, study_id, visitor.current_actor(), permission)
+
+
+def allowed(study_id: int, wanted: Set[Permission]) -> Set[Permission]:
+    """Return those of the permissions that the visitor has in a study."""
+    with database.reading(resources.engine()) as session:
+        return access.allowed(session, study_id, visitor.current_actor(), wanted)
 
 
 def is_administrator() -> bool:

@@ -233,11 +233,12 @@ RUN: Link = ("setup/runs.py", "Start a run", ":material/play_circle:")
 
 def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
     """Draw links to pages with a study, without those that the visitor's role does not allow."""
-    allowed = [link for link in links if permissions.allows(study.id, _needed(link[0]))]
-    if not allowed:
+    granted = permissions.allowed(study.id, {_needed(script) for script, _, _ in links})
+    shown = [link for link in links if _needed(link[0]) in granted]
+    if not shown:
         return
     with st.container(horizontal=horizontal):
-        for script, label, icon in allowed:
+        for script, label, icon in shown:
             st.page_link(page_path(script), label=label, icon=icon, query_params={"study": study.name})
 
 

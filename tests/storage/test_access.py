@@ -45,6 +45,7 @@ def test_every_role_has_exactly_its_permissions(engine, a_study, actors):
             actor = actors[role]
             allowed = {one.value for one in Permission if access.allows(session, a_study.id, actor, one)}
             assert allowed == set(names.split()), role
+            assert access.allowed(session, a_study.id, actor, set(Permission)) == allowed, "all with one query"
             assert not any(access.allows(session, other, actor, one) for one in Permission)
             assert access.study_names(session, actor) == (["s"] if role else [])
             for permission in Permission:
@@ -99,7 +100,9 @@ def test_an_annotator_sees_the_results_after_labelling_what_waits(engine, a_stud
         with writing(engine) as session:
             labels.save(session, a_study.id, make_target(name), "annotator", 1)
     assert may_view()
+    wanted = {Permission.view, Permission.label, Permission.export}
     with reading(engine) as session:
+        assert access.allowed(session, a_study.id, annotator, wanted) == {Permission.view, Permission.label}
         assert not access.allows(session, a_study.id, annotator, Permission.export)
         assert not access.allows(session, a_study.id, actors["adjudicator"], Permission.view)
 
