@@ -50,16 +50,20 @@ def judges(
         float, typer.Option(help="Epsilon of the alternative-annotator test: the advantage conceded to a judge.")
     ] = 0.15,
     min_coverage: Annotated[float, typer.Option(help="Minimum coverage: the share of targets with a verdict.")] = 0.95,
+    min_winning_rate: Annotated[
+        float, typer.Option(help="Minimum winning rate omega of the alternative-annotator test.")
+    ] = 0.5,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Print which judges can replace annotators. Every judge is compared on the same targets, with its cost."""
-    from core.statistics.reports.recommendations import Rule, summarize
+    from core.statistics.reports.decision_rule import Rule, describe_rule
+    from core.statistics.reports.recommendations import summarize
     from storage.database import reading
     from storage.reports import judge_costs, judge_ranking
     from storage.reports.alignment import load_data
 
-    rule = Rule(min_coverage=min_coverage, margin=margin, epsilon=epsilon)
+    rule = Rule(min_coverage, min_winning_rate, margin, epsilon)
     engine, source = open_study(database, study)
     query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value, rule)
     data = load_data(engine, source, reference)
@@ -69,7 +73,8 @@ def judges(
     columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in rows]
     print_notes(report.notes)
     rows += rows_without_values(report.not_compared, rows, decision="not compared")
-    text = f"{summarize(report.ranking)}\nReference {report.reference}.\n{format_table(columns, 'No judge.')}"
+    sentences = [summarize(report.ranking), f"Reference {report.reference}.", describe_rule(rule)]
+    text = "\n".join([*sentences, format_table(columns, "No judge.")])
     print_result(rows, text, as_json)
 
 

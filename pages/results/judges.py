@@ -1,17 +1,23 @@
 """Which judge can be trusted: every judge on the same targets, with a recommendation, and each against each."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
 import streamlit as st
 
-from core.formats.tables import csv_text
-from core.statistics.measures.alternative_annotator import EPSILON
+from core.formats.tables import rows_csv
 from core.statistics.measures.comparison import Comparison
+from core.statistics.reports.decision_rule import Rule, describe_rule
 from core.statistics.reports.label_plans import PairPlan, PlanReport
-from core.statistics.reports.recommendations import Abstentions, JudgeEvaluation, Ranking, Rule, summarize
+from core.statistics.reports.recommendations import (
+    ABSTENTION_POLICIES,
+    Abstentions,
+    JudgeEvaluation,
+    Ranking,
+    summarize,
+)
 from pages.parts import charts, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -31,13 +37,16 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
 from storage.studies import Study
 
-ABSTENTIONS: dict[str, str] = {
-    "error": "count as errors",
-    "excluded": "are left out",
-    "tie": "count as ties",
-}
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
+RULE = (
+    "**Use**: the coverage and the winning rate of the alternative-annotator test reach their minimum, the lower end "
+    "of (judge minus human ceiling) is above minus the margin, and the judge is more accurate than the most frequent "
+    "answer alone.  \n"
+    "**Use with review**: the upper end is above minus the margin.  \n"
+    "**Do not use**: it is not, or the judge gives the same answer to every target.  \n"
+    "**Not enough data**: the test needs two annotators and 30 targets that they share."
+)
 RANGE_HELP = (
     "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "
     "distance from the ceiling and ω have no such range: read them with the coverage."
@@ -119,7 +128,7 @@ def draw_report(
     accuracy, versus, cost, labels = draw_tabs(several)
     if accuracy.open:
         with accuracy:
-            draw_accuracy(report)
+            draw_accuracy(query, report)
     if versus is not None and versus.open:
         with versus:
             url = str(resources.engine().url)
@@ -153,7 +162,7 @@ def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> Rankin
     with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
         query = choices.choose_query(data, keys, clear_selection)
         abstentions = choices.choose(
-            "Targets without a verdict", list(ABSTENTIONS), "abstentions", ABSTENTIONS.__getitem__, clear_selection
+            "Targets without a verdict", get_args(Abstentions), "abstentions", describe_policy, clear_selection
         )
         query = replace(query, rule=choose_rule())
     for policy in get_args(Abstentions):
@@ -162,28 +171,27 @@ def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> Rankin
     return query
 
 
+def describe_policy(policy: str) -> str:
+    """Return the words of a policy for missing verdicts."""
+    return next(words for name, words in ABSTENTION_POLICIES.items() if name == policy)
+
+
 def choose_rule() -> Rule:
-    """Draw the parameters of the recommendation."""
+    """Draw the parameters of the recommendation, which are in the URL."""
     default = Rule()
+
+    def choose(label: str, key: str, value: float, largest: float, step: float, help: str | None = None) -> float:
+        return st.number_input(label, 0.0, largest, value, step, key=key, bind="query-params", help=help)
+
     with st.popover("Rule", icon=":material/tune:"):
-        st.markdown(
-            "**Use**: the coverage and the winning rate of the alternative-annotator test reach their minimum, and the "
-            "lower end of (judge minus human ceiling) is above minus the margin.  \n"
-            "**Use with review**: its upper end is above minus the margin.  \n"
-            "**Do not use**: it is not."
-        )
-        coverage = st.number_input("Minimum coverage", 0.0, 1.0, default.min_coverage, 0.01, key="min_coverage")
-        winning = st.number_input("Minimum winning rate ω", 0.0, 1.0, default.min_winning_rate, 0.05, key="min_omega")
-        margin = st.number_input("Margin below the ceiling", 0.0, 0.5, default.margin, 0.01, key="margin")
-        epsilon = st.number_input(
-            "ε of the alternative-annotator test",
-            0.0,
-            0.5,
-            EPSILON,
-            0.05,
-            key="epsilon",
-            help="The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
-        )
+        st.markdown(RULE)
+        coverage = choose("Minimum coverage", "min_coverage", default.min_coverage, 1.0, 0.01)
+        winning = choose("Minimum winning rate ω", "min_omega", default.min_winning_rate, 1.0, 0.05)
+        margin = choose("Margin below the ceiling", "margin", default.margin, 0.5, 0.01)
+        epsilon = choose(
+            "ε of the alternative-annotator test", "epsilon", default.epsilon, 0.5, 0.05,
+            "The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
+        )  # fmt: skip
     return Rule(coverage, winning, margin, epsilon)
 
 
@@ -200,14 +208,17 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
     """Draw the recommendations, their n, and what is not compared."""
     ranking = report.ranking
     st.markdown(f"**{escape_markdown(summarize(ranking))}**")
-    targets, annotators = (
-        numbers.format_count(ranking.targets, "target"),
+    facts = (
+        f"{numbers.format_count(ranking.targets, 'target')} common to all judges",
         numbers.format_count(ranking.annotators, "annotator"),
+        f"targets without a verdict {describe_policy(query.abstentions)}",
+        f"reference {escape_markdown(report.reference)}",
     )
-    st.caption(
-        f"{targets} common to all judges · {annotators} · targets without a verdict {ABSTENTIONS[query.abstentions]}"
-        f" · reference {escape_markdown(report.reference)}"
-    )
+    st.caption(f"{' · '.join(facts)}  \n{escape_markdown(describe_rule(query.rule))}")
+    if different := [judge for judge in ranking.judges if 0 < judge.accuracy.items < ranking.targets]:
+        shares = ", ".join(f"{judge.judge} on {judge.accuracy.items:,}" for judge in different)
+        sentence = f"Accuracies are of different targets, of {ranking.targets:,}: {shares}."
+        st.caption(f":material/warning: {escape_markdown(sentence)}")
     for judge in ranking.judges:
         if mark := data.marks.get(judge.judge):
             st.caption(f":material/info: {escape_markdown(judge.judge)}: {escape_markdown(mark)}.")
@@ -217,10 +228,12 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
 
 
-def draw_accuracy(report: JudgeReport) -> None:
+def draw_accuracy(query: RankingQuery, report: JudgeReport) -> None:
     """Draw the charts and the table of accuracy and coverage."""
     ranking = report.ranking
-    ranked = ChartData(ranking.judges, unit="targets")
+    rows = judge_ranking.table(report)
+    method = judge_ranking.describe_method(query, report)
+    ranked = ChartData([printed_row(row) for row in rows], method, "targets")
     left, right = st.columns([3, 2], gap="large")
     with left:
         figure = judge_charts.accuracy_figure(ranking, selected=st.query_params.get("judge"))
@@ -228,10 +241,16 @@ def draw_accuracy(report: JudgeReport) -> None:
     with right:
         alt = "Accuracy of each judge against its coverage"
         charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
-    draw_table(ranking, report.reference)
+    draw_table(ranking)
+    downloads.draw_csv_download(rows_csv(rows), "judges.csv")
 
 
-def draw_table(ranking: Ranking, reference: str) -> None:
+def printed_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for the files of a chart, whose caption has the reference and whose chart no range."""
+    return {name: cell for name, cell in row.items() if name not in ("reference", "lowest", "highest")}
+
+
+def draw_table(ranking: Ranking) -> None:
     """Draw every judge with its decision and its reason, then the baselines."""
     lines = [table_line(judge, number) for number, judge in enumerate(ranking.judges, start=1)]
     lines += [
@@ -262,17 +281,6 @@ def draw_table(ranking: Ranking, reference: str) -> None:
             "Why": st.column_config.TextColumn(width="large"),
         },
     )
-    header = ("judge", "decision", "accuracy", "accuracy_low", "accuracy_high", "accuracy_lowest", "accuracy_highest",
-              "coverage", "from_ceiling", "from_ceiling_low", "from_ceiling_high", "winning_rate", "targets",
-              "reason", "reference")  # fmt: skip
-    rows = [
-        (row.judge, row.decision, row.accuracy.value, row.accuracy.low, row.accuracy.high,
-         *(row.accuracy_range or (None, None)), row.coverage.value,
-         row.less_ceiling.value, row.less_ceiling.low, row.less_ceiling.high, row.winning_rate, row.accuracy.items,
-         row.reason, reference)
-        for row in ranking.judges
-    ]  # fmt: skip
-    downloads.draw_csv_download(csv_text(header, rows), "judges.csv")
 
 
 def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:

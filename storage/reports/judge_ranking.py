@@ -9,15 +9,17 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.labels import Value
+from core.provenance import INTERVALS
 from core.statistics.data.arrays import Bools
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.measures.comparison import Comparison
+from core.statistics.reports.decision_rule import Rule, describe_rule
 from core.statistics.reports.recommendations import (
+    ABSTENTION_POLICIES,
     MIN_SHARE,
     Abstentions,
     Ranking,
-    Rule,
     common_targets,
     comparable_judges,
     compare_judges,
@@ -76,6 +78,16 @@ class JudgeReport:
     def notes(self) -> list[str]:
         """Sentences that name the judges that are not compared."""
         return notes_of(self.not_compared)
+
+
+def describe_method(query: RankingQuery, report: JudgeReport) -> str:
+    """Return what a caption of the ranking has to state: targets, reference, missing verdicts, rule, intervals."""
+    criterion = "all criteria" if query.criterion == ALL else f"criterion {query.criterion!r}"
+    scenario = "all scenarios" if query.scenario is None else f"scenario {query.scenario!r}"
+    return (
+        f"Accuracy against the reference {report.reference}; {query.kind}, {criterion}, {scenario}; targets without a "
+        f"verdict {ABSTENTION_POLICIES[query.abstentions]}. {describe_rule(query.rule)} {INTERVALS}"
+    )
 
 
 def notes_of(not_compared: Mapping[str, str]) -> list[str]:

@@ -2,13 +2,7 @@
 
 A judge that abstains on difficult targets is not better than one that answers them. So a target without a verdict
 counts as an error by default, and all judges are compared on the targets that every one of them was asked about.
-
-    use                the coverage is high, the judge wins the alternative-annotator test, and it is at most a margin
-                       below the human ceiling: the lower end of (judge - ceiling) is above -margin; it is more
-                       accurate than the most frequent answer alone
-    use with review    the upper end of (judge - ceiling) is above -margin
-    do not use         it is below the human ceiling by more than the margin
-    not enough data    the test needs two annotators and 30 targets
+The rule of the recommendation is in `decision_rule`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,35 +18,28 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.patterns import Units, category_counts
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, run_alternative_annotator_test
+from core.statistics.measures.alternative_annotator import MIN_ITEMS, run_alternative_annotator_test
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.comparison import Comparison, Correction, compare_scores
 from core.statistics.measures.intervals import NO_SPREAD, bootstrap
 from core.statistics.measures.ranges import Range, possible_range
 from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.measures.statistic import stack_statistics
+from core.statistics.reports.decision_rule import Decision, Rule, decide
 
 Abstentions = Literal["error", "excluded", "tie"]
 """How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0."""
-Decision = Literal["use", "use with review", "do not use", "not enough data"]
+ABSTENTION_POLICIES: Mapping[Abstentions, str] = {
+    "error": "count as errors",
+    "excluded": "are left out",
+    "tie": "count as ties",
+}
+"""Policy -> its words, after "targets without a verdict"."""
 TIE = 0
 MIN_SHARE = 0.8
 """Judges are compared that were asked about this share of the targets of the judge with the most."""
 MIN_ANNOTATORS = 2
 """The ceiling leaves one annotator out, so another has to remain."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """The parameters of the recommendation."""
-
-    min_coverage: float = 0.95
-    min_winning_rate: float = 0.5
-    """Of the alternative-annotator test: omega."""
-    margin: float = 0.05
-    """Margin: the accepted difference below the human ceiling."""
-    epsilon: float = EPSILON
-    """Epsilon: the advantage that the alternative-annotator test concedes to a judge for its lower cost."""
 
 
 @dataclass(frozen=True)
@@ -211,9 +198,17 @@ def evaluate_judge(
         units=patterns.units,
         epsilon=rule.epsilon,
     )
-    decision, reason = decide(coverage, less_ceiling, test.winning_rate, rule)
+    decision, reason = decide(coverage, less_ceiling, test.winning_rate, rule, only_answer(dataset, judge))
     limits = accuracy_range(dataset, judge)
     return JudgeEvaluation(judge, accuracy, limits, coverage, less_ceiling, test.winning_rate, decision, reason)
+
+
+def only_answer(dataset: Dataset, judge: str) -> str:
+    """Return the name of the answer that a judge gives to every target, though the reference varies; "" if none."""
+    values = dataset.judges[judge].values
+    given = np.unique(values[~np.isnan(values)])
+    enough = np.count_nonzero(~np.isnan(values)) >= MIN_ITEMS and np.unique(dataset.gold).size > 1
+    return describe(dataset.kind, dataset.scale.categories[int(given[0])]) if enough and given.size == 1 else ""
 
 
 def accuracy_range(dataset: Dataset, judge: str) -> Range | None:
@@ -285,39 +280,6 @@ def few_groups_caveat(items: int, units: Units) -> str:
     """Return the caveat of an interval over few groups of items; empty without one."""
     groups = items if units.clusters is None else units.clusters.shape[0]
     return notes.few_groups(groups) if groups < min(items, notes.FEW_GROUPS) else ""
-
-
-def decide(coverage: Estimate, less_ceiling: Estimate, winning_rate: float | None, rule: Rule) -> tuple[Decision, str]:
-    """Return the recommendation and its reason, by the rule in the module's description."""
-    low, high = less_ceiling.low, less_ceiling.high
-    if less_ceiling.items < MIN_ITEMS or low is None or high is None or winning_rate is None:
-        return "not enough data", why_undecided(less_ceiling, winning_rate)
-    facts = (
-        f"coverage {coverage.value or 0:.2f}, winning rate {winning_rate:.2f}, "
-        f"{less_ceiling.value or 0:+.2f} [{low:+.2f}, {high:+.2f}] from the human ceiling, {less_ceiling.items} targets"
-    )
-    if high <= -rule.margin:
-        return "do not use", f"more than {rule.margin:g} below the human ceiling: {facts}"
-    failed = []
-    if (coverage.value or 0) < rule.min_coverage:
-        failed.append(f"coverage under {rule.min_coverage:g}")
-    if winning_rate < rule.min_winning_rate:
-        failed.append(f"winning rate under {rule.min_winning_rate:g}")
-    if low <= -rule.margin:
-        failed.append(f"possibly more than {rule.margin:g} below the human ceiling")
-    return ("use with review", f"{', '.join(failed)}: {facts}") if failed else ("use", facts)
-
-
-def why_undecided(less_ceiling: Estimate, winning_rate: float | None) -> str:
-    """Return one sentence about the missing evidence of the recommendation."""
-    if less_ceiling.value is None:
-        return less_ceiling.reason
-    if less_ceiling.items < MIN_ITEMS or winning_rate is None:
-        return (
-            f"{MIN_ITEMS} targets that an annotator shares with others are needed for the alternative-annotator test; "
-            f"there are {less_ceiling.items}"
-        )
-    return less_ceiling.reason
 
 
 def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:

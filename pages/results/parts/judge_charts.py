@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from core.provenance import INTERVALS
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
-from core.statistics.reports.recommendations import Decision, JudgeEvaluation, Ranking
+from core.statistics.reports.decision_rule import Decision
+from core.statistics.reports.recommendations import JudgeEvaluation, Ranking
 from core.wording import equate_p
 from pages.parts import charts, colours, heat_map, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name

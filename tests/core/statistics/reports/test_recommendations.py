@@ -9,7 +9,8 @@ import pytest
 from core.labels import PREFERENCE, Scale
 from core.statistics.data.dataset import Dataset, build_dataset
 from core.statistics.data.estimate import Estimate
-from core.statistics.reports.recommendations import Abstentions, Rule, decide, rank_judges, summarize
+from core.statistics.reports.decision_rule import Rule, decide
+from core.statistics.reports.recommendations import Abstentions, rank_judges, summarize
 
 Verdict = int | None
 Answer = Callable[[int, np.random.Generator], Verdict]

@@ -1,0 +1,79 @@
+"""The rule by which a judge is recommended or not.
+
+use                the coverage is high, the judge wins the alternative-annotator test, and it is at most a margin
+                   below the human ceiling: the lower end of (judge - ceiling) is above -margin; it is more
+                   accurate than the most frequent answer alone
+use with review    the upper end of (judge - ceiling) is above -margin
+do not use         it is below the human ceiling by more than the margin, or it gives one answer to every target
+not enough data    the test needs two annotators and 30 targets
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core.statistics.data.estimate import Estimate
+from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS
+
+Decision = Literal["use", "use with review", "do not use", "not enough data"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The parameters of the recommendation."""
+
+    min_coverage: float = 0.95
+    min_winning_rate: float = 0.5
+    """Of the alternative-annotator test: omega."""
+    margin: float = 0.05
+    """Margin: the accepted difference below the human ceiling."""
+    epsilon: float = EPSILON
+    """Epsilon: the advantage that the alternative-annotator test concedes to a judge for its lower cost."""
+
+
+def describe_rule(rule: Rule) -> str:
+    """Return the parameters of the rule as one sentence."""
+    return (
+        f"Use: coverage at least {rule.min_coverage:g}, winning rate ω at least {rule.min_winning_rate:g} "
+        f"(ε = {rule.epsilon:g}), lower end of the difference from the human ceiling above "
+        f"{-rule.margin:g}, more accurate than the most frequent answer."
+    )
+
+
+def decide(
+    coverage: Estimate, less_ceiling: Estimate, winning_rate: float | None, rule: Rule, only_answer: str = ""
+) -> tuple[Decision, str]:
+    """Return the recommendation and its reason, by the rule in the module's description.
+
+    `only_answer` is the answer of a judge that gives no other one.
+    """
+    low, high = less_ceiling.low, less_ceiling.high
+    if less_ceiling.items < MIN_ITEMS or low is None or high is None or winning_rate is None:
+        return "not enough data", why_undecided(less_ceiling, winning_rate)
+    facts = (
+        f"coverage {coverage.value or 0:.2f}, winning rate {winning_rate:.2f}, "
+        f"{less_ceiling.value or 0:+.2f} [{low:+.2f}, {high:+.2f}] from the human ceiling, {less_ceiling.items} targets"
+    )
+    if high <= -rule.margin:
+        return "do not use", f"more than {rule.margin:g} below the human ceiling: {facts}"
+    if only_answer:
+        return "do not use", f"always {only_answer}, whatever the target: {facts}"
+    failed = []
+    if (coverage.value or 0) < rule.min_coverage:
+        failed.append(f"coverage under {rule.min_coverage:g}")
+    if winning_rate < rule.min_winning_rate:
+        failed.append(f"winning rate under {rule.min_winning_rate:g}")
+    if low <= -rule.margin:
+        failed.append(f"possibly more than {rule.margin:g} below the human ceiling")
+    return ("use with review", f"{', '.join(failed)}: {facts}") if failed else ("use", facts)
+
+
+def why_undecided(less_ceiling: Estimate, winning_rate: float | None) -> str:
+    """Return one sentence about the missing evidence of the recommendation."""
+    if less_ceiling.value is None:
+        return less_ceiling.reason
+    if less_ceiling.items < MIN_ITEMS or winning_rate is None:
+        return (
+            f"{MIN_ITEMS} targets that an annotator shares with others are needed for the alternative-annotator test; "
+            f"there are {less_ceiling.items}"
+        )
+    return less_ceiling.reason
