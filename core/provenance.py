@@ -12,6 +12,22 @@ PACKAGES = ("numpy", "scipy", "pandas", "krippendorff")
 BOOTSTRAP = f"BCa bootstrap of items ({RESAMPLES:,} resamples, seed {SEED})"
 INTERVALS = f"95 % intervals: Wilson's for shares of items, otherwise {BOOTSTRAP}; documents and dialogues as units"
 
+WILSON = "95 % intervals: Wilson's"
+PREDICTION_POWERED = (
+    "Means of labels and verdicts together are prediction-powered (PPI++). 95 % intervals: normal approximation, with "
+    "the pairs of an item, document or dialogue as clusters"
+)
+BIAS_TESTS = (
+    "Effects are shares of decided verdicts minus one half. 95 % intervals of position: Wilson's, in both orders BCa "
+    "bootstrap of pairs; of length and own family: linearised variance with a t distribution, or both Wilson intervals "
+    "(MOVER) if most pairs have one label. P-values are corrected by Holm's method over all rows"
+)
+CAUSE_MODEL = (
+    "Shares of the disagreements, from a model of votes and verdicts (docs/statistics.md). 95 % intervals: the model "
+    f"is estimated again on resampled targets ({RESAMPLES:,} resamples, seed {SEED}), documents and dialogues as "
+    "units, and a cause is drawn for each disagreement"
+)
+
 
 @cache
 def versions() -> dict[str, str]:

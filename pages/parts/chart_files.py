@@ -40,7 +40,7 @@ MAX_CHARTS = 500
 """Charts whose files can be requested; those drawn first are forgotten first."""
 WIDTH, SCALE = 800, 3
 """Width of an image in pixels, and how many pixels of a PNG stand for one."""
-COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "n")
+COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "heard", "n")
 """Columns that have the n of a row; the first that a row has is used."""
 
 

@@ -8,9 +8,11 @@ import time
 import streamlit as st
 
 from core.formats.tables import csv_text
+from core.provenance import BIAS_TESTS
 from core.statistics.reports.format_effects import FormatRow
 from core.statistics.reports.judge_biases import BiasRow, summarize
 from pages.parts import charts, downloads, name_columns, numbers, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, bias_chart, choices, format_section, reference_choice
 from pages.results.parts.alignment_data import Version
@@ -91,7 +93,8 @@ def draw_rows(rows: list[BiasRow]) -> None:
         "they chose the other."
     )
     if any(row.effect.value is not None for row in rows):
-        charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows))
+        data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts")
+        charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
     if rows:
         lines = [table_line(row) for row in rows]
         row_height, names = name_columns.fit(lines, {"Judge": 240})

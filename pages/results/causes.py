@@ -7,9 +7,11 @@ from typing import Any
 import streamlit as st
 
 from core.formats.tables import csv_text
+from core.provenance import CAUSE_MODEL
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
 from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_comparison, slice_section
 from pages.results.parts.alignment_data import Version
@@ -153,7 +155,9 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
         "often annotators agree, and how often the judge is right on clear targets."
     )
     if any(errors.causes.shares for errors in found):
-        charts.draw(causes_chart.causes_figure(found), "causes", " ".join(errors.sentence for errors in found))
+        sentences = " ".join(errors.sentence for errors in found)
+        data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
+        charts.draw(causes_chart.causes_figure(found), "causes", sentences, data=data)
     lines = [table_line(errors) for errors in found]
     row_height, names_column = name_columns.fit(lines, {"Judge": 300})
     st.dataframe(lines, key="causes_table", hide_index=True, row_height=row_height, column_config=names_column)

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.formats.tables import csv_text
+from core.provenance import WILSON
 from core.statistics.reports.discussions import AblationRow, ChangeRow, InfluenceRow, PanelReport
 from pages.parts import charts, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
@@ -65,7 +66,7 @@ def draw_page(study: Study) -> None:
     )
     if panel.influences:
         figure = discussion_chart.influence_figure(panel.influences)
-        charts.draw(figure, "influences", panel.sentence, _select_point, ChartData(panel.influences, unit="n"))
+        charts.draw(figure, "influences", panel.sentence, _select_point, ChartData(panel.influences, WILSON, "replies"))
     draw_changes(panel.changes)
     draw_targets(study, data, panel)
     draw_ablations(panel.ablations)

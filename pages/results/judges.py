@@ -128,7 +128,7 @@ def draw_report(
     accuracy, versus, cost, labels = draw_tabs(several)
     if accuracy.open:
         with accuracy:
-            draw_accuracy(query, report)
+            draw_accuracy(report)
     if versus is not None and versus.open:
         with versus:
             url = str(resources.engine().url)
@@ -228,11 +228,11 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
 
 
-def draw_accuracy(query: RankingQuery, report: JudgeReport) -> None:
+def draw_accuracy(report: JudgeReport) -> None:
     """Draw the charts and the table of accuracy and coverage."""
     ranking = report.ranking
     rows = judge_ranking.table(report)
-    method = judge_ranking.describe_method(query, report)
+    method = judge_ranking.describe_method(report)
     ranked = ChartData([printed_row(row) for row in rows], method, "targets")
     left, right = st.columns([3, 2], gap="large")
     with left:

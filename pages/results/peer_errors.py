@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from core.provenance import WILSON
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports import peer_errors as error_analysis
 from core.statistics.reports.peer_errors import OutcomeSlice, TraceOutcome
@@ -149,7 +150,7 @@ def draw_chart(outcomes: list[TraceOutcome]) -> None:
         f"{bar.peers_right} of {bar.peers} right, chair {'right' if bar.chair_right else 'wrong'}: {len(bar.outcomes)}"
         for bar in slices
     )
-    data = ChartData(error_rows(slices), unit="traces")
+    data = ChartData(error_rows(slices), WILSON, "traces")
     charts.draw(error_figure(slices, selected_slice()), "errors", alt, _select, data)
 
 

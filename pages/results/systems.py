@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.formats.tables import csv_text
-from core.provenance import INTERVALS
+from core.provenance import PREDICTION_POWERED
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
 from pages.parts import charts, downloads, intervals, name_columns, numbers, resources, shell
@@ -26,7 +26,6 @@ from storage.studies import Study
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-METHOD = f"Prediction-powered means of labels and verdicts (docs/statistics.md). {INTERVALS}"
 NO_JUDGE = "none: people's labels alone"
 
 
@@ -138,7 +137,7 @@ def draw_report(report: SystemReport) -> None:
             f"{format_labels(min(saved), max(saved))} of people for each system."
         )
     unit = "Win rate, a tie is half a win" if report.kind == "preference" else "Mean score"
-    data = ChartData(rows, METHOD, "labelled targets")
+    data = ChartData(rows, PREDICTION_POWERED, "labelled targets")
     charts.draw(system_figure(rows, unit, with_judge=bool(report.judge)), "systems", describe(rows), data=data)
     draw_caveats(rows)
     st.caption(

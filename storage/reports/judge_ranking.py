@@ -68,6 +68,7 @@ class Selection:
 class JudgeReport:
     """The ranking of judges, and those that are not in it."""
 
+    query: RankingQuery
     ranking: Ranking
     not_compared: Mapping[str, str]
     """Judge -> why it is not compared."""
@@ -80,8 +81,9 @@ class JudgeReport:
         return notes_of(self.not_compared)
 
 
-def describe_method(query: RankingQuery, report: JudgeReport) -> str:
+def describe_method(report: JudgeReport) -> str:
     """Return what a caption of the ranking has to state: targets, reference, missing verdicts, rule, intervals."""
+    query = report.query
     criterion = "all criteria" if query.criterion == ALL else f"criterion {query.criterion!r}"
     scenario = "all scenarios" if query.scenario is None else f"scenario {query.scenario!r}"
     return (
@@ -128,7 +130,7 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
     if chosen is None:
         return None
     ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
-    return JudgeReport(ranking, not_compared(data, query), f"{data.reference}: {ranking.sources}")
+    return JudgeReport(query, ranking, not_compared(data, query), f"{data.reference}: {ranking.sources}")
 
 
 def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:

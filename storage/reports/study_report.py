@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.html_report import Section
 from core.formats.interval_chart import Point, interval_chart
-from core.provenance import INTERVALS, caption
+from core.provenance import BIAS_TESTS, PREDICTION_POWERED, caption
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.judge_biases import summarize as summarize_biases
@@ -17,8 +17,6 @@ from core.wording import format_estimate, format_p
 from storage.database import reading
 from storage.reports import agreement, alignment, judge_biases, judge_ranking, overview, systems
 from storage.studies import Study
-
-POWERED = f"Prediction-powered means of labels and verdicts. {INTERVALS}"
 
 
 def sections(engine: Engine, study: Study, *, reference: str | None = None) -> list[Section]:
@@ -68,14 +66,14 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         for row in judge_ranking.table(report)
     ]
     points, ceiling = judge_points(ranking)
-    sizes = [ranking.targets]
+    sizes, method = [ranking.targets], judge_ranking.describe_method(report)
     return Section(
         "Judges",
         [summarize(ranking), *report.notes, *(f"{one.judge}: {one.reason}" for one in ranking.judges if one.reason)],
         interval_chart(points, "Accuracy and 95 % interval", ceiling) if points else "",
-        caption("Accuracy of each judge on the same targets; a target without a verdict is an error", sizes, "targets"),
+        caption("Accuracy of each judge on the same targets", sizes, "targets", method),
         rows,
-        caption("Judges, the human ceiling and baselines", sizes, "targets"),
+        caption("Judges, the human ceiling and baselines", sizes, "targets", method),
     )
 
 
@@ -109,9 +107,11 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
         "Systems",
         [f"{report.kind}, {report.criterion}; labels of people (reference: {report.reference}) with {verdicts}."],
         interval_chart(points, f"{unit} and 95 % interval") if points else "",
-        caption(f"{unit} of each system by labels and verdicts together", sizes, "labelled targets", POWERED),
+        caption(
+            f"{unit} of each system by labels and verdicts together", sizes, "labelled targets", PREDICTION_POWERED
+        ),
         rows,
-        caption("Systems by labels and verdicts together and alone", sizes, "labelled targets", POWERED),
+        caption("Systems by labels and verdicts together and alone", sizes, "labelled targets", PREDICTION_POWERED),
     )
 
 
@@ -132,14 +132,11 @@ def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
         }
         for row in rows
     ]
-    text = (
-        "Effects are shares of decided verdicts minus one half; p-values are corrected by Holm's method over all rows"
-    )
     return Section(
         "Biases of judges",
         [summarize_biases(rows)],
         rows=printed,
-        table_caption=caption(text, [row.effect.items for row in rows], "verdicts"),
+        table_caption=caption("Biases of judges", [row.effect.items for row in rows], "verdicts", BIAS_TESTS),
     )
 
 

@@ -20,7 +20,7 @@ from core.statistics.data.ratings import Ratings, Scores, category_numbers
 from core.statistics.measures import coefficients, continuous, pairwise
 from core.statistics.measures.intervals import Resampled, bootstrap
 from core.statistics.measures.pairwise import CORRELATIONS, TableStatistic
-from core.statistics.measures.statistic import Family, Statistic, mean_statistic, stack_statistics
+from core.statistics.measures.statistic import Family, Statistic, mean_by_items, stack_statistics
 
 NOMINAL_STATISTICS = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
 """Reported for categories without order."""
@@ -105,8 +105,9 @@ def pair_statistic_without_tables(codes: Codes, numbers: Floats, name: str) -> S
         return lambda weights: family(weights)[0]
     agreement_weights = kappa_weights(name, numbers.size)
     pairs = combinations(range(codes.shape[1]), 2)
-    shared = [codes[:, pair] for pair in pairs if (codes[:, pair] >= 0).all(axis=1).any()]
-    return mean_statistic([pairwise.cohen_kappa_statistic(pair, numbers.size, agreement_weights) for pair in shared])
+    shared = [(pair, both) for pair in pairs if (both := (codes[:, pair] >= 0).all(axis=1)).any()]
+    kappas = [pairwise.cohen_kappa_statistic(codes[:, pair], numbers.size, agreement_weights) for pair, _ in shared]
+    return mean_by_items(kappas, [both for _, both in shared])
 
 
 def kappa_weights(name: str, n_categories: int) -> Floats | None:

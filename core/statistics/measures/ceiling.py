@@ -2,8 +2,9 @@
 
 For each annotator in turn the reference is the majority of the others, on the items that this annotator labelled, if
 the others have a majority and the judge gave a verdict. The annotator and the judge are scored against the same
-reference on the same items; the means over annotators are the ceiling and the judge's value. A judge near the ceiling
-agrees with annotators as well as they do with each other.
+reference on the same items; the shares over all labels are the ceiling and the judge's value. In a mean over
+annotators, one with three labels would have the weight of one with three hundred. A judge near the ceiling agrees with
+annotators as well as they do with each other.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools
 from core.statistics.data.judged_patterns import JudgedPatterns
-from core.statistics.measures.statistic import Statistic, difference, mean_match_rate
+from core.statistics.measures.statistic import Statistic, difference, pooled_match_rate
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     if not compared.any():
         return None
     references, tested = references[:, compared], tested[:, compared]
-    annotators = mean_match_rate(patterns.annotators[:, compared], references, tested)
-    judge = mean_match_rate(np.broadcast_to(patterns.judge[:, None], references.shape), references, tested)
+    annotators = pooled_match_rate(patterns.annotators[:, compared], references, tested)
+    judge = pooled_match_rate(np.broadcast_to(patterns.judge[:, None], references.shape), references, tested)
     return Ceiling(
         annotators,
         judge,

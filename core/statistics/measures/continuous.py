@@ -127,23 +127,25 @@ def kendall_tau_b_by_scipy(x: Floats, y: Floats) -> Statistic:
 def mean_over_pairs(values: Floats, names: Sequence[str]) -> Family:
     """Return the mean over rater pairs, matched by item, of "pearson", "spearman" or "kendall_tau_b".
 
-    The statistics of a pair are built when they are evaluated, so memory does not grow with the number of raters.
+    Pairs are weighted by the items that they share. The statistics of a pair are built when they are evaluated, so
+    memory does not grow with the number of raters.
     """
     functions = {"pearson": pearson, "spearman": spearman, "kendall_tau_b": kendall_tau_b}
 
     def family(weights: Floats) -> Floats:
         sums = np.zeros((len(names), weights.shape[0]))
-        n_defined = np.zeros_like(sums)
+        items = np.zeros_like(sums)
         for a, b in combinations(range(values.shape[1]), 2):
             both = np.flatnonzero(~np.isnan(values[:, [a, b]]).any(axis=1))
             if not both.size:
                 continue
             of_pair = stack_statistics([functions[name](values[both, a], values[both, b]) for name in names])
             shared = weights[:, both]
-            correlations = mask_small_samples(of_pair(shared), shared.sum(axis=1))
+            n = shared.sum(axis=1)
+            correlations = mask_small_samples(of_pair(shared), n)
             defined = ~np.isnan(correlations)
-            sums += np.where(defined, correlations, 0)
-            n_defined += defined
-        return ratio(sums, n_defined)
+            sums += np.where(defined, correlations * n, 0)
+            items += np.where(defined, n, 0)
+        return ratio(sums, items)
 
     return family

@@ -153,9 +153,10 @@ def mid_ranks(margin: Floats) -> Floats:
 
 
 def mean_over_pairs(codes: Codes, n_categories: int, statistics: Sequence[TableStatistic]) -> Family:
-    """Return for each table statistic its mean over the rater pairs for which it is defined.
+    """Return for each table statistic its mean over the rater pairs for which it is defined, weighted by shared items.
 
-    Pairs are processed in chunks, so memory does not grow with the number of raters.
+    Without weights, a pair that shares three items would count as much as one that shares hundreds. Pairs are processed
+    in chunks, so memory does not grow with the number of raters.
     """
     pairs = overlapping_pairs(codes)
 
@@ -163,15 +164,15 @@ def mean_over_pairs(codes: Codes, n_categories: int, statistics: Sequence[TableS
         chunk = max(1, MAX_TABLE_CELLS // max(1, weights.shape[0] * n_categories**2, codes.shape[0]))
         weights_by_pattern = np.ascontiguousarray(weights.T)
         sums = np.zeros((len(statistics), weights.shape[0]))
-        n_defined = np.zeros_like(sums)
+        shared = np.zeros_like(sums)
         for start in range(0, len(pairs), chunk):
             tables = pair_tables(codes, n_categories, pairs[start : start + chunk], weights_by_pattern)
             for number, statistic in enumerate(statistics):
                 values = statistic(tables)
                 defined = ~np.isnan(values)
-                sums[number] += np.where(defined, values, 0).sum(axis=0)
-                n_defined[number] += defined.sum(axis=0)
-        return ratio(sums, n_defined)
+                sums[number] += np.where(defined, values * tables.n, 0).sum(axis=0)
+                shared[number] += np.where(defined, tables.n, 0).sum(axis=0)
+        return ratio(sums, shared)
 
     return family
 

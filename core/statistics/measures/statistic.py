@@ -61,6 +61,24 @@ def mean_statistic(statistics: Sequence[Statistic]) -> Statistic:
     return _combined(statistics, lambda values: mean_of_defined(np.stack(values, axis=-1)))
 
 
+def mean_by_items(statistics: Sequence[Statistic], items: Sequence[Bools]) -> Statistic:
+    """Return the mean of those statistics that are defined, weighted by their numbers of items.
+
+    `items` has the patterns (P,) that each statistic uses.
+    """
+    if not statistics:
+        return lambda weights: np.full(weights.shape[0], np.nan)
+    counts = SumStatistic(np.column_stack(items).astype(float), lambda sums: sums)
+
+    def mean(values: list[Floats]) -> Floats:
+        *found, n = values
+        stacked = np.stack(found, axis=-1)
+        defined = ~np.isnan(stacked)
+        return ratio(np.where(defined, stacked * n, 0).sum(axis=-1), np.where(defined, n, 0).sum(axis=-1))
+
+    return _combined([*statistics, counts], mean)
+
+
 def difference(minuend: Statistic, subtrahend: Statistic) -> Statistic:
     """Return the difference of two statistics of the same resamples."""
     return _combined([minuend, subtrahend], lambda values: values[0] - values[1])
@@ -92,15 +110,10 @@ def match_rate(codes: Codes, reference: Codes, used: Bools) -> Statistic:
     return weighted_mean((codes == reference).astype(float), used)
 
 
-def mean_match_rate(codes: Codes, references: Codes, used: Bools) -> Statistic:
-    """Return the mean over raters of the shares of their used items on which two codes, (P, R) each, are equal."""
-    if 2 * codes.size > MAX_FEATURES:
-        columns = zip(codes.T, references.T, used.T, strict=True)
-        return mean_statistic([match_rate(*column) for column in columns])
-    features = np.empty((codes.shape[0], 2 * codes.shape[1]))
-    features[:, 0::2] = (codes == references) & used
-    features[:, 1::2] = used
-    return SumStatistic(features, lambda sums: mean_of_defined(ratio(sums[:, 0::2], sums[:, 1::2])))
+def pooled_match_rate(codes: Codes, references: Codes, used: Bools) -> Statistic:
+    """Return the share of all used labels of all raters that equal their reference; codes are (P, R)."""
+    features = np.column_stack([((codes == references) & used).sum(axis=1), used.sum(axis=1)]).astype(float)
+    return SumStatistic(features, lambda sums: ratio(sums[:, 0], sums[:, 1]))
 
 
 def on_subset(statistic: Statistic, mask: Bools) -> Statistic:

@@ -16,7 +16,7 @@ from core.statistics.measures.continuous import spearman
 from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
 from core.statistics.measures.shares import selected_groups, share_estimate
-from core.statistics.measures.statistic import Statistic, difference, mean_statistic, on_subset, stack_statistics
+from core.statistics.measures.statistic import Statistic, difference, mean_by_items, on_subset, stack_statistics
 from core.statistics.reports.category_alignment import annotator_test_estimates, no_verdict_rate
 
 CEILING_STATISTICS = ("human_ceiling_spearman", "judge_against_others_spearman", "judge_less_ceiling_spearman")
@@ -73,18 +73,19 @@ def ceiling_estimates(rows: Floats, units: Units, asked: int, resamples: int, se
     """Estimate Spearman's rho of each annotator with the mean of the others, and of the judge with the same means.
 
     From distinct rows (P, R + 1) of the annotators' scores and the judge's, on the items that the annotator, another
-    annotator and the judge all scored; averaged over annotators.
+    annotator and the judge all scored; averaged over annotators, weighted by their items.
     """
     tests = [test for rater in range(rows.shape[1] - 1) if (test := leave_out(rows, rater, units)) is not None]
     if not tests:
         reason = f"no annotator shares {MIN_ITEMS_FOR_CORRELATION} items with another annotator and the judge"
         return dict.fromkeys(CEILING_STATISTICS, Estimate(None, None, None, 0, asked, 0, 0, 0, reason))
-    annotators = mean_statistic([test.annotator for test in tests])
-    judge = mean_statistic([test.judge for test in tests])
+    tested = [test.tested for test in tests]
+    annotators = mean_by_items([test.annotator for test in tests], tested)
+    judge = mean_by_items([test.judge for test in tests], tested)
     family = stack_statistics([annotators, judge, difference(judge, annotators)])
-    items = int(units.frequencies[np.any([test.tested for test in tests], axis=0)].sum())
+    items = int(units.frequencies[np.any(tested, axis=0)].sum())
     pairs = int(sum(units.frequencies[test.tested].sum() for test in tests))
-    note = f"mean over {len(tests)} annotators left out in turn"
+    note = f"mean over {len(tests)} annotators left out in turn, weighted by their items"
     return {
         name: Estimate(
             result.value, result.low, result.high, items, asked, len(tests), pairs, result.dropped,

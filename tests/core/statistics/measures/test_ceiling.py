@@ -39,3 +39,12 @@ def test_the_ceiling_leaves_out_items_without_a_verdict():
 
 def test_one_annotator_has_no_ceiling():
     assert human_ceiling(make_patterns(["01"], "01")) is None
+
+
+def test_an_annotator_with_few_labels_changes_the_ceiling_little():
+    """Another annotator's three labels, all wrong, would lower a mean over annotators by a quarter."""
+    others = ["0" * 60, "0" * 60, "0" * 60]
+    patterns = make_patterns([*others, "111" + "-" * 57], "0" * 60)
+    ceiling = human_ceiling(patterns)
+    assert value(ceiling.annotators, patterns) == pytest.approx(180 / 183)
+    assert value(ceiling.judge, patterns) == 1

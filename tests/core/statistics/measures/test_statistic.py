@@ -6,10 +6,10 @@ import pytest
 from core.statistics.measures.statistic import (
     SumStatistic,
     difference,
-    match_rate,
-    mean_match_rate,
+    mean_by_items,
     mean_statistic,
     on_subset,
+    pooled_match_rate,
     stack_statistics,
     weighted_mean,
 )
@@ -55,12 +55,23 @@ def test_other_sums_stay_in_double_precision(feature, largest):
     assert statistic.of_counts(largest) is statistic
 
 
-def test_the_mean_match_rate_is_the_mean_of_the_match_rates():
+def test_a_mean_by_items_has_their_numbers_as_weights():
+    many, few = np.array([True, True, True, False]), np.array([False, False, False, True])
+    shares = [weighted_mean(np.array([1.0, 0.0, 1.0, 0.0]), used) for used in (many, few)]
+    nowhere = weighted_mean(np.ones(4), np.zeros(4, bool))
+    resamples = np.array([[1.0, 1, 1, 1], [1, 1, 1, 3], [0, 0, 0, 2]])
+    means = mean_by_items([*shares, nowhere], [many, few, np.zeros(4, bool)])(resamples)
+    np.testing.assert_allclose(means, [2 / 4, 2 / 6, 0])
+    assert np.isnan(mean_by_items([], [])(resamples)).all()
+
+
+def test_the_pooled_match_rate_is_the_share_of_all_used_labels():
     rng = np.random.default_rng(2)
     codes, references = rng.integers(0, 3, (2, 60, 4)).astype(np.int16)
     used = rng.random((60, 4)) < 0.4
     used[:, 3] = False
     weights = rng.integers(0, 5, (20, 60)).astype(float)
-    rates = [match_rate(codes[:, rater], references[:, rater], used[:, rater]) for rater in range(4)]
-    expected = mean_statistic(rates)(weights)
-    assert mean_match_rate(codes, references, used)(weights).tolist() == expected.tolist()
+    hits = [weights[:, row] * np.sum((codes == references)[row] & used[row]) for row in range(60)]
+    labels = [weights[:, row] * used[row].sum() for row in range(60)]
+    expected = np.sum(hits, axis=0) / np.sum(labels, axis=0)
+    np.testing.assert_allclose(pooled_match_rate(codes, references, used)(weights), expected)
