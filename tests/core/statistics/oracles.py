@@ -35,11 +35,15 @@ def package_alpha(data: np.ndarray, level: str, **options) -> float:
 
 
 def mean_over_pairs(values: np.ndarray, statistic: Callable) -> float:
-    """Return the mean of a scipy correlation over the pairs of raters with at least three items and no constant."""
-    correlations = []
+    """Return the mean of a scipy correlation over the pairs of raters with at least three items and no constant.
+
+    Weights are the numbers of items of the pairs.
+    """
+    correlations, sizes = [], []
     for a, b in combinations(values.T, 2):
         both = ~np.isnan(a) & ~np.isnan(b)
         x, y = a[both], b[both]
         if x.size > 2 and np.ptp(x) > 0 and np.ptp(y) > 0:
             correlations.append(statistic(x, y).statistic)
-    return float(np.mean(correlations)) if correlations else np.nan
+            sizes.append(x.size)
+    return float(np.average(correlations, weights=sizes)) if correlations else np.nan

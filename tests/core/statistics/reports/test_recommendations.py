@@ -176,3 +176,19 @@ def test_a_scale_without_categories_is_refused() -> None:
     dataset = build_dataset("score", "c", Scale(level="interval", low=0, high=1), labels, opinions, None)
     with pytest.raises(ValueError, match="without categories"):
         rank_judges(dataset)
+
+
+def test_a_judge_with_one_answer_is_not_used_although_it_is_as_accurate_as_people() -> None:
+    rare, names = [1] * 190 + [2] * 10, [f"i{number}" for number in range(200)]
+    labels = pd.DataFrame(
+        [
+            {"item": name, "kind": "preference", "criterion": "c", "part": "", "rater": rater, "value": value}
+            for rater in "abc"
+            for name, value in zip(names, rare, strict=True)
+        ]
+    )
+    opinions = labels[labels["rater"] == "a"].rename(columns={"rater": "judge"}).assign(judge="constant", value=1)
+    gold = labels[labels["rater"] == "a"].drop(columns="rater")
+    (judge,) = rank_judges(build_dataset("preference", "c", PREFERENCE, labels, opinions, gold)).judges
+    assert judge.accuracy.value == 0.95
+    assert (judge.decision, judge.reason.split(":")[0]) == ("do not use", "always response 1, whatever the target")
