@@ -7,7 +7,6 @@ evaluated on the same resamples.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 
 import krippendorff
 import numpy as np
@@ -104,10 +103,10 @@ def pair_statistic_without_tables(codes: Codes, numbers: Floats, name: str) -> S
         family = continuous.mean_over_pairs(scores, [name])
         return lambda weights: family(weights)[0]
     agreement_weights = kappa_weights(name, numbers.size)
-    pairs = combinations(range(codes.shape[1]), 2)
-    shared = [(pair, both) for pair in pairs if (both := (codes[:, pair] >= 0).all(axis=1)).any()]
-    kappas = [pairwise.cohen_kappa_statistic(codes[:, pair], numbers.size, agreement_weights) for pair, _ in shared]
-    return mean_by_items(kappas, [both for _, both in shared])
+    pairs = pairwise.overlapping_pairs(codes)
+    items = [np.asarray((codes[:, pair] >= 0).all(axis=1)) for pair in pairs]
+    kappas = [pairwise.cohen_kappa_statistic(codes[:, pair], numbers.size, agreement_weights) for pair in pairs]
+    return mean_by_items(kappas, items)
 
 
 def kappa_weights(name: str, n_categories: int) -> Floats | None:
