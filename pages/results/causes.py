@@ -77,31 +77,46 @@ def draw_page(study: Study) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         query = choices.choose_query(data, keys)
 
+    chosen = slice_section.chosen_slice()
+    causes, slices, replies, label = draw_tabs(chosen)
+
     def compute(version: Version) -> list[JudgeErrors]:
         data = alignment_data.load_data(url, study.id, version, "majority")
-        load_slices(url, study.id, version, query, data)
+        if slices.open:
+            load_slices(url, study.id, version, query, data)
         return load_errors(url, study.id, version, query, data)
 
     found = compute(drawn_version)
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
-    names = [errors.judge for errors in found if errors.uncertain]
-    chosen = slice_section.chosen_slice()
-    causes, slices, replies, label = draw_tabs(chosen)
     if causes.open:
         with causes:
             draw_causes(found)
-    tab = next((tab for tab in (slices, replies, label) if tab.open), None)
+    draw_of_judge(study, query, data, found, drawn_version, (slices, replies, label))
+
+
+def draw_of_judge(
+    study: Study,
+    query: RankingQuery,
+    data: AlignmentData,
+    found: Sequence[JudgeErrors],
+    version: Version,
+    tabs: tuple[Any, Any, Any],
+) -> None:
+    """Draw the open one of the tabs Slices, Replies and To label, for a chosen judge; nothing if none is open."""
+    slices, replies, _ = tabs
+    tab = next((tab for tab in tabs if tab.open), None)
     if tab is None:
         return
+    names = [errors.judge for errors in found if errors.uncertain]
     with tab:
         if not names:
             st.caption("No judge has disagreements that can be divided: the tab Causes has the reasons.")
             return
         judge = choices.choose("Disagreements of", names, "judge")
         if tab is slices:
-            draw_slices(study, query, data, judge, drawn_version)
+            draw_slices(study, query, data, judge, version)
         elif tab is replies:
-            draw_replies(study, query, data, judge, drawn_version)
+            draw_replies(study, query, data, judge, version)
         else:
             errors = next(errors for errors in found if errors.judge == judge)
             draw_request(study, errors, query)

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.statistics.data.arrays import Bools, Floats, Ints
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints
 from core.statistics.data.dataset import Dataset, Strings
 from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings
@@ -96,8 +96,9 @@ def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> l
     if dataset is None:
         return []
     rows: list[SliceRow] = []
+    people = majorities_of(dataset)
     for judge in query.judges or comparable_judges(dataset):
-        compared = compare_with_people(dataset, judge, measured)
+        compared = compare_with_people(dataset, judge, measured, people)
         rows += slice_rows(judge, compared.differs, slices_of(compared), compared.groups)
     return correct_rows(rows)
 
@@ -120,28 +121,53 @@ class Compared:
     groups: list[str] | None
 
 
-def compare_with_people(dataset: Dataset, judge: str, measured: Contentions | None = None) -> Compared:
-    """Return a judge's verdicts with the majority of people, from a dataset with categories."""
-    ratings, opinions = dataset.ratings, dataset.judges[judge]
+@dataclass(frozen=True)
+class Majorities:
+    """What follows from the labels of N targets alone: computed once for all judges."""
+
+    codes: Codes
+    """(N,): the category of more than half of the labels; -1 if there is none."""
+    preferences: Floats
+    """(N,): the majority's preference; nan for other kinds."""
+    several: Bools
+    unanimous: Bools
+
+
+def majorities_of(dataset: Dataset) -> Majorities:
+    """Return the majorities of a dataset with categories."""
+    ratings = dataset.ratings
     if not isinstance(ratings, Ratings):
         raise TypeError("a scale without categories has no verdicts that are right or wrong")
     counts = category_counts(ratings.codes, len(ratings.categories))
-    majority = majority_category(counts)
-    used = opinions.asked & ~np.isnan(opinions.values) & (majority >= 0)
+    codes, votes = majority_category(counts), counts.sum(axis=1)
+    is_preference = dataset.kind == "preference"
+    preferences = dataset.to_numbers(codes.astype(float)) if is_preference else np.full(codes.size, np.nan)
+    return Majorities(codes, preferences, votes > 1, counts.max(axis=1, initial=0) == votes)
+
+
+def compare_with_people(
+    dataset: Dataset, judge: str, measured: Contentions | None = None, people: Majorities | None = None
+) -> Compared:
+    """Return a judge's verdicts with the majority of people, from a dataset with categories.
+
+    `people` are the majorities of the dataset, if the caller has them.
+    """
+    people, opinions = people or majorities_of(dataset), dataset.judges[judge]
+    used = opinions.asked & ~np.isnan(opinions.values) & (people.codes >= 0)
     numbers = {
         name: opinions.sides[name][used] for name in ("shown_first", "longer", "length_gap") if name in opinions.sides
     }
     if measured is not None and "trace" in opinions.sides:
         numbers["contention"] = measured.of_traces(opinions.sides["trace"][used], dataset.criterion)
-    is_preference = dataset.kind == "preference"
+    ratings = dataset.ratings
     groups = None if ratings.groups is None else np.array(ratings.groups, object)[used].tolist()
     return Compared(
         np.flatnonzero(used),
-        (opinions.values != majority)[used],
+        (opinions.values != people.codes)[used],
         dataset.scenario[used],
-        dataset.to_numbers(majority.astype(float))[used] if is_preference else np.full(int(used.sum()), np.nan),
-        (counts.sum(axis=1) > 1)[used],
-        (counts.max(axis=1, initial=0) == counts.sum(axis=1))[used],
+        people.preferences[used],
+        people.several[used],
+        people.unanimous[used],
         numbers,
         groups,
     )

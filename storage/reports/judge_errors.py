@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from core.errors import TiebreakError
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.disagreement_causes import CAUSES, Causes, find_causes
+from core.statistics.measures.disagreement_causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
 from core.statistics.measures.effort import entropy
 from core.wording import format_percent
 from storage import audit, targets
@@ -77,8 +77,8 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 400) ->
     dataset = find_dataset(data, query)
     if dataset is None:
         return []
-    names = query.judges or tuple(dataset.judges)
-    found = [_judge_errors(dataset, name, resamples) for name in names]
+    names, votes = query.judges or tuple(dataset.judges), _votes(dataset)
+    found = [_judge_errors(dataset, votes, name, resamples) for name in names]
     nothing = np.empty(0)
     found += [
         JudgeErrors(name, Causes((), 0, 0, 0, nothing.astype(bool), nothing, None, None, reason), ())
@@ -88,15 +88,18 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 400) ->
     return sorted(found, key=lambda errors: -errors.causes.disagreements)
 
 
-def _judge_errors(dataset: Dataset, judge: str, resamples: int) -> JudgeErrors:
-    ratings, values = dataset.ratings, dataset.judges[judge].values
-    if not isinstance(ratings, Ratings):
+def _votes(dataset: Dataset) -> Votes:
+    if not isinstance(dataset.ratings, Ratings):
         raise TypeError("a scale without categories has no verdicts that are right or wrong")
-    judged = dataset.judges[judge].asked & (ratings.codes >= 0).any(axis=1)
-    verdicts = np.where(np.isnan(values), -1, values).astype(np.int16)[judged]
-    causes = find_causes(ratings.select(items=judged), verdicts, resamples=resamples)
-    places, known = np.flatnonzero(judged), ~np.isnan(causes.probabilities[:, 0])
-    places, chances = places[known], causes.probabilities[known]
+    return count_votes(dataset.ratings)
+
+
+def _judge_errors(dataset: Dataset, votes: Votes, judge: str, resamples: int) -> JudgeErrors:
+    opinions = dataset.judges[judge]
+    verdicts = np.where(opinions.asked & ~np.isnan(opinions.values), opinions.values, -1).astype(np.int16)
+    causes = causes_of_votes(votes, verdicts, resamples=resamples)
+    places = np.flatnonzero(~np.isnan(causes.probabilities[:, 0]))
+    chances = causes.probabilities[places]
     order: list[int] = np.argsort(-entropy(chances), kind="stable")[:INFORMATIVE].tolist() if len(chances) else []
     uncertain = tuple((int(places[row]), tuple(map(float, chances[row]))) for row in order)
     nothing = np.empty(0)

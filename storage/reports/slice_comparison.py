@@ -16,6 +16,7 @@ from storage.reports.discordance import (
     Contentions,
     compare_with_people,
     load_selected,
+    majorities_of,
     targets_of,
 )
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
@@ -60,8 +61,9 @@ def compare(
     if dataset is None:
         return []
     rows: list[SliceRow] = []
+    people = majorities_of(dataset)
     for judge in query.judges or comparable_judges(dataset):
-        compared = compare_with_people(dataset, judge, measured)
+        compared = compare_with_people(dataset, judge, measured, people)
         (first, first_known), (second, second_known) = (targets_of(compared, one) for one in slices)
         masks = {names: (first & ~second, first_known & second_known & (first ^ second))}
         rows += slice_rows(judge, compared.differs, masks, compared.groups)

@@ -16,10 +16,11 @@ that is wrong on a share e of the clear items gives this verdict with probabilit
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import betainc
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
-from core.statistics.data.patterns import Units, category_counts, cluster_table, majority_category
+from core.statistics.data.patterns import MAX_KEY, Units, category_counts, cluster_table, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import coefficients
 from core.statistics.measures.intervals import LEVELS
@@ -67,39 +68,86 @@ class Causes:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class Votes:
+    """What follows from the annotators' labels of N items alone: computed once for all judges."""
+
+    patterns: Ints
+    """(P, K): the distinct numbers of votes for each category, in lexicographic order."""
+    pattern: Ints
+    """(N,): the pattern of each item."""
+    majority: Codes
+    """(N,): the category of more than half of the votes; -1 if there is none."""
+    enough: Bools
+    """(N,): whether the item has two votes or more."""
+    groups: npt.NDArray[np.object_] | None
+    """(N,): the document or dialogue of each item; None if items are independent."""
+
+
+def count_votes(ratings: Ratings) -> Votes:
+    """Count the votes of annotators."""
+    counts = category_counts(ratings.codes, len(ratings.categories))
+    patterns, pattern = distinct_rows(counts.astype(np.int64))
+    return Votes(
+        patterns,
+        pattern,
+        majority_category(counts),
+        counts.sum(axis=1) >= 2,
+        None if ratings.groups is None else np.array(ratings.groups, object),
+    )
+
+
+def distinct_rows(counts: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct rows of counts (N, K) in lexicographic order, and the place of each row among them."""
+    base = int(counts.max(initial=0)) + 1
+    if base ** counts.shape[1] > MAX_KEY:
+        distinct, inverse = np.unique(counts, axis=0, return_inverse=True)
+        return distinct, inverse.reshape(-1)
+    powers = base ** np.arange(counts.shape[1] - 1, -1, -1, dtype=np.int64)
+    keys, inverse = np.unique(counts @ powers, return_inverse=True)
+    return keys[:, None] // powers % base, inverse
+
+
 def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed: int = 0) -> Causes:
+    """Decompose the disagreements of a judge; see `causes_of_votes`."""
+    return causes_of_votes(count_votes(ratings), verdicts, resamples=resamples, seed=seed)
+
+
+def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed: int = 0) -> Causes:
     """Decompose the disagreements of a judge; `verdicts` (N,) are codes of the categories, others are left out.
 
     The interval is that of the shares among these disagreements: kappa and the error rate are estimated again on
     resampled items (or documents), then a cause is drawn for each disagreement (Laird & Louis 1987). If a cause is
     drawn for all or for none of them, the end of the interval is that of n of n or 0 of n (Clopper & Pearson 1934).
     """
-    counts = category_counts(ratings.codes, len(ratings.categories))
-    votes = counts.sum(axis=1)
-    used = (votes >= 2) & (verdicts >= 0) & (verdicts < len(ratings.categories))
-    majority = majority_category(counts)
-    disagreeing = used & (majority >= 0) & (majority != verdicts)
+    n_categories = votes.patterns.shape[1]
+    used = votes.enough & (verdicts >= 0) & (verdicts < n_categories)
+    disagreeing = used & (votes.majority >= 0) & (votes.majority != verdicts)
     empty = np.full((verdicts.size, len(CAUSES)), np.nan)
-    n, decided = int(used.sum()), int((used & (majority >= 0)).sum())
+    n, decided = int(used.sum()), int((used & (votes.majority >= 0)).sum())
     if n < MIN_ITEMS or not disagreeing.any():
         few = f"{format_count(n, 'target')} with a verdict and two labels, {MIN_ITEMS} needed"
         what = "no disagreement" if n >= MIN_ITEMS else few
         return Causes((), n, decided, int(disagreeing.sum()), disagreeing, empty, None, None, what)
     differs = disagreeing[used]
-    rows = np.column_stack([counts[used], verdicts[used], differs]).astype(np.int64)
-    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    patterns, pattern_counts = describe_patterns(distinct), distinct[:, :-2].astype(float)
+    keys = (votes.pattern[used] * n_categories + verdicts[used]) * 2 + differs
+    distinct, inverse = np.unique(keys, return_inverse=True)
+    counts, codes, is_different = (
+        votes.patterns[distinct // 2 // n_categories], distinct // 2 % n_categories, distinct % 2,
+    )  # fmt: skip
+    patterns, pattern_counts = describe_patterns(counts, codes, is_different), counts.astype(float)
     own = np.bincount(inverse, minlength=len(distinct)).astype(float)
-    groups = None if ratings.groups is None else np.array(ratings.groups, object)[used].tolist()
+    groups = None if votes.groups is None else votes.groups[used].tolist()
     units = Units(own, cluster_table(groups, inverse, len(distinct)))
     frequencies = np.concatenate([own[None], *units.resample_weights(resamples, seed)])
     mean = own @ (pattern_counts / pattern_counts.sum(axis=1, keepdims=True)) / n
     kappas = coefficients.fleiss_kappa(pattern_counts)(frequencies)
     kappas = np.clip(np.nan_to_num(kappas, nan=KAPPA_RANGE[1]), *KAPPA_RANGE)
-    masses = interval_masses(patterns, mean, kappas)
-    errors = fit_error_rates(masses, frequencies)
-    probabilities = posterior(masses, errors)
+    # The probability depends on the verdict, the votes for it and the number of votes, not on the other votes.
+    alike, place = distinct_rows(patterns[:, :3])
+    masses = interval_masses(alike, mean, kappas)
+    errors = fit_error_rates(masses, frequencies @ (place[:, None] == np.arange(len(alike))))
+    probabilities = posterior(masses, errors)[:, place]
     differing = np.flatnonzero(patterns[:, 3])
     drawn = draw_shares(probabilities[1:, differing], own[differing].astype(np.int64), seed)
     point = own[differing] @ probabilities[0, differing] / own[differing].sum()
@@ -125,9 +173,11 @@ def extreme_ends(n: int) -> tuple[float, float]:
     return low, 1 - low
 
 
-def describe_patterns(distinct: Ints) -> Ints:
-    """Return (votes for the verdict, votes, verdict, disagreement), (P, 4), of (counts..., verdict, disagreement)."""
-    counts, codes, differs = distinct[:, :-2], distinct[:, -2], distinct[:, -1]
+def describe_patterns(counts: Ints, codes: Ints, differs: Ints) -> Ints:
+    """Return (votes for the verdict, votes, verdict, difference), (P, 4).
+
+    `counts` (P, K) are votes by category, `codes` (P,) verdicts; `differs` (P,) is 1 if the majority has another one.
+    """
     return np.column_stack([counts[np.arange(codes.size), codes], counts.sum(axis=1), codes, differs])
 
 
@@ -144,9 +194,12 @@ def interval_masses(patterns: Ints, mean: Floats, kappas: Floats) -> Floats:
 def fit_error_rates(masses: Floats, frequencies: Floats) -> Floats:
     """Return the judge's error rate on clear items in each resample, (B,), by EM."""
     errors = np.full(len(masses), 0.2)
-    for _ in range(ITERATIONS):
-        expected = np.einsum("bp,bpc->bc", frequencies, posterior(masses, errors))
-        errors = np.clip(expected[:, 0] / np.maximum(expected[:, 0] + expected[:, 2], 1e-12), 1e-4, 1 - 1e-4)
+    below, within, above = (np.ascontiguousarray(masses[:, :, cause]) for cause in range(3))
+    for _ in range(ITERATIONS):  # with the sums of `posterior` over the items of two causes
+        wrong, right = below * errors[:, None], above * (1 - errors)[:, None]
+        weights = frequencies / np.maximum(wrong + 0.5 * within + right, 1e-300)
+        expected_wrong, expected_right = np.vecdot(wrong, weights), np.vecdot(right, weights)
+        errors = np.clip(expected_wrong / np.maximum(expected_wrong + expected_right, 1e-12), 1e-4, 1 - 1e-4)
     return errors
 
 

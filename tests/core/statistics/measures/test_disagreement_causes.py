@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
 
 from core.statistics.measures.disagreement_causes import CAUSES, find_causes
 from tests.core.statistics.builders import ratings_from_codes
@@ -100,3 +101,38 @@ def test_probabilities_add_up_and_names_of_categories_do_not_matter(seed, n_cate
 def test_few_targets_have_no_decomposition():
     found = find_causes(ratings_from_codes(np.zeros((20, 2), int), 2), np.ones(20, np.int16))
     assert found.shares == () and found.reason == "20 targets with a verdict and two labels, 30 needed"
+
+
+@pytest.mark.parametrize(
+    ("seed", "n_categories", "clusters"), [(0, 2, False), (1, 3, True), (2, 5, False), (3, 50, True)]
+)
+def test_merged_patterns_give_the_causes_of_single_items(seed, n_categories, clusters):
+    """Without merging, each distinct row of votes and verdict has its own posterior."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_categories, 300)
+    codes = np.where(rng.random((300, 4)) < 0.7, truth[:, None], rng.integers(0, n_categories, (300, 4)))
+    codes = np.where(rng.random(codes.shape) < 0.3, -1, codes).astype(np.int16)
+    verdicts = np.where(rng.random(300) < 0.7, truth, rng.integers(-1, n_categories, 300)).astype(np.int16)
+    ratings = ratings_from_codes(codes, n_categories, [f"g{n // 3}" for n in range(300)] if clusters else None)
+    found = find_causes(ratings, verdicts, resamples=10)
+    counts = (codes[:, :, None] == np.arange(n_categories)).sum(axis=1)
+    used = (counts.sum(axis=1) > 1) & (verdicts >= 0)
+    majority = np.where(2 * counts.max(axis=1) > counts.sum(axis=1), counts.argmax(axis=1), -1)
+    counts, codes_used = counts[used], verdicts[used]
+    votes, of_verdict = counts.sum(axis=1), counts[np.arange(len(counts)), codes_used]
+    assert found.kappa is not None and found.error_rate is not None
+    concentration, mean = 1 / found.kappa - 1, (counts / votes[:, None]).mean(axis=0)[codes_used]
+    share = beta(concentration * mean + of_verdict, concentration * (1 - mean) + votes - of_verdict)
+    masses = np.diff(share.cdf([[0], [1 / 3], [2 / 3], [1]]), axis=0).T
+    error = 0.2
+    for _ in range(60):
+        causes = masses * [error, 0.5, 1 - error]
+        causes /= causes.sum(axis=1, keepdims=True)
+        error = causes[:, 0].sum() / (causes[:, 0].sum() + causes[:, 2].sum())
+    assert found.error_rate == pytest.approx(error, rel=1e-9)
+    causes = (causes := masses * [error, 0.5, 1 - error]) / causes.sum(axis=1, keepdims=True)
+    differs = (majority >= 0)[used] & (majority[used] != codes_used)
+    assert (found.items, found.disagreements) == (used.sum(), differs.sum())
+    assert found.probabilities[used][differs] == pytest.approx(causes[differs], rel=1e-8)
+    assert np.isnan(found.probabilities[used][~differs]).all() and np.isnan(found.probabilities[~used]).all()
+    assert [one.value for one in found.shares] == pytest.approx(causes[differs].mean(axis=0), rel=1e-8)
