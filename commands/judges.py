@@ -20,6 +20,7 @@ from commands.options import (
 )
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
+from core.wording import STATISTIC_NAMES
 
 FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
 
@@ -121,7 +122,9 @@ def plan(
     found, not_compared = of_study.plans, of_study.not_compared
     rows = label_plans.table(found)
     sentences = [of_study.leaders.sentence] if of_study.leaders is not None else []
-    sentences += [f"{found.statistic} of people: {found.agreement}."] if found.agreement is not None else []
+    sentences += (
+        [f"{STATISTIC_NAMES[found.statistic]} of people: {found.agreement}."] if found.agreement is not None else []
+    )
     print_notes(notes_of(not_compared))
     text = "\n".join([*sentences, format_table(rows, FEW_JUDGES)])
     rows += rows_without_values(not_compared, rows)

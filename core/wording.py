@@ -3,6 +3,19 @@
 from collections import Counter
 from collections.abc import Sequence
 
+STATISTIC_NAMES = {
+    "percent": "Percent",
+    "cohen_kappa": "Cohen's kappa",
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha_nominal": "Krippendorff's alpha",
+    "krippendorff_alpha_ordinal": "Krippendorff's alpha, ordinal",
+    "krippendorff_alpha_interval": "Krippendorff's alpha, interval",
+    "gwet_ac1": "Gwet's AC1",
+    "spearman": "Spearman's rho",
+    "weights_distance": "Weight distance",
+}
+"""Statistic -> its name in a sentence, for those that represent a study."""
+
 
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun: `1 item`, `2,345 items`."""

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, NAME_WIDTH, COUNT_WIDTH = 760, 230, 70
+WIDTH, NAME_WIDTH, COUNT_WIDTH = 760, 250, 70
 """Pixels: of the chart, of the names at the left, and of n at the right."""
-LINE_HEIGHT, NAME_LENGTH = 16, 32
-"""Pixels of a line of a name, and its characters."""
+LINE_HEIGHT, NAME_LENGTH = 16, 28
+"""Pixels of a line of a name, and its characters, of 13 pixels in a wide font."""
 TOP, BOTTOM = 28, 44
 
 

@@ -194,7 +194,7 @@ def apply_layout(
             "y": 1,
             "yref": "container",
             "yanchor": "top",
-            "pad": {"l": 6, "t": 8},
+            "pad": {"l": 6, "t": 8 + 11 * title.count("<br>")},  # a second line moves both up by half a line
             "font": {"size": 15},
         },
         height=height,

@@ -42,7 +42,7 @@ def counts(ends: Sequence[float | None], places: Sequence[Any], numbers: Sequenc
         x=ends,
         y=places,
         mode="text",
-        text=[f"  n {number:,}" for number in numbers],
+        text=[f"\u00a0\u00a0\u00a0n {number:,}" for number in numbers],
         textposition="middle right",
         textfont={"size": 11},
         cliponaxis=False,

@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
+from core.wording import STATISTIC_NAMES
 from pages.parts import background, charts, downloads, heat_map, live, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
@@ -168,7 +169,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
         draw_points(study, stage_figures, query, choice, by_scenario)
         left, right = st.columns([3, 2], gap="medium")
         with right:
-            draw_pair_list(pairs, agreement_rows.NAMES[choice.two_raters])
+            draw_pair_list(pairs, STATISTIC_NAMES[choice.two_raters])
     else:
         left, right = st.columns([3, 2], gap="medium")
         with left:
@@ -200,7 +201,7 @@ def draw_headline(
     }
     for column, (stage, row) in zip(st.columns(max(2, len(rows))), rows.items(), strict=False):
         with column, st.container(gap=None):
-            st.caption(f"{STAGES[stage] or 'Overall'}: {agreement_rows.NAMES[choice.many_raters]}")
+            st.caption(f"{STAGES[stage] or 'Overall'}: {STATISTIC_NAMES[choice.many_raters]}")
             st.markdown(f"## {numbers.format_estimate(row.value, row.low, row.high)}")
             share = None if are_judges else report.label_coverage.get((kind, criterion))
             st.caption(
@@ -235,7 +236,7 @@ def draw_points(
     undefined = {name: row for line in series for name, row in line.rows.items() if row.value is None}
     axis_kind = "scenario" if by_scenario else "criterion"
     if order:
-        name = agreement_rows.NAMES[choice.many_raters]
+        name = STATISTIC_NAMES[choice.many_raters]
         figure = charts.interval_figure(
             series,
             title=f"{name} by {axis_kind}",
@@ -329,7 +330,7 @@ def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     if not rows_by_stage[-1]:
         st.caption("Pairwise agreement needs at least two raters.")
         return
-    name = agreement_rows.NAMES[choice.two_raters]
+    name = STATISTIC_NAMES[choice.two_raters]
     title = f"{name}, {'last opinions' if len(stage_figures) > 1 else 'by pair'}"
     first_rows = rows_by_stage[0] if len(stage_figures) > 1 else {}
     figure = heat_map.heatmap_figure(

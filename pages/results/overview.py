@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.recommendations import JudgeEvaluation
+from core.wording import STATISTIC_NAMES
 from pages.parts import case_orders, live, numbers, permissions, resources, shell
 from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
@@ -155,7 +156,7 @@ def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases:
     elif agreement.value is None:
         sentences.append(f"Agreement, n {agreement.items:,}: {escape_markdown(agreement.reason)}.")
     else:
-        name = agreement_rows.NAMES[agreement.statistic]
+        name = STATISTIC_NAMES[agreement.statistic]
         value = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
         sentences.append(
             f"{name} {value} · n {agreement.items:,} · "

@@ -13,7 +13,7 @@ from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.judge_biases import summarize as summarize_biases
 from core.statistics.reports.recommendations import Ranking, summarize
-from core.wording import format_estimate, format_p
+from core.wording import STATISTIC_NAMES, format_estimate, format_p
 from storage.database import reading
 from storage.reports import agreement, alignment, judge_biases, judge_ranking, overview, systems
 from storage.studies import Study
@@ -43,7 +43,9 @@ def _overview(engine: Engine, study: Study) -> Section:
     )
     if row is not None:
         estimate = format_estimate(row.value, row.low, row.high, 3)
-        sentences.append(f"{row.statistic} between annotators: {estimate}, n = {row.items:,}.")
+        sentences.append(
+            f"{STATISTIC_NAMES.get(row.statistic, row.statistic)} between annotators: {estimate}, n = {row.items:,}."
+        )
     return Section("Overview", sentences)
 
 
@@ -62,6 +64,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
             "coverage": row["coverage"],
             "from_ceiling": format_estimate(row["from_ceiling"], row["from_ceiling_low"], row["from_ceiling_high"], 3),
             "winning_rate": row["winning_rate"],
+            "reason": row["reason"],
         }
         for row in judge_ranking.table(report)
     ]
@@ -69,7 +72,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
     sizes, method = [ranking.targets], judge_ranking.describe_method(report)
     return Section(
         "Judges",
-        [summarize(ranking), *report.notes, *(f"{one.judge}: {one.reason}" for one in ranking.judges if one.reason)],
+        [summarize(ranking), *report.notes],
         interval_chart(points, "Accuracy and 95 % interval", ceiling) if points else "",
         caption("Accuracy of each judge on the same targets", sizes, "targets", method),
         rows,
@@ -166,14 +169,14 @@ def judge_points(ranking: Ranking) -> tuple[list[Point], list[tuple[str, float]]
 
 
 def agreement_points(rows: Sequence[AgreementRow]) -> tuple[str, list[Point]]:
-    """Return the statistic that represents a study, and its value for each kind, criterion and group of raters."""
+    """Return the name of the statistic of a study, and its value for each kind, criterion and group of raters."""
     headline = next((name for name in overview.HEADLINES if any(_is_drawn(row, name) for row in rows)), "")
     points = [
         Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
         for row in rows
         if row.statistic == headline and row.value is not None
     ]
-    return headline, points
+    return STATISTIC_NAMES.get(headline, headline), points
 
 
 def _is_drawn(row: AgreementRow, statistic: str) -> bool:

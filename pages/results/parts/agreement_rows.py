@@ -9,17 +9,6 @@ from pages.parts import downloads, numbers
 from storage.reports.agreement import PanelReport
 from storage.reports.agreement_items import ItemQuery
 
-NAMES = {
-    "percent": "Percent",
-    "cohen_kappa": "Cohen's kappa",
-    "fleiss_kappa": "Fleiss' kappa",
-    "krippendorff_alpha_nominal": "Krippendorff's alpha",
-    "krippendorff_alpha_ordinal": "Krippendorff's alpha, ordinal",
-    "krippendorff_alpha_interval": "Krippendorff's alpha, interval",
-    "gwet_ac1": "Gwet's AC1",
-    "spearman": "Spearman's rho",
-    "weights_distance": "Weight distance",
-}
 SHORT = {
     "percent": "Percent",
     "fleiss_kappa": "Fleiss",

@@ -4,9 +4,9 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.reports.label_plans import PairPlan, PlanReport
+from core.wording import STATISTIC_NAMES
 from pages.parts import downloads, name_columns
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows
 from storage.reports import label_plans
 
 COLUMNS = {
@@ -30,7 +30,7 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
     if leaders is not None:
         st.markdown(f"**{escape_markdown(leaders.sentence)}**")
     if found.agreement is not None:
-        name = agreement_rows.NAMES.get(found.statistic, found.statistic)
+        name = STATISTIC_NAMES.get(found.statistic, found.statistic)
         st.markdown(f"{escape_markdown(name)} of people: {escape_markdown(str(found.agreement))}.")
     st.caption(
         "Targets on which two judges agree cannot tell them apart, whatever people say. If only the others are "
