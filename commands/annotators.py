@@ -33,7 +33,9 @@ def annotators(
         summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
         results = {
             result.annotator: result
-            for result in training.results(session, stored_study, report.label_events(session, stored_study.id))
+            for result in training.results(
+                session, stored_study, report.label_events(session, stored_study.id, adjudicated=True)
+            )
         }
     rows = []
     for name in sorted({*summaries, *results}):

@@ -1,10 +1,12 @@
 """The annotators of a study: labels, pace, agreement, drift and changes after the reveal."""
 
+from datetime import tzinfo
+
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.statistics.reports.agreement import AgreementRow, agreement_row
-from pages.parts import charts, numbers, permissions, resources, shell
+from pages.parts import charts, live, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.setup.parts import drift_chart
@@ -14,6 +16,7 @@ from storage.labelling import assignment
 from storage.reports import annotators, training
 from storage.reports.annotators import AnnotatorSummary, Share
 from storage.reports.training import TrainingResult
+from storage.studies import Study
 
 NAME_WIDTH = 170  # pixels: a long name is cut, so a phone shows a figure next to it
 KIND_NAMES = {
@@ -26,6 +29,33 @@ KIND_NAMES = {
     "aspect_weights": "weights",
     "aspect_quality": "aspect ratings",
 }
+
+
+@st.cache_data(max_entries=16, show_spinner="Measuring the annotators …")
+def load_summaries(
+    url: str, study_id: int, version: tuple[int, ...], zone: str, _zone: tzinfo
+) -> list[AnnotatorSummary]:
+    """Return the summaries of all annotators at a version; the cache is shared by all visitors."""
+    with database.reading(resources.engine()) as session:
+        return annotators.summaries(session, study_id, _zone)
+
+
+def current_summaries(study: Study) -> list[AnnotatorSummary]:
+    """Return the summaries of all annotators as they are now."""
+
+    def read() -> tuple[int, ...]:
+        with database.reading(resources.engine()) as session:
+            return annotators.version(session, study.id)
+
+    version, zone = live.load("annotators", (live.study_topic(study.id),), read), shell.time_zone()
+    return load_summaries(str(resources.engine().url), study.id, version, str(zone), zone)
+
+
+def load_training(study: Study) -> list[TrainingResult]:
+    """Return the results of training and hidden checks."""
+    with database.reading(resources.engine()) as session:
+        events = annotators.label_events(session, study.id, adjudicated=True)
+        return training.results(session, study, events)
 
 
 def draw_tables(summaries: list[AnnotatorSummary]) -> None:
@@ -173,9 +203,10 @@ is_annotator = assignment.is_named(study.rules, viewer) or not permissions.allow
 if is_annotator and not study.rules.own_statistics:
     st.info("This study does not show annotators their statistics.")
     st.stop()
-with database.reading(resources.engine()) as session:
-    all_summaries = annotators.summaries(session, study.id, shell.time_zone(), viewer if is_annotator else None)
-    trained = [] if is_annotator else training.results(session, study, annotators.label_events(session, study.id))
+all_summaries = current_summaries(study)
+trained = load_training(study) if not is_annotator else []
+if is_annotator:
+    all_summaries = [summary for summary in all_summaries if summary.name == viewer]
 if is_annotator and study.rules.check_share:
     all_summaries = [annotators.without_gold(summary) for summary in all_summaries]
 if not any(summary.labels for summary in all_summaries):

@@ -8,7 +8,7 @@ from datetime import date, datetime, tzinfo
 from statistics import fmean, median
 from typing import Any, TypeGuard
 
-from sqlalchemy import Text, select
+from sqlalchemy import Text, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -17,6 +17,7 @@ from core.labels import Value
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import wilson_proportion
+from storage.reports import disagreements
 from storage.tables import (
     AdjudicationRow,
     AnnotatorRow,
@@ -122,8 +123,21 @@ class AnnotatorSummary:
     changes: Changes
 
 
-def label_events(session: Session, study_id: int, annotator_id: int | None = None) -> list[LabelEvent]:
-    """Return every label of a study, or of one annotator in it, oldest first."""
+def version(session: Session, study_id: int) -> tuple[int, ...]:
+    """Return numbers that change with every label, opinion, adjudication and view."""
+    views = (
+        select(func.count())
+        .select_from(OpinionViewRow)
+        .join(TargetRow, col(TargetRow.id) == col(OpinionViewRow.target_id))
+        .where(col(TargetRow.study_id) + 0 == study_id)  # without the index: there are more targets than views
+    )
+    return (*disagreements.version(session, study_id), session.scalars(views).one())
+
+
+def label_events(
+    session: Session, study_id: int, annotator_id: int | None = None, *, adjudicated: bool = False
+) -> list[LabelEvent]:
+    """Return every label of a study, of one annotator or only on adjudicated targets, oldest first."""
     query = (
         select(
             col(LabelRow.target_id),
@@ -144,10 +158,19 @@ def label_events(session: Session, study_id: int, annotator_id: int | None = Non
     )
     if annotator_id is not None:
         query = query.where(col(LabelRow.annotator_id) == annotator_id)
+    if adjudicated:
+        query = query.where(col(LabelRow.target_id).in_(select(col(AdjudicationRow.target_id))))
+    values: dict[str | None, Any] = {None: None}  # a study has few different ones
     return [
-        LabelEvent(target, name, None if text is None else json.loads(text), blind, seconds, at, kind, cluster or key)
+        LabelEvent(target, name, _parsed(values, text), blind, seconds, at, kind, cluster or key)
         for target, name, text, blind, seconds, at, kind, cluster, key in session.execute(query)
     ]
+
+
+def _parsed(values: dict[str | None, Any], text: str | None) -> Any:
+    if text not in values:
+        values[text] = json.loads(text or "null")
+    return values[text]
 
 
 def summaries(session: Session, study_id: int, zone: tzinfo, only: str | None = None) -> list[AnnotatorSummary]:
@@ -164,19 +187,26 @@ def summaries(session: Session, study_id: int, zone: tzinfo, only: str | None = 
             by_target[event.target][event.annotator] = event.value
     gold = _adjudicated_values(session, study_id)
     changed = changes(session, study_id, events)
-    names = sorted({event.annotator for event in events} if only is None else {only})
+    given, own = _by_annotator(events), _by_annotator(current)
     return [
         _summary(
             name,
-            [event for event in events if event.annotator == name],
-            [event for event in current if event.annotator == name],
+            given.get(name, []),
+            own.get(name, []),
             by_target,
             gold,
             changed.get(name, Changes()),
             zone,
         )
-        for name in names
+        for name in (sorted(given) if only is None else [only])
     ]
+
+
+def _by_annotator(events: Iterable[LabelEvent]) -> dict[str, list[LabelEvent]]:
+    found: dict[str, list[LabelEvent]] = defaultdict(list)
+    for event in events:
+        found[event.annotator].append(event)
+    return found
 
 
 def without_gold(summary: AnnotatorSummary) -> AnnotatorSummary:

@@ -36,7 +36,8 @@ class TrainingResult:
 def results(session: Session, study: Study, events: Sequence[LabelEvent]) -> list[TrainingResult]:
     """Return the results of everybody with an answer to a training item or a check, in the order of the names.
 
-    `events` are the labels of the study: see `storage.reports.annotators.label_events`.
+    `events` are the labels of the study, or only those of adjudicated targets: see
+    `storage.reports.annotators.label_events`.
     """
     answers, checks = _answers(session, study.id), _checks(session, study, events)
     return [_result(name, answers.get(name, []), checks.get(name, [])) for name in sorted({*answers, *checks})]

@@ -32,7 +32,7 @@ from tests.bench.databases import POSTGRESQL_HELP
 from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, stop_server
 from tests.storage.postgres import Server, binaries
 
-LIMIT = 600_000
+LIMIT = 60_000
 """Milliseconds that a page may take."""
 SCRIPT = """
 const main = () => document.querySelector('[data-testid=stMain]');
@@ -47,8 +47,13 @@ const isRunning = () => document.querySelector('[data-testid=stApp]')?.dataset.t
 const texts = () => [...main().querySelectorAll(
   '[data-testid=stMarkdown], [data-testid=stCaptionContainer], [data-testid=stHeading], .js-plotly-plot',
 )].map((element) => element.textContent).join('');
-const watch = (isDone) => new Promise((resolve) => {
-  const look = () => isDone() ? resolve(performance.now()) : requestAnimationFrame(look);
+const watch = (isDone) => new Promise((resolve, reject) => {
+  const end = performance.now() + LIMIT;
+  const look = () => {
+    if (isDone()) return resolve(performance.now());
+    if (performance.now() > end) return reject(new Error('The page is not drawn.'));
+    requestAnimationFrame(look);
+  };
   look();
 });
 let clicked = 0;
@@ -82,6 +87,8 @@ class Visited:
     lists_items: bool = False
     items_query: str = ""
     """The parameters of the address with a chart whose points list items."""
+    query: str = ""
+    """Parameters of the address without which the page draws nothing."""
     live: bool = False
     """Whether it shows figures that depend on labels."""
 
@@ -99,17 +106,25 @@ PAGES = {
     "published": Visited("published"),
     "traces": Visited("traces", "Run"),
     "unread": Visited("unread"),
-    "search": Visited("search"),
+    "search": Visited("search", query="text=Question 77777"),
+    "search_turns": Visited("search", query="text=no such text&area=Turns of judges"),
     "home": Visited("home"),
     "disagreements": Visited("disagreements"),
     "scores": Visited("scores"),
     "adjudication": Visited("adjudication"),
     "inbox": Visited("inbox"),
+    "aius": Visited("aius"),
+    "critique_labels": Visited("critique_labels"),
+    "aspect_weights": Visited("aspect_weights"),
     "studies": Visited("studies"),
     "annotators": Visited("annotators"),
     "inputs": Visited("inputs"),
     "runs": Visited("runs"),
     "experiments": Visited("experiments"),
+    "improve": Visited("improve"),
+    "access": Visited("access"),
+    "audit": Visited("audit"),
+    "account": Visited("account"),
 }
 
 
@@ -144,7 +159,7 @@ def resident_megabytes(process: int) -> tuple[float, float]:
 
 
 def address(served: Served, visited: Visited) -> str:
-    return f"{served.address}/{visited.path}?study={quote(large_study.STUDY)}"
+    return f"{served.address}/{visited.path}?study={quote(large_study.STUDY)}{visited.query and '&'}{visited.query}"
 
 
 def measure(context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller") -> Times:
@@ -182,10 +197,10 @@ def open_address(page: Any, served: Served, visited: Visited) -> None:
 
 
 def measure_picture(page: Any, visited: Visited) -> list[float]:
-    """Go to another page and back with the links in the sidebar; [] if this page has no heading or link."""
+    """Go to another page and back with the links in the sidebar; [] if this page has no heading or link, or a query."""
     links = page.locator("[data-testid=stSidebarNav] a")
     other = next(name for name in ("studies", "inputs") if name != visited.path)
-    if page.locator("label-workbench").count() or not links.count():
+    if visited.query or page.locator("label-workbench").count() or not links.count():
         return []
     for path in (other, visited.path):
         links.first.click() if not path else page.locator(f"[data-testid=stSidebarNav] a[href$='/{path}']").click()
@@ -239,6 +254,8 @@ def measure_items(page: Any, number: int) -> list[float]:
 
 def print_table(served: Served, browser: Any, names: Sequence[str], visits: int) -> None:
     """Print the times of every page, and the memory of the server after it."""
+    from playwright.sync_api import Error
+
     print(
         "| page | first visit | load | picture | filter | items | live | figures | resident MB (peak) | load average |"
     )
@@ -248,9 +265,14 @@ def print_table(served: Served, browser: Any, names: Sequence[str], visits: int)
     for name in names:
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         context.add_cookies([cookie])
-        context.add_init_script(SCRIPT)
-        times = measure(context, served, PAGES[name], visits, labeller)
-        context.close()
+        context.add_init_script(SCRIPT.replace("LIMIT", str(LIMIT)))
+        try:
+            times = measure(context, served, PAGES[name], visits, labeller)
+        except Error as error:
+            print(f"| {name} | {str(error).partition(chr(10))[0]} |", flush=True)
+            continue
+        finally:
+            context.close()
         resident, peak = resident_megabytes(served.process.pid)
         columns = (times.load, times.picture, times.filter, times.items, times.live, times.figures)
         print(f"| {name} | {times.first:.0f} | {' | '.join(map(summarize, columns))} "
