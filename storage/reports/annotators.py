@@ -173,8 +173,8 @@ def _parsed(values: dict[str | None, Any], text: str | None) -> Any:
     return values[text]
 
 
-def summaries(session: Session, study_id: int, zone: tzinfo, only: str | None = None) -> list[AnnotatorSummary]:
-    """Return a summary of every annotator with a label, or of one, in the order of the names.
+def summaries(session: Session, study_id: int, zone: tzinfo) -> list[AnnotatorSummary]:
+    """Return a summary of every annotator with a label, in the order of the names.
 
     `zone` is the time zone of the weeks.
     """
@@ -198,7 +198,7 @@ def summaries(session: Session, study_id: int, zone: tzinfo, only: str | None = 
             changed.get(name, Changes()),
             zone,
         )
-        for name in (sorted(given) if only is None else [only])
+        for name in sorted(given)
     ]
 
 

@@ -130,9 +130,3 @@ def test_a_score_moves_towards_the_mean_of_the_judges(engine):
     add(engine, ItemRecord(item=make_item("x")))
     assert annotators._closeness("score", 3, [4, 5]) > annotators._closeness("score", 1, [4, 5])
     assert annotators._closeness("preference", 1, [1, 2, 2]) < annotators._closeness("preference", 2, [1, 2, 2])
-
-
-def test_one_annotator_can_be_selected(engine):
-    add(engine, given("ann", 1), given("bob", 2))
-    assert list(summaries(engine, only="ann")) == ["ann"]
-    assert summaries(engine, only="ann")["ann"].others.items == 1
