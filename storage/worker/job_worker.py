@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sqlalchemy import Engine, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -34,7 +35,7 @@ from storage.worker.shared_limits import CeilingReached, SharedLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces
 from storage.worker.transactions import Transactions
-from storage.worker.worker import worker_name
+from storage.worker.worker import HEARTBEAT_SECONDS, worker_name
 
 TRACES = 32
 """Traces that a worker executes at once, of all runs."""
@@ -140,17 +141,28 @@ class JobWorker:
         await asyncio.sleep(SHORTEST_WAIT)
 
     async def end(self) -> None:
-        """Start no more calls, wait for those in progress, and release every claim."""
+        """Start no more calls, wait until the replies to those in progress are stored, and release every claim."""
         self._stopping.set()
         registration = self._registration
         for run in registration.runs.values() if registration else ():
             run.cancelled.set()
+        alive = asyncio.create_task(self._stay_registered())
         if self._work is not None:
             await asyncio.gather(self._work, return_exceptions=True)
+        await self._transactions.finish()
+        alive.cancel()
         if registration is not None:
             await asyncio.to_thread(write, self._engine, partial(_sign_off, registration=registration))
         if self._model is not None:
             await self._model.close()
+
+    async def _stay_registered(self) -> None:
+        """Renew the registration until cancelled: calls in progress may last longer than it holds."""
+        while self._registration is not None:
+            renew = partial(workers.renew, worker_id=self._registration.id)
+            with contextlib.suppress(DatabaseUnavailable, SQLAlchemyError):
+                await asyncio.to_thread(write, self._engine, renew)
+            await asyncio.sleep(HEARTBEAT_SECONDS)
 
     def _restart_work(self) -> None:
         """Start to execute jobs: at first, and when they were interrupted.

@@ -23,6 +23,8 @@ MAX_WAIT = 5.0
 """Seconds between two queries after several errors: shorter than a claim holds."""
 STALLED_SECONDS = 60.0
 """Without a query for this time the worker is not ready: an operation of the database may be stuck."""
+STORING_SECONDS = 3.0
+"""After the grace of a stop: to store the last replies, and to release claims."""
 THREADS = 16
 """For operations of the database, which may wait for locks."""
 log = logging.getLogger("tiebreak")
@@ -65,7 +67,7 @@ class RunWorker:
     def stop(self) -> None:
         """Stop the thread. Another worker can continue its traces."""
         self._stopping.set()
-        self._thread.join(timeout=self._grace + 1)
+        self._thread.join(timeout=self._grace + STORING_SECONDS)
 
     def problem(self) -> str:
         """Return why requested runs are not executed now, as a sentence; empty while they are."""

@@ -64,6 +64,11 @@ class Transactions:
             self._task = asyncio.create_task(self._work())
         return result
 
+    async def finish(self) -> None:
+        """Wait until all requests are stored or refused."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait({self._task})
+
     async def _work(self) -> None:
         while self._waiting:
             # Calls that wait to be sent come first, alone: they hold their places among the concurrent calls.

@@ -133,7 +133,10 @@ async def execute_run(
     stored_calls = StoredCalls(model, engine, run, worker, transactions)
     execution = _RunExecution(engine, run, ModelWithImages(stored_calls, folder), worker, limits, writer)
     async with _heartbeat(engine, run_id, worker, cancelled, limits):
-        state, problem = await _outcome(execution, must_end)
+        try:
+            state, problem = await _outcome(execution, must_end)
+        finally:  # also if this is cancelled: replies that have arrived are not paid for again
+            await transactions.finish()
     release = partial(run_claims.release, run_id=run_id, worker=worker, state=state, problem=problem)
     await through_outage(lambda: write(engine, release))
 

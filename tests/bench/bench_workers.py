@@ -1,16 +1,17 @@
 """Workers in processes of their own share a run on PostgreSQL, while one after another is killed.
 
     python -m tests.bench.bench_workers [--workers 4] [--traces 300] [--pause 10] [--latency 1.0] [--lease 15]
+                                        [--restart] [--times 1]
 
 The clocks of the workers differ by a minute. Exits with an error if a trace is not done once, or if a call whose reply
-was stored before a kill is made again.
+was stored before a kill is made again. With --restart workers are stopped by SIGTERM instead of killed, as in a rolling
+restart: then no call may be made twice.
 """
 
 import argparse
 import hashlib
 import os
 import random
-import signal
 import subprocess
 import time
 from collections import Counter
@@ -54,6 +55,8 @@ class Outcome:
     """Replies delivered after a kill to requests whose first reply was stored before it."""
     stored_twice: int
     kills: int
+    restart: bool
+    """Whether the workers were stopped by SIGTERM."""
     in_flight: int
     """Calls that the killed workers had reserved."""
     most_at_once: int
@@ -67,6 +70,7 @@ class Outcome:
             "A trace was done twice.": self.verdicts != self.done,
             "An ask was stored twice.": self.stored_twice > 0,
             "A stored call was repeated.": self.repeated_stored_calls > 0,
+            "A call was repeated after a graceful stop.": self.restart and self.repeated_calls > 0,
         }
         return [sentence for sentence, wrong in checks.items() if wrong]
 
@@ -92,11 +96,13 @@ def measure(
     pause: float,
     lease: float,
     most_kills: int | None = None,
+    restart: bool = False,
 ) -> Outcome:
-    """Share a run among workers, and kill one every `pause` seconds; another one takes its place."""
+    """Share a run among workers, and kill or stop one every `pause` seconds; another one takes its place."""
     run_id = create_run(engine, server.address, traces)
     skews, start = cycle(SKEWS), time.monotonic()
     workers = [worker_process.start(url, lease=lease, skew=next(skews)) for _ in range(count)]
+    stopped: list[subprocess.Popen[bytes]] = []
     kills = in_flight = 0
     next_kill = None
     stored: dict[tuple[str, str], float] = {}
@@ -110,16 +116,21 @@ def measure(
             if next_kill is None or time.monotonic() < next_kill or kills == most_kills:
                 continue
             victim = workers.pop(random.randrange(count))
-            victim.send_signal(signal.SIGKILL)
-            victim.wait()
+            if restart:
+                victim.terminate()
+                stopped.append(victim)
+            else:
+                victim.kill()
+                victim.wait()
             stored = dict.fromkeys(_stored_requests(engine), time.time()) | stored
             in_flight += _calls_of(engine, victim.pid)
             kills, next_kill = kills + 1, time.monotonic() + pause
             workers.append(worker_process.start(url, lease=lease, skew=next(skews)))
     finally:
         _stop(workers)
-    seconds = time.monotonic() - start
-    return _outcome(engine, run_id, server, stored, kills=kills, in_flight=in_flight, seconds=seconds)
+        _stop(stopped)
+    fields = {"kills": kills, "restart": restart, "in_flight": in_flight, "seconds": time.monotonic() - start}
+    return _outcome(engine, run_id, server, stored, **fields)
 
 
 def _stored_requests(engine: Engine) -> list[tuple[str, str]]:
@@ -181,28 +192,25 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=10.0)
     parser.add_argument("--latency", type=float, default=1.0)
     parser.add_argument("--lease", type=float, default=15.0)
+    parser.add_argument("--restart", action="store_true", help="stop workers by SIGTERM instead of killing them")
+    parser.add_argument("--times", type=int, default=1, help="runs, each on a new database")
     options = parser.parse_args()
     folder = binaries()
     if folder is None:
         raise SystemExit("PostgreSQL's initdb and postgres are not installed.")
     database = Server(folder)
+    sizes = {name: getattr(options, name) for name in ("traces", "pause", "lease", "restart")}
     try:
-        url = database.url(database.create())
-        engine = connect(url)
-        upgrade(engine)
-        with openai_server.run_server(latency=options.latency) as server:
-            outcome = measure(
-                engine,
-                url,
-                server,
-                count=options.workers,
-                traces=options.traces,
-                pause=options.pause,
-                lease=options.lease,
-            )
-        print(outcome, f"load average {os.getloadavg()[0]:.1f}")
-        if outcome.problems or outcome.done != options.traces:
-            raise SystemExit(" ".join(outcome.problems) or "Not every trace is done.")
+        for _ in range(options.times):
+            url = database.url(database.create())
+            engine = connect(url)
+            upgrade(engine)
+            with openai_server.run_server(latency=options.latency) as server:
+                outcome = measure(engine, url, server, count=options.workers, **sizes)
+            engine.dispose()
+            print(outcome, f"load average {os.getloadavg()[0]:.1f}", flush=True)
+            if outcome.problems or outcome.done != options.traces:
+                raise SystemExit(" ".join(outcome.problems) or "Not every trace is done.")
     finally:
         database.stop()
 

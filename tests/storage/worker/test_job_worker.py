@@ -243,6 +243,20 @@ def test_a_worker_that_is_stopped_leaves_its_traces_to_others_at_once(engine, st
     assert set(model.calls.values()) == {1}
 
 
+def test_calls_that_outlast_the_lease_of_a_worker_that_is_stopped_are_not_made_again(engine, study, start):
+    """A graceful stop may take longer than other workers wait for a sign of life."""
+    model = SlowModel(seconds=3.0)
+    [stopped] = start(model, count=1, traces=4, grace=8.0)
+    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    assert wait_for(lambda: model.in_progress["a"] == 2)
+    model.seconds = 0.01
+    start(model, count=1, traces=4)
+    stopped.stop()
+    assert ends(engine, run_id)
+    assert set(model.calls.values()) == {1}, "their replies are stored"
+    assert count(engine, "SELECT count(*) FROM event WHERE type = 'verdict'") == ITEMS
+
+
 def test_a_run_whose_first_traces_all_fail_is_stopped(engine, study, start):
     def wrong_key(ask):
         raise PermanentFailure("Wrong key.")
