@@ -26,7 +26,7 @@ from starlette.routing import BaseRoute, Route
 from core.formats.tables import flatten, latex_table, rows_csv
 from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
-from pages.parts import account_guard, permissions, visitor
+from pages.parts import account_guard, chart_selection, permissions, visitor
 from storage.access import Forbidden
 
 if TYPE_CHECKING:
@@ -145,13 +145,14 @@ def chart_caption(title: str, data: ChartData) -> str:
 
 
 def draw_image(figure: "go.Figure", format: str) -> bytes:
-    """Return the figure as an image on white, with the texts in black. This takes some seconds."""
+    """Return the figure without a selection as an image on white, with black texts. This takes some seconds."""
     import kaleido
     import plotly.graph_objects as go
 
     font = {"color": "#111418", "family": "Arial"}
     white = {"paper_bgcolor": "white", "plot_bgcolor": "white"}
     paper = go.Figure(figure).update_layout(template="plotly_white", font=font, **white)
+    chart_selection.clear(paper)
     size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
     # MathJax would be loaded from another host.
     image: bytes = kaleido.calc_fig_sync(paper.to_dict(), opts={"format": format, **size}, kopts={"mathjax": False})

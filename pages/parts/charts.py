@@ -5,15 +5,15 @@ because the import takes about 0.1 s.
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_files, colours, intervals, numbers
+from pages.parts import chart_files, chart_selection, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import place_rows, wrap_name
 
@@ -55,12 +55,25 @@ class ReferenceLine:
     value: float
 
 
-def draw(figure: "go.Figure", key: str, alt: str, on_select: Any = "ignore", data: ChartData | None = None) -> Any:
+def draw(
+    figure: "go.Figure",
+    key: str,
+    alt: str,
+    on_select: Callable[[], None] | Literal["rerun", "ignore"] = "ignore",
+    data: ChartData | None = None,
+    selected: Any = None,
+) -> Any:
     """Draw a chart with the menu of its files, and return its selection.
 
-    `on_select` is called after a click on a point. `alt` is read aloud by screen readers. `data` has the rows of the
-    chart's CSV and LaTeX files; without it they are its points.
+    `on_select` is called after a click on a point; `selected` is the custom data of the point that is selected, if
+    any. `alt` is read aloud by screen readers. `data` has the rows of the chart's CSV and LaTeX files; without it they
+    are its points.
     """
+    if callable(on_select):
+        chart_selection.mark(figure, key, selected)
+        on_select = chart_selection.recorded(key, on_select)
+    else:
+        chart_selection.select_points(figure, selected)
     config = CONFIG if chart_files.has_browser() else CAMERA_CONFIG
     # A phone shows the upper part of the chart in a container with this key: see collapsible.js.
     with st.container(key=f"tall-{key}"):
@@ -81,7 +94,6 @@ def interval_figure(
     title: str,
     axis: str,
     order: Sequence[str],
-    selected: str | None,
     reference_line: ReferenceLine | None,
 ) -> "go.Figure":
     """Return a figure of values with intervals on a horizontal axis, one row per name in the given order."""
@@ -91,7 +103,7 @@ def interval_figure(
     positions = rows.positions
     figure = go.Figure()
     for number, line in enumerate(series):
-        add_intervals(figure, line, positions, selected, shift=0.13 * (2 * number - len(series) + 1))
+        add_intervals(figure, line, positions, shift=0.13 * (2 * number - len(series) + 1))
     _add_counts(figure, series, positions)
     names = list(positions)
     figure.update_yaxes(
@@ -112,9 +124,7 @@ def interval_figure(
     return apply_layout(figure, title, 100 + 30 * (len(series) > 1) + rows.height, legend=len(series) > 1)
 
 
-def add_intervals(
-    figure: "go.Figure", series: Series, positions: Mapping[str, float], selected: str | None, shift: float
-) -> None:
+def add_intervals(figure: "go.Figure", series: Series, positions: Mapping[str, float], shift: float) -> None:
     """Add the points of a series with their intervals, `shift` above the rows that `positions` gives."""
     import plotly.graph_objects as go
 
@@ -132,7 +142,6 @@ def add_intervals(
             customdata=list(rows),
             hovertext=[hover_text(name, series.name, row, series.details.get(name, "")) for name, row in rows.items()],
             hoverinfo="text",
-            selectedpoints=[list(rows).index(selected)] if selected in rows else None,
             unselected={"marker": {"opacity": 0.4}},
         )
     )

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, colours, numbers
+from pages.parts import chart_cells, chart_selection, charts, colours, numbers
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -26,13 +26,7 @@ Places = Mapping[tuple[str, ...], tuple[int, int]]
 """Pair of raters -> column and row of its cell."""
 
 
-def heatmap_figure(
-    rows: PairRows,
-    previous: PairRows,
-    *,
-    title: str,
-    selected: tuple[str, ...],
-) -> "go.Figure":
+def heatmap_figure(rows: PairRows, previous: PairRows, *, title: str) -> "go.Figure":
     """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any.
 
     Of more than `MAX_CELL_TEXTS` raters it has small cells without texts, whose columns are numbered.
@@ -40,7 +34,7 @@ def heatmap_figure(
     import plotly.graph_objects as go
 
     if len(rater_names(rows)) > MAX_CELL_TEXTS:
-        return _compact_heatmap(rows, title=title, selected=selected)
+        return _compact_heatmap(rows, title=title)
     row_names = list(dict.fromkeys(b for _, b in rows))
     column_names = list(dict.fromkeys(a for a, _ in rows))
     places: Places = {(a, b): (column_names.index(a), row_names.index(b)) for a, b in rows}
@@ -49,21 +43,15 @@ def heatmap_figure(
     figure.add_trace(_coloured_cells(values))
     figure.add_trace(_cell_texts(rows, previous, places))
     figure.add_trace(_cell_buttons(rows, places))
-    if selected in places:
-        _outline_cell(figure, *places[selected])
     figure.update_xaxes(
         tickvals=list(range(len(column_names))),
         ticktext=[wrap_label(name, len(column_names)) for name in column_names],
-        showgrid=False,
-        zeroline=False,
     )
     figure.update_yaxes(
         tickvals=list(range(len(row_names))),
         ticktext=[wrap_label(name, 1) for name in row_names],
-        showgrid=False,
-        zeroline=False,
-        autorange="reversed",
     )
+    chart_cells.set_ranges(figure, len(column_names), len(row_names))
     return charts.apply_layout(figure, title, 120 + CELL_SIZE * len(row_names), right_margin=False)
 
 
@@ -76,7 +64,7 @@ def rater_names(rows: PairRows) -> list[str]:
     return sorted({name for pair in rows for name in pair}, key=natural)
 
 
-def _compact_heatmap(rows: PairRows, *, title: str, selected: tuple[str, ...]) -> "go.Figure":
+def _compact_heatmap(rows: PairRows, *, title: str) -> "go.Figure":
     import plotly.graph_objects as go
 
     names = rater_names(rows)
@@ -91,19 +79,17 @@ def _compact_heatmap(rows: PairRows, *, title: str, selected: tuple[str, ...]) -
         colorbar={"orientation": "h", "thickness": 8, "len": 0.6, "x": 1, "xanchor": "right", "y": 0, "yanchor": "top",
                   "tickvals": [0, 0.5, 1]},
     )  # fmt: skip
-    figure.add_trace(_cell_buttons(rows, places, COMPACT_CELL - 4))
-    if selected in places:
-        _outline_cell(figure, *places[selected])
+    figure.add_trace(_cell_buttons(rows, places))
     figure.update_xaxes(
         tickvals=list(range(len(names) - 1)),
         ticktext=column_numbers(len(names) - 1),
-        tickfont={"size": 10}, tickangle=0, side="top", showgrid=False, zeroline=False,
+        tickfont={"size": 10}, tickangle=0, side="top",
     )  # fmt: skip
     labels = [f"{short_name(name)} <b>{number}</b>" for number, name in enumerate(names, start=1)]
     figure.update_yaxes(
-        tickvals=list(range(len(names) - 1)), ticktext=labels[1:], tickfont={"size": 11}, showgrid=False,
-        zeroline=False, autorange="reversed",
+        tickvals=list(range(len(names) - 1)), ticktext=labels[1:], tickfont={"size": 11},
     )  # fmt: skip
+    chart_cells.set_ranges(figure, len(names) - 1, len(names) - 1)
     first = f"1 is {short_name(names[0])}"
     figure.update_xaxes(title={"text": first, "font": {"size": 11}, "standoff": 4})
     charts.apply_layout(figure, title, 120 + COMPACT_CELL * len(names), right_margin=False)
@@ -140,27 +126,13 @@ def _cell_texts(rows: PairRows, previous: PairRows, places: Places) -> "go.Scatt
         text=[_cell_text(row, previous.get(pair)) for pair, row in rows.items()],
         textfont={"color": [colours.text_colour(background) for background in backgrounds], "size": 12},
         hoverinfo="skip",
+        selected=chart_selection.UNDIMMED,
     )
 
 
-def _cell_buttons(rows: PairRows, places: Places, size: int = CELL_SIZE - 20) -> "go.Scatter":
-    """Return invisible markers over the cells: Plotly reports no clicks on the cells of a heat map."""
-    import plotly.graph_objects as go
-
-    return go.Scatter(
-        x=[places[pair][0] for pair in rows],
-        y=[places[pair][1] for pair in rows],
-        mode="markers",
-        marker={"size": size, "symbol": "square", "color": "rgba(0,0,0,0)"},
-        customdata=[list(pair) for pair in rows],
-        hovertext=[charts.hover_text(" × ".join(pair), row.reason, row) for pair, row in rows.items()],
-        hoverinfo="text",
-    )
-
-
-def _outline_cell(figure: "go.Figure", x: int, y: int) -> None:
-    line = {"color": colours.UNDECIDED, "width": 3}
-    figure.add_shape(type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, line=line)
+def _cell_buttons(rows: PairRows, places: Places) -> "go.Bar":
+    hover_texts = [charts.hover_text(" × ".join(pair), row.reason, row) for pair, row in rows.items()]
+    return chart_cells.clickable([places[pair] for pair in rows], [list(pair) for pair in rows], hover_texts)
 
 
 def _cell_value(row: AgreementRow | None) -> float | None:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pages.parts import chart_selection
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -47,6 +49,7 @@ def counts(ends: Sequence[float | None], places: Sequence[Any], numbers: Sequenc
         textfont={"size": 11},
         cliponaxis=False,
         hoverinfo="skip",
+        selected=chart_selection.UNDIMMED,
         showlegend=False,
     )
 
@@ -75,6 +78,7 @@ def row_figure(
             hovertext=hover_texts,
             hoverinfo="text",
             customdata=selectable,
+            unselected={"marker": {"opacity": 0.4}},
         )
     )
     return figure.add_trace(counts([value if high is None else high for value, _, high in intervals], places, numbers))

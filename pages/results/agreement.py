@@ -242,7 +242,6 @@ def draw_points(
             title=f"{name} by {axis_kind}",
             axis="Value and 95 % interval",
             order=order,
-            selected=item_drilldown.selected(axis_kind),
             reference_line=_human_agreement(study, query, choice),
         )
         with st.container(height=640 if len(order) > charts.MAX_ROWS else "content", border=False):
@@ -252,6 +251,7 @@ def draw_points(
                 f"{name} by {axis_kind}, highest first: {', '.join(order)}",
                 lambda: _select_point(axis_kind),
                 ChartData([row for line in series for row in line.rows.values()]),
+                item_drilldown.selected(axis_kind),
             )
     if undefined:
         plural = "criteria" if axis_kind == "criterion" else None
@@ -333,14 +333,13 @@ def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     name = STATISTIC_NAMES[choice.two_raters]
     title = f"{name}, {'last opinions' if len(stage_figures) > 1 else 'by pair'}"
     first_rows = rows_by_stage[0] if len(stage_figures) > 1 else {}
-    figure = heat_map.heatmap_figure(
-        rows_by_stage[-1], first_rows, title=title, selected=item_drilldown.selected_raters()
-    )
+    figure = heat_map.heatmap_figure(rows_by_stage[-1], first_rows, title=title)
     alt = "; ".join(
         f"{a} and {b} {numbers.format_estimate(row.value, None, None)}" for (a, b), row in rows_by_stage[-1].items()
     )
     rows = [{"rater_a": a, "rater_b": b} | flatten(row) for stage in rows_by_stage for (a, b), row in stage.items()]
-    charts.draw(figure, "pairs", f"{title}: {alt}", _select_pair, ChartData(rows))
+    selected = item_drilldown.selected_raters() or None
+    charts.draw(figure, "pairs", f"{title}: {alt}", _select_pair, ChartData(rows), selected)
 
 
 def _select_pair() -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -214,11 +215,10 @@ def draw_chart(
         title=view.name,
         axis="Value and 95 % interval",
         legend=(view.legend, view.second_name),
-        selected=st.session_state.get("judge"),
     )
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, row.low, row.high)}" for name, row in points.items())
     data = ChartData([*points.values(), *second.values(), *ceilings.values()])
-    charts.draw(figure, "judges", f"{view.name}: {alt}", _select_judge, data)
+    charts.draw(figure, "judges", f"{view.name}: {alt}", _select_judge, data, st.session_state.get("judge"))
 
 
 def _select_judge() -> None:
@@ -368,13 +368,14 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str
         title=BIAS_TITLES[name],
         axis="Share and 95 % interval",
         order=list(rows),
-        selected=None,
         reference_line=ReferenceLine("unbiased", 0.5) if name == "shown_first" else None,
     )
     alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
-    on_select = "ignore" if name == "both_orders" else lambda: _select_bias(name)
+    on_select = partial(_select_bias, name)
     data = ChartData([*rows.values(), *people.values()])
-    charts.draw(figure, f"bias_{name}", f"{BIAS_TITLES[name]}: {alt}", on_select, data)
+    selected = st.session_state.get("judge") if st.query_params.get("bias") == name else None
+    alt = f"{BIAS_TITLES[name]}: {alt}"
+    charts.draw(figure, f"bias_{name}", alt, "ignore" if name == "both_orders" else on_select, data, selected)
 
 
 def _select_bias(name: str) -> None:

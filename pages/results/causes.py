@@ -125,9 +125,8 @@ def draw_of_judge(
 
 def draw_tabs(chosen: Slice | None) -> tuple[Any, ...]:
     """Draw the tabs of `SECTIONS`; the open one is in the URL, otherwise it is that of the chosen slice."""
-    default = SECTIONS[0] if chosen is None else SECTIONS[2] if chosen[0] == rationales.FEATURE else SECTIONS[1]
-    tabs = st.tabs(SECTIONS, key="section", bind="query-params", default=default, on_change="rerun")
-    return tuple(tabs)
+    opened = SECTIONS[0] if chosen is None else SECTIONS[2] if chosen[0] == rationales.FEATURE else SECTIONS[1]
+    return tuple(choices.draw_tabs(SECTIONS, opened))
 
 
 def draw_slices(study: Study, query: RankingQuery, data: AlignmentData, judge: str, version: Version) -> None:

@@ -130,12 +130,16 @@ def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
         title=f"F1 of critique authors, judged by {source}",
         axis=f"{level.capitalize()} F1, with its 95 % interval",
         order=list(points),
-        selected=st.query_params.get("author"),
         reference_line=None,
     )
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, None, None)}" for name, row in points.items())
     data = ChartData(ranking, unit="AIUs")
-    charts.draw(figure, "authors", f"F1 by author: {alt}", lambda: _select(charts.clicked_point("authors")), data)
+    author = st.query_params.get("author")
+    charts.draw(figure, "authors", f"F1 by author: {alt}", _select_author, data, author)
+
+
+def _select_author() -> None:
+    _select(charts.clicked_point("authors"))
 
 
 def _right_aligned(*names: str) -> dict[str, ColumnConfig | str | None]:
@@ -221,7 +225,6 @@ def draw_judges(leaderboard: Leaderboard) -> None:
         title="Accuracy of judges on AIUs",
         axis="Share of AIUs judged as people do",
         order=list(dict.fromkeys(accuracy.judge for accuracy in defined)),
-        selected=None,
         reference_line=None,
     )
     left, right = st.columns([3, 2], gap="medium")

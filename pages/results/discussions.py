@@ -66,7 +66,10 @@ def draw_page(study: Study) -> None:
     )
     if panel.influences:
         figure = discussion_chart.influence_figure(panel.influences)
-        charts.draw(figure, "influences", panel.sentence, _select_point, ChartData(panel.influences, WILSON, "replies"))
+        judge, _, source = st.query_params.get("change", "").partition(SEPARATOR)
+        influence = [judge, source] if source else None
+        points = ChartData(panel.influences, WILSON, "replies")
+        charts.draw(figure, "influences", panel.sentence, _select_point, points, influence)
     draw_changes(panel.changes)
     draw_targets(study, data, panel)
     draw_ablations(panel.ablations)

@@ -198,8 +198,7 @@ def choose_rule() -> Rule:
 def draw_tabs(several: bool) -> tuple[Any, Any, Any, Any]:
     """Draw the tabs of `SECTIONS`, None for one that needs several judges; the open one is in the URL."""
     names = SECTIONS if several else (SECTIONS[0], SECTIONS[2])
-    default = SECTIONS[1] if several and "pair" in st.query_params else SECTIONS[0]
-    tabs = st.tabs(names, key="section", bind="query-params", default=default, on_change="rerun")
+    tabs = choices.draw_tabs(names, SECTIONS[1] if several and "pair" in st.query_params else SECTIONS[0])
     by_name = dict(zip(names, tabs, strict=True))
     return by_name[SECTIONS[0]], by_name.get(SECTIONS[1]), by_name[SECTIONS[2]], by_name.get(SECTIONS[3])
 
@@ -236,8 +235,9 @@ def draw_accuracy(report: JudgeReport) -> None:
     ranked = ChartData([printed_row(row) for row in rows], method, "targets")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        figure = judge_charts.accuracy_figure(ranking, selected=st.query_params.get("judge"))
-        charts.draw(figure, "ranking", f"Accuracy of each judge. {summarize(ranking)}", data=ranked)
+        figure = judge_charts.accuracy_figure(ranking)
+        alt = f"Accuracy of each judge. {summarize(ranking)}"
+        charts.draw(figure, "ranking", alt, data=ranked, selected=st.query_params.get("judge"))
     with right:
         alt = "Accuracy of each judge against its coverage"
         charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
@@ -309,9 +309,10 @@ def draw_comparisons(
         f"{len(significant)} of {numbers.format_count(len(comparisons), 'difference')} "
         "remain with p under 0.05 after Holm's correction; marked with *."
     )
-    figure = judge_charts.difference_figure(comparisons, names, selected=selected)
+    figure = judge_charts.difference_figure(comparisons, names)
     paired = ChartData(comparisons, judge_charts.COMPARISON_METHOD, "targets")
-    charts.draw(figure, "differences", "Differences in accuracy between judges", _select_pair, paired)
+    alt = "Differences in accuracy between judges"
+    charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)

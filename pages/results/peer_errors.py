@@ -151,7 +151,7 @@ def draw_chart(outcomes: list[TraceOutcome]) -> None:
         for bar in slices
     )
     data = ChartData(error_rows(slices), WILSON, "traces")
-    charts.draw(error_figure(slices, selected_slice()), "errors", alt, _select, data)
+    charts.draw(error_figure(slices), "errors", alt, _select, data, selected_slice())
 
 
 def error_rows(slices: Sequence[OutcomeSlice]) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def error_rows(slices: Sequence[OutcomeSlice]) -> list[dict[str, Any]]:
     ]
 
 
-def error_figure(slices: Sequence[OutcomeSlice], selected: str | None) -> "go.Figure":
+def error_figure(slices: Sequence[OutcomeSlice]) -> "go.Figure":
     """Return stacked bars of numbers of traces by right peers, split by whether the chair was right."""
     import plotly.graph_objects as go
 
@@ -197,7 +197,6 @@ def error_figure(slices: Sequence[OutcomeSlice], selected: str | None) -> "go.Fi
                 customdata=names,
                 hovertext=[_hover_text(bar) for bar in bars],
                 hoverinfo="text",
-                selectedpoints=[names.index(selected)] if selected in names else [] if selected else None,
                 unselected={"marker": {"opacity": 0.45}},
             )
         )

@@ -162,7 +162,6 @@ def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
         title="Agreement with the other annotators",
         axis="mean share of equal labels",
         order=order,
-        selected=None,
         reference_line=None,
     )
     alt = "Agreement of each annotator with the others, with 95 % intervals"

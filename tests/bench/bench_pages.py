@@ -241,7 +241,7 @@ def measure_filter(page: Any, label: str, number: int) -> list[float]:
 def measure_items(page: Any, number: int) -> list[float]:
     """Click a point of the first chart with points; return the milliseconds until its items are listed."""
     cells = page.locator("[data-testid=stMain] .js-plotly-plot .nsewdrag")
-    points = page.locator("[data-testid=stMain] .js-plotly-plot .scatterlayer .point")
+    points = page.locator("[data-testid=stMain] .js-plotly-plot :is(.scatterlayer, .barlayer) .point")
     if points.count() > number:
         points.nth(number).scroll_into_view_if_needed()
         box = points.nth(number).bounding_box()

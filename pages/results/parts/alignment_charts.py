@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, colours, heat_map, numbers
+from pages.parts import chart_cells, chart_selection, charts, colours, heat_map, numbers
 from pages.parts.charts import Series
 from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, name_lines, place_rows, wrap_name
 from pages.parts.text import truncate
@@ -36,9 +36,7 @@ class JudgePoints:
     details: Mapping[str, str]
 
 
-def judge_figure(
-    judge_points: JudgePoints, *, title: str, axis: str, legend: tuple[str, str], selected: str | None
-) -> "go.Figure":
+def judge_figure(judge_points: JudgePoints, *, title: str, axis: str, legend: tuple[str, str]) -> "go.Figure":
     """Return a figure of the judges in the given order: name and details, below them point, interval and ceiling.
 
     More than `MANY` judges have a row each, with the name on the left; the details are shown on hover.
@@ -54,7 +52,7 @@ def judge_figure(
     series = [Series(legend[0], judge_points.points, details=details)]
     series += [Series(legend[1], judge_points.second, hollow=True, details=details)] * has_second
     for one, side in zip(series, (1, -1) if has_second else (0,), strict=True):
-        charts.add_intervals(figure, one, positions, selected, shift=layout.offset + side * layout.distance)
+        charts.add_intervals(figure, one, positions, shift=layout.offset + side * layout.distance)
     _add_ceilings(figure, judge_points.ceilings, layout)
     if layout.names_on_axis:
         figure.update_yaxes(tickvals=list(positions.values()), ticktext=[wrap_name(name) for name in positions])
@@ -171,7 +169,7 @@ class AxisNames:
     values: Mapping[str, str]
 
 
-def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str, selected: str | None) -> "go.Figure":
+def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str) -> "go.Figure":
     """Return a heat map of how often each pair of values occurred.
 
     The custom data of a cell are "row × column"; rows and columns without a value have a dashed border.
@@ -198,25 +196,16 @@ def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str, selected:
                 ],
             },
             hoverinfo="skip",
+            selected=chart_selection.UNDIMMED,
         )
     )
     filled_cells = [cell for cell in cells if counts[cell[1]][cell[0]]]
-    figure.add_trace(
-        go.Scatter(
-            x=[x for x, _, _, _ in filled_cells],
-            y=[y for _, y, _, _ in filled_cells],
-            mode="markers",
-            marker={"size": CELL_SIZE - 16, "symbol": "square", "color": "rgba(0,0,0,0)"},
-            customdata=[f"{row} × {column}" for _, _, column, row in filled_cells],
-            hovertext=[_cell_hover(axis_names, row, column, counts[y][x]) for x, y, column, row in filled_cells],
-            hoverinfo="text",
-        )
-    )
+    hover_texts = [_cell_hover(axis_names, row, column, counts[y][x]) for x, y, column, row in filled_cells]
+    names = [f"{row} × {column}" for _, _, column, row in filled_cells]
+    figure.add_trace(chart_cells.clickable([(x, y) for x, y, _, _ in filled_cells], names, hover_texts))
     for x, y, column, row in cells:
-        if f"{row} × {column}" == selected:
-            _add_border(figure, x, y, {"color": colours.UNDECIDED, "width": 3})
-        elif {row, column} & {NO_VERDICT, NO_MAJORITY}:
-            _add_border(figure, x, y, {"color": charts.GREY, "width": 1, "dash": "dash"})
+        if {row, column} & {NO_VERDICT, NO_MAJORITY}:
+            _add_border(figure, x, y)
     _format_axes(figure, table, axis_names)
     return charts.apply_layout(figure, title, 130 + CELL_SIZE * len(table.rows), right_margin=False)
 
@@ -236,8 +225,9 @@ def _cell_hover(axis_names: AxisNames, row: str, column: str, count: int) -> str
     )
 
 
-def _add_border(figure: "go.Figure", x: int, y: int, line: Mapping[str, object]) -> None:
-    figure.add_shape(type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, line=dict(line))
+def _add_border(figure: "go.Figure", x: int, y: int) -> None:
+    line = {"color": charts.GREY, "width": 1, "dash": "dash"}
+    figure.add_shape(type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, line=line)
 
 
 def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> None:
@@ -250,12 +240,10 @@ def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> N
         title=next(names), tickvals=list(range(len(column_labels))), ticktext=column_labels, tickfont={"size": 11}
     )
     figure.update_yaxes(title=next(names), tickvals=list(range(len(row_labels))), ticktext=row_labels)
-    figure.update_xaxes(range=[-0.5, len(column_labels) - 0.5]).update_yaxes(range=[len(row_labels) - 0.5, -0.5])
-    for axes in (figure.update_xaxes, figure.update_yaxes):
-        axes(showgrid=False, zeroline=False)
+    chart_cells.set_ranges(figure, len(column_labels), len(row_labels))
 
 
-def score_figure(pairs: Sequence[Pair], *, judge: str, title: str, selected: str | None) -> "go.Figure":
+def score_figure(pairs: Sequence[Pair], *, judge: str, title: str) -> "go.Figure":
     """Return a point for each item: people's mean and the judge's score, which are equal on the dashed line."""
     import plotly.graph_objects as go
 
@@ -275,7 +263,7 @@ def score_figure(pairs: Sequence[Pair], *, judge: str, title: str, selected: str
             customdata=names,
             hovertext=[_score_hover(pair, judge) for pair in scored],
             hoverinfo="text",
-            selectedpoints=[names.index(selected)] if selected in names else None,
+            unselected={"marker": {"opacity": 0.2}},
         )
     )
     figure.update_xaxes(title="Mean of people", showgrid=True)

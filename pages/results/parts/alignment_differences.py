@@ -175,12 +175,11 @@ def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, s
             title=f"{statistic_view.name}, by scenario",
             axis="Value and 95 % interval",
             legend=(statistic_view.legend, statistic_view.second_name),
-            selected=st.query_params.get("scenario"),
         )
         with st.container(height=640 if len(points) > 9 else "content", border=False):
             alt = f"{statistic_view.name} of {judge} by scenario"
             data = ChartData([*points.values(), *draw_values.values()])
-            charts.draw(figure, "by_scenario_chart", alt, _select_scenario, data)
+            charts.draw(figure, "by_scenario_chart", alt, _select_scenario, data, st.query_params.get("scenario"))
     for reason, names in alignment_rows.undefined_reasons(rows_by_scenario, statistic).items():
         st.caption(f":material/help: No value for {', '.join(map(escape_markdown, names))}: {escape_markdown(reason)}.")
 
@@ -206,13 +205,13 @@ def draw_values(pairs: Sequence[Pair], query: JudgeQuery, scale: Scale | None) -
     if disagreements.is_categorical(pairs, scale):
         matrix = disagreements.count_matrix([pair.cell for pair in pairs], scale, (NO_VERDICT, NO_MAJORITY))
         names = name_axes(query, scale, "Judge", "People, by majority")
-        figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=st.query_params.get("cell"))
+        figure = alignment_charts.matrix_figure(matrix, names, title=title)
         alt, data = describe_matrix(title, matrix, names), matrix_data(matrix, names)
-        charts.draw(figure, "cells", alt, lambda: _select_cell("cells", "cell"), data)
+        charts.draw(figure, "cells", alt, lambda: _select_cell("cells", "cell"), data, st.query_params.get("cell"))
     else:
         item = st.query_params.get("item")
-        figure = alignment_charts.score_figure(pairs, judge=query.judge, title=title, selected=item)
-        charts.draw(figure, "dots", title, _select_point, ChartData(method=""))
+        figure = alignment_charts.score_figure(pairs, judge=query.judge, title=title)
+        charts.draw(figure, "dots", title, _select_point, ChartData(method=""), item)
 
 
 def matrix_data(matrix: Matrix, names: AxisNames) -> ChartData:
@@ -259,7 +258,7 @@ def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale
     several_judges = len({change.judge for change in changes}) > 1
     names = name_axes(query, scale, "First opinion", "Last opinion")
     title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(changes), 'opinion')}"
-    figure = alignment_charts.matrix_figure(matrix, names, title=title, selected=_parameter("change"))
+    figure = alignment_charts.matrix_figure(matrix, names, title=title)
     alt, data = describe_matrix(title, matrix, names), matrix_data(matrix, names)
     counts = disagreements.count_changes(changes)
     with_majority = counts.changed - counts.unknown
@@ -270,7 +269,7 @@ def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale
             f"{counts.away:,} away from it."
         )
     with st.expander("First and last opinions", expanded=_parameter("change") is not None):
-        charts.draw(figure, "changes", alt, lambda: _select_cell("changes", "change"), data)
+        charts.draw(figure, "changes", alt, lambda: _select_cell("changes", "change"), data, _parameter("change"))
         st.caption(f"{text} The page Discussions has each judge's changes, and whose opinion it adopts.")
 
 

@@ -1,6 +1,7 @@
 """Choices of a result page that are in the URL."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -29,6 +30,16 @@ def choose(
         width=min(760, max(260, 8 * longest + 60)),
     )  # fmt: skip
     return choice or options[0]
+
+
+def draw_tabs(names: Sequence[str], opened: str) -> Sequence[Any]:
+    """Draw tabs, of which the open one is in the URL; an address without one opens the tab `opened`.
+
+    This is not the default of the tabs: with another default they are new ones, with new charts.
+    """
+    if opened != names[0] and "section" not in st.query_params and st.session_state.get("section") not in names:
+        st.session_state["section"] = opened
+    return st.tabs(names, key="section", bind="query-params", on_change="rerun")
 
 
 def choose_query(

@@ -10,7 +10,7 @@ from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.decision_rule import Decision
 from core.statistics.reports.recommendations import JudgeEvaluation, Ranking
 from core.wording import equate_p
-from pages.parts import charts, colours, heat_map, intervals, numbers
+from pages.parts import chart_cells, chart_selection, charts, colours, heat_map, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ MAX_CELL_TEXT = 14
 """Judges up to which the differences are written into the matrix."""
 
 
-def accuracy_figure(ranking: Ranking, *, selected: str | None) -> "go.Figure":
+def accuracy_figure(ranking: Ranking) -> "go.Figure":
     """Return a row for each judge: its accuracy with the interval, its coverage, the ceiling and the best baseline."""
     import plotly.graph_objects as go
 
@@ -40,7 +40,7 @@ def accuracy_figure(ranking: Ranking, *, selected: str | None) -> "go.Figure":
     for decision, symbol in SYMBOLS.items():
         members = [judge for judge in judges if judge.decision == decision]
         if members:
-            figure.add_trace(_points(members, positions, decision, symbol, selected))
+            figure.add_trace(_points(members, positions, decision, symbol))
     figure.update_xaxes(title="Accuracy and 95 % interval", range=zoomed_range(ranking), showgrid=True, zeroline=False)
     figure.update_xaxes(nticks=5)
     _add_coverage(figure, judges, positions)
@@ -78,7 +78,7 @@ def zoomed_range(ranking: Ranking) -> tuple[float, float]:
 
 
 def _points(
-    judges: Sequence[JudgeEvaluation], positions: Mapping[str, float], decision: str, symbol: str, selected: str | None
+    judges: Sequence[JudgeEvaluation], positions: Mapping[str, float], decision: str, symbol: str
 ) -> "go.Scatter":
     import plotly.graph_objects as go
 
@@ -95,7 +95,6 @@ def _points(
         customdata=names,
         hovertext=[_hover(judge) for judge in judges],
         hoverinfo="text",
-        selectedpoints=[names.index(selected)] if selected in names else None,
         unselected={"marker": {"opacity": 0.4}},
     )
 
@@ -173,7 +172,7 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
 
 
-def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], *, selected: str) -> "go.Figure":
+def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) -> "go.Figure":
     """Return a matrix of the row's accuracy minus the column's; a star marks a corrected p under 0.05."""
     import plotly.graph_objects as go
 
@@ -184,7 +183,6 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], 
         (comparison.other_judge, comparison.judge): (_negative(comparison.difference), comparison)
         for comparison in comparisons
     }
-    places = [(row, column) for row in judges for column in judges if (row, column) in cells]
     values = [[_value(cells, row, column) for column in judges] for row in judges]
     largest = max((abs(value) for line in values for value in line if value is not None), default=0.0) or 1.0
     figure = go.Figure(
@@ -193,44 +191,54 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str], 
             colorscale=[[0, "#B35806"], [0.5, charts.PALE[charts.theme()]], [1, charts.accent_colour()]],
         )
     )  # fmt: skip
-    figure.add_trace(
-        go.Scatter(
-            x=[judges.index(column) for _, column in places],
-            y=[judges.index(row) for row, _ in places],
-            mode="markers+text",
-            text=[_cell_text(*cells[place], star_only=len(judges) > MAX_CELL_TEXT) for place in places],
-            textfont={"size": 11, "color": [_text_colour(cells[place][0], largest) for place in places]},
-            marker={"size": 26 if len(judges) <= MAX_CELL_TEXT else 14, "symbol": "square", "color": "rgba(0,0,0,0)"},
-            customdata=[" × ".join(place) for place in places],
-            hovertext=[_difference_hover(row, column, *cells[row, column]) for row, column in places],
-            hoverinfo="text",
-            showlegend=False,
-        )
-    )
-    if tuple(selected.split(" × ", 1)) in cells:
-        row, column = selected.split(" × ", 1)
-        x, y = judges.index(column), judges.index(row)
-        line = {"color": colours.UNDECIDED, "width": 3}
-        figure.add_shape(type="rect", x0=x - 0.48, x1=x + 0.48, y0=y - 0.48, y1=y + 0.48, line=line)
+    number = {judge: place for place, judge in enumerate(judges)}
+    figure.add_trace(_difference_texts(cells, number, largest))
+    hover_texts = [_difference_hover(row, column, *cell) for (row, column), cell in cells.items()]
+    names = [" × ".join(place) for place in cells]
+    places = [(number[column], number[row]) for row, column in cells]
+    figure.add_trace(chart_cells.clickable(places, names, hover_texts))
     ticks = list(range(len(judges)))
-    figure.update_xaxes(tickvals=ticks, ticktext=heat_map.column_numbers(len(ticks)), showgrid=False, side="top")
+    figure.update_xaxes(tickvals=ticks, ticktext=heat_map.column_numbers(len(ticks)), side="top")
     is_compact = len(judges) > MAX_CELL_TEXT
     shown = heat_map.short_name if is_compact else wrap_name
-    names = [f"{shown(name)} <b>{number}</b>" for number, name in enumerate(judges, start=1)]
-    figure.update_yaxes(tickvals=ticks, ticktext=names, showgrid=False, autorange="reversed")
-    figure.update_xaxes(zeroline=False).update_yaxes(zeroline=False)
+    labels = [f"{shown(name)} <b>{place}</b>" for place, name in enumerate(judges, start=1)]
+    figure.update_yaxes(tickvals=ticks, ticktext=labels)
+    chart_cells.set_ranges(figure, len(judges), len(judges))
     smallest = heat_map.COMPACT_CELL if is_compact else ROW_HEIGHT
-    row_height = max([smallest, *(LINE_HEIGHT * (name.count("<br>") + 1) for name in names)])
+    row_height = max([smallest, *(LINE_HEIGHT * (label.count("<br>") + 1) for label in labels)])
     height = 110 + row_height * len(judges)
     charts.apply_layout(figure, "Row minus column, in accuracy", height, right_margin=False)
     return figure.update_layout(margin={"t": 76, "b": 12})
+
+
+Cells = Mapping[tuple[str, str], tuple[float | None, Comparison]]
+"""Row and column -> the difference of the two judges."""
+
+
+def _difference_texts(cells: Cells, number: Mapping[str, int], largest: float) -> "go.Scatter":
+    """Return the differences with their stars, of many judges the stars alone; `number` is the place of each judge."""
+    import plotly.graph_objects as go
+
+    star_only = len(number) > MAX_CELL_TEXT
+    texts = {place: _cell_text(*cell, star_only=star_only) for place, cell in cells.items()}
+    shown = [place for place, text in texts.items() if text]
+    return go.Scatter(
+        x=[number[column] for _, column in shown],
+        y=[number[row] for row, _ in shown],
+        mode="text",
+        text=[texts[place] for place in shown],
+        textfont={"size": 11, "color": [_text_colour(cells[place][0], largest) for place in shown]},
+        hoverinfo="skip",
+        selected=chart_selection.UNDIMMED,
+        showlegend=False,
+    )
 
 
 def _negative(value: float | None) -> float | None:
     return None if value is None else -value
 
 
-def _value(cells: Mapping[tuple[str, str], tuple[float | None, Comparison]], row: str, column: str) -> float | None:
+def _value(cells: Cells, row: str, column: str) -> float | None:
     return cells[row, column][0] if (row, column) in cells else None
 
 

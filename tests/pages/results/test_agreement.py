@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from core.formats.records import ItemRecord, Record, ScaleRecord
 from core.labels import Scale
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, heat_map, resources
+from pages.parts import chart_cells, chart_selection, charts, heat_map, resources
 from pages.results.parts import agreement_rows
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label, make_target
@@ -157,15 +157,14 @@ def test_points_are_sorted_with_intervals_and_n() -> None:
     order = agreement_rows.sort_names(rows)
     assert order == ["high", "low"]
     ceiling = charts.ReferenceLine("people", 0.62)
-    figure = charts.interval_figure(
-        [charts.Series("", rows)], title="t", axis="a", order=order, selected="low", reference_line=ceiling
-    )
+    figure = charts.interval_figure([charts.Series("", rows)], title="t", axis="a", order=order, reference_line=ceiling)
     marks, sizes = figure.data
     assert list(marks.y) == [0.5, 1.5] and list(marks.customdata) == ["low", "high"]
     assert marks.error_x.array == pytest.approx((0.2, 0)) and marks.error_x.arrayminus == pytest.approx((0.1, 0))
     assert [text.strip() for text in sizes.text] == ["n 3", "n 1,200"]
     assert list(figure.layout.yaxis.ticktext) == ["low", "high"]
     assert figure.layout.annotations[0].text == "people 0.62"
+    chart_selection.select_points(figure, "low")
     assert list(marks.selectedpoints) == [0]
 
 
@@ -174,13 +173,14 @@ def test_a_cell_has_kappa_and_n_and_names_are_escaped() -> None:
     pairs = agreement_rows.rows_by_pair(
         [a_row(0.5, "ann × <b>ben"), a_row(None, "ann × cat"), a_row(-0.2, "<b>ben × cat")]
     )
-    figure: go.Figure = heat_map.heatmap_figure(pairs, {("ann", "cat"): a_row(0.1)}, title="t", selected=("ann", "cat"))
+    figure: go.Figure = heat_map.heatmap_figure(pairs, {("ann", "cat"): a_row(0.1)}, title="t")
+    chart_selection.select_points(figure, ("ann", "cat"))
     _, words, marks = figure.data
     assert words.text[0] == "<b>0.50</b><br>n 3"
     assert words.text[1] == "<b>–</b><br>first 0.10<br>n 3"
     assert [list(pair) for pair in marks.customdata] == [["ann", "<b>ben"], ["ann", "cat"], ["<b>ben", "cat"]]
     assert "&lt;b&gt;ben" in figure.layout.xaxis.ticktext
-    assert len(figure.layout.shapes) == 1
+    assert list(marks.selectedpoints) == [1]
 
 
 @pytest.mark.usefixtures("light_theme")
@@ -189,15 +189,17 @@ def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> No
     pairs = agreement_rows.rows_by_pair(
         [a_row(0.5, f"{a} × {b}") for place, a in enumerate(names) for b in names[place + 1 :]]
     )
-    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t", selected=(names[0], names[1]))
+    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
     cells, marks = figure.data
     assert list(figure.layout.yaxis.ticktext)[:3] == [
         "annotator 2 <b>2</b>", "annotator 10 <b>3</b>", "annotator 11 <b>4</b>",
     ]  # fmt: skip
     assert figure.layout.xaxis.title.text == "1 is annotator 1" and figure.layout.height < 700
-    assert (marks.x[0], marks.y[0]) == (1, 1)  # annotators 10 and 2: the second column, the second row
+    assert (marks.base[0] + chart_cells.WIDTH / 2, marks.y[0]) == (
+        1,
+        1,
+    )  # annotators 10 and 2: the second column, the second row
     assert sum(value is not None for line in cells.z for value in line) == len(pairs) == 23 * 22 / 2
-    assert len(figure.layout.shapes) == 1
 
 
 def test_the_download_has_every_row_and_quotes_formulas() -> None:

@@ -382,7 +382,7 @@ def test_each_judge_is_drawn_over_its_own_ceiling_with_escaped_details() -> None
     point = alignment_rows.to_row(a_row(0.8, low=0.7, high=0.9))
     ceiling = alignment_rows.to_row(a_row(0.85, low=0.8, high=0.9))
     judge_points = JudgePoints({"<b>j": point}, {"<b>j": point}, {"<b>j": ceiling}, {"<b>j": "n <i>"})
-    figure = alignment_charts.judge_figure(judge_points, title="t", axis="a", legend=("one", "other"), selected=None)
+    figure = alignment_charts.judge_figure(judge_points, title="t", axis="a", legend=("one", "other"))
     band, line = figure.layout.shapes
     assert (band.x0, band.x1) == (0.8, 0.9)
     assert line.x0 == line.x1 == 0.85 and line.line.dash == "dash"
@@ -407,13 +407,13 @@ def test_many_judges_have_a_row_each_with_the_full_name_on_the_left() -> None:
 def test_nonzero_cells_are_clickable_and_missing_values_have_a_dashed_border() -> None:
     matrix = Matrix(("1", "2", NO_VERDICT), ("1", "2", NO_MAJORITY), {("1", "1"): 3, ("2", "1"): 1})
     naming = AxisNames("Judge", "People", {"1": "Response 1", "2": "<i>"})
-    figure = alignment_charts.matrix_figure(matrix, naming, title="t", selected="2 × 1")
+    figure = alignment_charts.matrix_figure(matrix, naming, title="t")
     _, words, marks = figure.data
     assert list(words.text) == ["<b>3</b>", "0", "0", "1", "<b>0</b>", "0", "0", "0", "0"]
     assert list(marks.customdata) == ["1 × 1", "2 × 1"]
     assert "&lt;i&gt;" in marks.hovertext[1]
     edges = [shape.line.dash for shape in figure.layout.shapes]
-    assert edges.count("dash") == 5 and edges.count(None) == 1
+    assert edges.count("dash") == 5 == len(edges)
 
 
 @pytest.mark.usefixtures("light_theme")
@@ -421,7 +421,7 @@ def test_scores_are_drawn_against_peoples_mean_without_missing_verdicts() -> Non
     pairs = [
         Pair(make_target(item), "", 1, score, None, {"ann": 1, "ben": 2}) for item, score in (("a", 2.5), ("b", None))
     ]
-    figure = alignment_charts.score_figure(pairs, judge="j", title="t", selected="a")
+    figure = alignment_charts.score_figure(pairs, judge="j", title="t")
     assert list(figure.data[1].x) == [1.5] and list(figure.data[1].y) == [2.5]
     assert list(figure.data[1].customdata) == ["a"]
 

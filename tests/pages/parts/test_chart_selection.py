@@ -1,0 +1,70 @@
+"""A chart stays the same while its selected point is the one that was clicked last."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from pages.parts import chart_cells, chart_selection
+
+KEY = "chart"
+
+
+def a_figure(title: str = "t") -> go.Figure:
+    cells = chart_cells.clickable([(0, 0), (1, 0)], ["a", ("b", "c")], ["", ""])
+    return go.Figure([go.Scatter(x=[0], y=[0], mode="text", customdata=["a"]), cells]).update_layout(title=title)
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    monkeypatch.setattr(chart_selection.st, "session_state", values)
+    return values
+
+
+def drawn(state: dict[str, Any], selected: Any, title: str = "t") -> tuple[int, Any]:
+    """Return the number of the chart and the selected points of its figure, as it is drawn."""
+    figure = a_figure(title)
+    chart_selection.mark(figure, KEY, selected)
+    state.setdefault(KEY, None)
+    assert figure.data[0].selectedpoints is None
+    return figure.layout.meta, figure.data[1].selectedpoints
+
+
+def click(state: dict[str, Any], *names: Any) -> None:
+    state[KEY] = SimpleNamespace(selection=SimpleNamespace(points=[{"customdata": name} for name in names]))
+    chart_selection.recorded(KEY, lambda: None)()
+
+
+def test_a_clicked_point_does_not_change_the_figure(state: dict[str, Any]) -> None:
+    assert drawn(state, None) == (1, None)
+    click(state, ["b", "c"])
+    assert drawn(state, ("b", "c")) == (1, None)
+    click(state, "a")
+    assert drawn(state, "a") == (1, None)
+    click(state)
+    assert drawn(state, None) == (1, None)
+
+
+def test_a_selection_that_was_not_clicked_is_a_new_chart(state: dict[str, Any]) -> None:
+    assert drawn(state, ("b", "c")) == (1, (1,))
+    click(state, "a")
+    assert drawn(state, None) == (2, None), "closed"
+    click(state, "a", ["b", "c"])
+    assert drawn(state, "a") == (3, (0,)), "two points are marked and one is selected"
+    assert drawn(state, "a", title="other") == (4, (0,))
+
+
+def test_a_chart_that_was_not_drawn_in_the_last_run_is_a_new_one(state: dict[str, Any]) -> None:
+    drawn(state, None)
+    click(state, "a")
+    del state[KEY]
+    assert drawn(state, "a") == (2, (0,))
+
+
+def test_files_have_no_selection() -> None:
+    figure = a_figure()
+    chart_selection.select_points(figure, "a")
+    chart_selection.clear(figure)
+    assert figure.data[1].selectedpoints is None
