@@ -396,7 +396,7 @@ def test_many_judges_have_a_row_each_with_the_full_name_on_the_left() -> None:
     names = [f"<b>judge {number} with a name of several words" for number in range(30)]
     points = {name: alignment_rows.to_row(a_row(0.8, low=0.7, high=0.9)) for name in names}
     judge_points = JudgePoints(points, points, {}, dict.fromkeys(names, "n <i>"))
-    figure = alignment_charts.judge_figure(judge_points, title="t", axis="a", legend=("one", "other"), selected=None)
+    figure = alignment_charts.judge_figure(judge_points, title="t", axis="a", legend=("one", "other"))
     assert figure.layout.height < 40 * len(names) + 200
     assert {text.replace("<br>", " ") for text in figure.layout.yaxis.ticktext} == {html.escape(name) for name in names}
     assert "n &lt;i&gt;" in figure.data[0].hovertext[0] and figure.layout.annotations[0].text.startswith(" n ")
