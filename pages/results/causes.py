@@ -229,7 +229,7 @@ def draw_disagreements(study: Study, errors: JudgeErrors, chosen: Sequence[Disag
 def draw_slice(study: Study, judge: str, chosen: Slice, differing: Drilldown) -> None:
     """Draw the targets of a slice on which the judge differs from people."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {differing.total + differing.hidden:,}", anchor=False, width="content")
+        st.subheader(f"Selected targets: {differing.selected:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_slice",
                   on_click=lambda: slice_section.select(None))  # fmt: skip
     st.caption(f"{escape_markdown(judge)} differs from people on {escape_markdown(': '.join(chosen))}")

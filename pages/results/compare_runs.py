@@ -161,11 +161,11 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
         transition=transition,
         viewer=shell.current_annotator(),
     )
-    item = item_drilldown.draw_drilldown(drilldown, "more target")
-    if item is None:
+    item = item_drilldown.draw_drilldown(drilldown, "target")
+    if item is not None:
+        item_drilldown.draw_detail(study, item)
+    elif drilldown.items:
         st.caption("Click a row to open the item.")
-        return
-    item_drilldown.draw_detail(study, item)
 
 
 def choose_pair(pairs: Sequence[Pair], names: Mapping[str, str]) -> Pair:

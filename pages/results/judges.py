@@ -340,10 +340,10 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
     """Draw the targets on which two judges differ, with people's labels."""
     drilldown = judge_ranking.differing_targets(data, query, judge, other, shell.current_annotator())
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {drilldown.total:,}", anchor=False, width="content")
+        st.subheader(f"Selected targets: {drilldown.selected:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     st.caption(f"{escape_markdown(judge)} and {escape_markdown(other)} have different values")
-    item = item_drilldown.draw_drilldown(drilldown, "more target")
+    item = item_drilldown.draw_drilldown(drilldown, "target")
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

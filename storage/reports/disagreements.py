@@ -142,6 +142,11 @@ class Drilldown:
         """The targets that the viewer may see."""
         return len(self.items) + self.more
 
+    @property
+    def selected(self) -> int:
+        """All targets of the statistic."""
+        return self.total + self.hidden
+
 
 def version(session: Session, study_id: int) -> tuple[int, ...]:
     """Return numbers that change with every label, opinion and adjudication."""

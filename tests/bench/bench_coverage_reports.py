@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from core.statistics.data.arrays import Bools
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import row_patterns
 from core.statistics.data.ratings import Ratings
@@ -23,8 +24,10 @@ from core.statistics.measures.critiques import AiuCounts, critique_scores
 from core.statistics.measures.intervals import bootstrap
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.prediction_powered import prediction_powered_mean
+from core.statistics.measures.separation import Separation, plan_separation
 from core.statistics.measures.shares import share_estimate
 from core.statistics.measures.statistic import stack_statistics
+from core.statistics.reports.discordance import slice_rows
 from tests.bench.bench_coverage import DESIGNS, draw_codes
 
 SIZES = (20, 50, 100, 300)
@@ -140,6 +143,42 @@ def strengths(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
     return {f"strength of {rating.system}": _value(rating.strength or 0.0, rating.low, rating.high) for rating in found}
 
 
+def slices(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """Excess disagreement in a slice of `units` targets or documents, of which there are twice as many outside."""
+    single = rng.random(3 * units) < np.repeat([0.35, 0.2], [units, 2 * units])
+    documents = np.repeat(rng.beta([[1.4], [0.8]], [[2.6], [3.2]], (2, 3 * units)), 4, axis=1)
+    sizes = (4 * units, 8 * units)
+    rates = np.concatenate([documents[0, : sizes[0]], documents[1, : sizes[1]]])
+    names = np.repeat(np.arange(3 * units), 4).astype(str).tolist()
+    return {
+        "targets": _excess(single, units, None),
+        "documents of four targets": _excess(rng.random(rates.size) < rates, sizes[0], names),
+    }
+
+
+def _excess(differs: Bools, inside: int, groups: Sequence[str] | None) -> Estimate:
+    known = np.ones(differs.size, bool)
+    (row,) = slice_rows("judge", differs, {("scenario", "a"): (np.arange(differs.size) < inside, known)}, groups)
+    return _value(0.15, row.low, row.high)
+
+
+def equal_judges(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """Judges that are equally accurate are not separated by `units` targets on which they differ, or documents."""
+    single = rng.choice([1.0, -1.0, 0.0], units, p=[0.45, 0.45, 0.1])
+    rates = np.repeat(rng.beta(2, 2, units), 3)
+    grouped = np.where(rng.random(rates.size) < rates, 1.0, -1.0)
+    documents = np.repeat(np.arange(units), 3).astype(str).tolist()
+    return {
+        "targets": _separation(plan_separation(single)),
+        "documents of three targets": _separation(plan_separation(grouped, documents)),
+    }
+
+
+def _separation(found: Separation) -> Estimate:
+    """Return an interval that holds 0 if two judges are not separated."""
+    return _value(0.0, float(found.separated), 1.0)
+
+
 def _value(value: Any, low: float | None = None, high: float | None = None) -> Estimate:
     return Estimate(None if value is None else float(value), low, high, 0, 0, 0, 0, 0, "")
 
@@ -155,6 +194,8 @@ CASES: Mapping[Draw, tuple[tuple[int, ...], int]] = {
     prediction_powered: (SIZES, 1_000_000),
     advantage: (SIZES[1:], 400_000),
     strengths: (SIZES, 0),
+    slices: (SIZES, 10),
+    equal_judges: (SIZES, 10),
 }
 """Case -> the numbers of units, and the units of the study that has the true value."""
 

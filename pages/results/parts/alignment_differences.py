@@ -283,10 +283,10 @@ def draw_selected_items(
         return
     description, drilldown = selection
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected items: {len(drilldown.items):,}", anchor=False, width="content")
+        st.subheader(f"Selected items: {drilldown.selected:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     st.caption(escape_markdown(" · ".join(filter(None, (description, query.scenario)))))
-    item = item_drilldown.draw_drilldown(drilldown, "more item")
+    item = item_drilldown.draw_drilldown(drilldown, "item")
     if item is not None:
         if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:
             st.caption(f"Values on {escape_markdown(item.target.criterion)}; the table has every criterion.")

@@ -268,7 +268,7 @@ def test_unlabelled_items_are_not_listed_for_a_cell() -> None:
     prepare_study(debate_records("11-222", "111222"))
     app = visit_page("cat", judge="j0", cell="differ")
     assert list(app.dataframe[1].value["Item"]) == ["math 1"]
-    assert "1 more item hidden until you have labelled them" in readable_text(app)
+    assert "1 item hidden until you have labelled them" in readable_text(app)
 
 
 def test_unknown_values_in_the_address_list_no_items() -> None:

@@ -46,5 +46,5 @@ def test_the_address_selects_runs_a_change_and_an_item() -> None:
 def test_opinions_on_items_that_an_annotator_has_not_labelled_are_hidden() -> None:
     prepare_study(list(planted()))
     app = visit(PAGE, annotator="zoe")
-    assert "17 more targets hidden until you have labelled them" in page_text(app)
+    assert "17 targets hidden until you have labelled them" in page_text(app)
     assert len(app.dataframe) == 3
