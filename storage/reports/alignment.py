@@ -109,13 +109,13 @@ def load_data(
     `loaded` are the opinions, if the caller has them: see `judge_opinions.load`.
     """
     with database.reading(engine) as session:
-        chosen = references.resolve(session, study.id, reference)
+        chosen = references.resolve(session, study.id, reference, None if loaded is None else loaded.debates)
         own_run = chosen.name if chosen.type == "debate" else ""
         if loaded is None or loaded.left_out != own_run:
             loaded = judge_opinions.load(session, study, own_run)
         given = stored_labels.frame(session, study.id)
         scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel])
-        gold = references.frame(session, study.id, chosen, scales)
+        gold = references.frame(session, study.id, chosen, scales, loaded.disputed)
         responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
         labels, opinions, gold = derived_preferences.add(given, loaded.values, gold, responses)
         if len(opinions) > len(loaded.values):

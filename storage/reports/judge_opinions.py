@@ -38,6 +38,10 @@ class StudyOpinions:
     """Item -> its scenario, and the system of each of its responses."""
     left_out: str = ""
     """The debate whose opinions are left out: the name of a run or an experiment."""
+    disputed: frozenset[int] = frozenset()
+    """See `references.disputed_targets`."""
+    debates: tuple[str, ...] = ()
+    """See `references.debate_runs`."""
 
 
 def load(session: Session, study: Study, left_out: str = "") -> StudyOpinions:
@@ -49,7 +53,9 @@ def load(session: Session, study: Study, left_out: str = "") -> StudyOpinions:
     outlines = items.outlines(session, study.id)
     opinions = response_features.add(session, study, _with_judge_names(session, study.id, opinions), outlines)
     systems = {key: (item.scenario or "", item.systems) for key, item in outlines.items()}
-    return StudyOpinions(opinions, scale_panel, systems, left_out)
+    disputed = references.disputed_targets(session, study.id)
+    debates = tuple(references.debate_runs(session, study.id))
+    return StudyOpinions(opinions, scale_panel, systems, left_out, disputed, debates)
 
 
 def _examples(opinions: "pd.DataFrame") -> "pd.DataFrame":

@@ -7,19 +7,20 @@ those of the debate that it names, and that run is left out of the comparison.
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from sqlalchemy import ColumnElement, func, or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.labels import Adjudication, Scale, Target, Value, majority_value, mean_value
+from core.labels import Adjudication, Scale, Value, majority_value, mean_value
 from storage import labels, runs, targets
 from storage.tables import ExperimentRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.target_summaries import own_outcome
+from storage.targets import TargetKey
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +32,6 @@ NAMED = ("annotator", "debate")
 COLUMNS = ["item", "kind", "criterion", "part", "value", "number", "source", "disputed"]
 FORMS = "gold, majority, mean, annotator:NAME or debate:RUN"
 Scales = Mapping[tuple[str, str], Scale]
-Verdicts = Mapping[Target, Value | None]
-"""Target -> the verdict of a run; None if it is disputed or there is none."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +90,14 @@ def _judging_runs(session: Session, study_id: int) -> int:
     return session.scalars(query).one()
 
 
-def resolve(session: Session, study_id: int, text: str | None) -> Reference:
+def resolve(
+    session: Session, study_id: int, text: str | None, runs_of_debates: Sequence[str] | None = None
+) -> Reference:
     """Return the reference that `text` names, or the default: gold, or without people's decisions the newest debate.
 
-    Raises TiebreakError for a reference that the study does not have.
+    `runs_of_debates` are as for `choices`. Raises TiebreakError for a reference that the study does not have.
     """
-    known = choices(session, study_id)
+    known = choices(session, study_id, runs_of_debates)
     if not text:
         return known[0]
     reference = parse(text)
@@ -152,31 +153,37 @@ def debate_run_ids(session: Session, study_id: int, name: str) -> list[int]:
     return named or [run_id for run_id, _ in found]
 
 
-def frame(session: Session, study_id: int, reference: Reference, scales: Scales) -> "pd.DataFrame":
+def frame(
+    session: Session, study_id: int, reference: Reference, scales: Scales, disputed: Collection[int] | None = None
+) -> "pd.DataFrame":
     """Return the values of a reference, one per row, with COLUMNS.
 
     `value` is on the scale, or None; `number` is a number for correlations, which can be a mean between two categories.
+    `disputed` are those of `disputed_targets`, if the caller has them.
     """
     import pandas as pd
 
-    rows = list(_rows(session, study_id, reference, scales))
+    disputed = disputed_targets(session, study_id) if disputed is None else disputed
+    rows = list(_rows(session, study_id, reference, scales, disputed))
     return pd.DataFrame(rows, columns=COLUMNS, dtype=object).astype({"number": float, "disputed": bool})
 
 
 def _rows(
-    session: Session, study_id: int, reference: Reference, scales: Scales
+    session: Session, study_id: int, reference: Reference, scales: Scales, disputed: Collection[int]
 ) -> Iterator[tuple[str, str, str, str, Value | None, float | None, str, bool]]:
     values = labels.annotator_values(session, study_id)
-    adjudicated = labels.newest_adjudications(session, study_id)
-    disputed = _disputed_targets(session, study_id)
+    adjudicated = {
+        targets.key_of(target): decision for target, decision in labels.newest_adjudications(session, study_id).items()
+    }
     verdicts = _verdicts(session, study_id, reference.name) if reference.type == "debate" else {}
-    for target_id, target in targets.of_study(session, study_id):
-        if reference.type == "debate" and target not in verdicts:
+    for target_id, key in targets.keys_of_study(session, study_id):
+        if reference.type == "debate" and key not in verdicts:
             continue
-        scale = scales.get((target.kind, target.criterion))
-        decision = _decide(reference, values.get(target_id, {}), adjudicated.get(target), verdicts.get(target), scale)
+        _, kind, criterion, _ = key
+        scale = scales.get((kind, criterion))
+        decision = _decide(reference, values.get(target_id, {}), adjudicated.get(key), verdicts.get(key), scale)
         if decision is not None:
-            yield (*_columns(target), *decision, target in disputed)
+            yield (*key, *decision, target_id in disputed)
 
 
 Decision = tuple[Value | None, float | None, str]
@@ -220,29 +227,30 @@ def _mean_number(values: Sequence[Value], scale: Scale | None) -> float | None:
     return float(mean) if isinstance(mean, int | float) and math.isfinite(mean) else None
 
 
-def _columns(target: Target) -> tuple[str, str, str, str]:
-    return target.item, target.kind, target.criterion, target.part
-
-
-def _verdicts(session: Session, study_id: int, name: str) -> dict[Target, Value | None]:
+def _verdicts(session: Session, study_id: int, name: str) -> dict[TargetKey, Value | None]:
     """Return the verdicts of a debate on every target that it judged; of several runs on one, the first counts."""
-    verdicts: dict[Target, Value | None] = {}
+    verdicts: dict[TargetKey, Value | None] = {}
     ids = debate_run_ids(session, study_id, name)
-    rows = sorted(_verdict_rows(session, study_id, col(RunRow.id).in_(ids)), key=lambda row: ids.index(row[0]))
+    rows = sorted(_verdict_rows(session, study_id, ids), key=lambda row: ids.index(row[0]))
     for _, target, outcome, value in rows:
         verdicts.setdefault(target, None if outcome == "disputed" else value)
     return verdicts
 
 
-def _disputed_targets(session: Session, study_id: int) -> set[Target]:
-    """Return the targets that a run disputed, or came to no verdict about."""
-    disputed = or_(own_outcome() == "disputed", col(OpinionRow.value).is_(None))
-    return {target for _, target, _, _ in _verdict_rows(session, study_id, disputed)}
+def disputed_targets(session: Session, study_id: int) -> frozenset[int]:
+    """Return the ids of the targets that a run disputed, or came to no verdict about."""
+    query = (
+        select(col(OpinionRow.target_id))
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
+        .where(or_(own_outcome() == "disputed", col(OpinionRow.value).is_(None)))
+    )
+    return frozenset(session.scalars(query))
 
 
 def _verdict_rows(
-    session: Session, study_id: int, condition: ColumnElement[bool]
-) -> Iterator[tuple[int, Target, str, Value | None]]:
+    session: Session, study_id: int, run_ids: Collection[int]
+) -> Iterator[tuple[int, TargetKey, str, Value | None]]:
     query = (
         select(
             col(OpinionRow.run_id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion),
@@ -253,11 +261,11 @@ def _verdict_rows(
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
         .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
-        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", condition)
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", col(RunRow.id).in_(run_ids))
         .order_by(col(OpinionRow.id))
     )  # fmt: skip
     for run_id, *columns, outcome, value in session.execute(query):
-        yield run_id, targets.from_columns(*cast(tuple[str, str, str, str], tuple(columns))), outcome, value
+        yield run_id, cast(TargetKey, tuple(columns)), outcome, value
 
 
 def shared_models(session: Session, study_id: int, reference: Reference, run_ids: Sequence[int]) -> list[str]:
