@@ -16,7 +16,7 @@ def bundle(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Write the data and figures of a study for publication. docs/publication.md describes the files."""
+    """Write the data and the results of a study as tables. docs/publication.md describes the files."""
     from storage.transfer.bundle import write_bundle
 
     engine, source = open_study(database, study)

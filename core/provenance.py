@@ -22,6 +22,7 @@ BIAS_TESTS = (
     "bootstrap of pairs; of length and own family: linearised variance with a t distribution, or both Wilson intervals "
     "(MOVER) if most pairs have one label. P-values are corrected by Holm's method over all rows"
 )
+PAIRED_DIFFERENCES = f"{INTERVALS}; p-values: paired bootstrap, corrected by Holm's method"
 CAUSE_MODEL = (
     "Shares of the disagreements, from a model of votes and verdicts (docs/statistics.md). 95 % intervals: the model "
     f"is estimated again on resampled targets ({RESAMPLES:,} resamples, seed {SEED}), documents and dialogues as "

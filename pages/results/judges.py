@@ -8,6 +8,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from core.formats.tables import rows_csv
+from core.provenance import PAIRED_DIFFERENCES
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.decision_rule import Rule, describe_rule
 from core.statistics.reports.label_plans import PairPlan, PlanReport
@@ -310,7 +311,7 @@ def draw_comparisons(
         "remain with p under 0.05 after Holm's correction; marked with *."
     )
     figure = judge_charts.difference_figure(comparisons, names)
-    paired = ChartData(comparisons, judge_charts.COMPARISON_METHOD, "targets")
+    paired = ChartData(comparisons, PAIRED_DIFFERENCES, "targets")
     alt = "Differences in accuracy between judges"
     charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
     judges = selected.split(" × ", 1)

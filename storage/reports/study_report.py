@@ -1,4 +1,5 @@
-"""The report of a study for an appendix: sizes, judges, systems, biases, agreement and alignment, with captions."""
+"""The report of a study for an appendix: sizes, judges, causes of their disagreements with people, systems, biases,
+agreement and alignment, with captions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,15 +9,18 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.html_report import Section
 from core.formats.interval_chart import Point, interval_chart
-from core.provenance import BIAS_TESTS, PREDICTION_POWERED, caption
+from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, PREDICTION_POWERED, caption
 from core.statistics.data.frames import ALL
+from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.judge_biases import summarize as summarize_biases
 from core.statistics.reports.recommendations import Ranking, summarize
 from core.wording import STATISTIC_NAMES, format_estimate, format_p
 from storage.database import reading
-from storage.reports import agreement, alignment, judge_biases, judge_ranking, overview, systems
+from storage.reports import agreement, alignment, judge_biases, judge_errors, judge_ranking, overview, systems
 from storage.studies import Study
+
+COMPARISONS, DISAGREEMENTS = "Differences between judges", "Causes of disagreements"
 
 
 def sections(engine: Engine, study: Study, *, reference: str | None = None) -> list[Section]:
@@ -24,6 +28,8 @@ def sections(engine: Engine, study: Study, *, reference: str | None = None) -> l
     return [
         _overview(engine, study),
         _judges(engine, study, reference),
+        _comparisons(engine, study, reference),
+        _causes(engine, study),
         _systems(engine, study, reference),
         _biases(engine, study, reference),
         _agreement(engine, study),
@@ -78,6 +84,50 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         rows,
         caption("Judges, the human ceiling and baselines", sizes, "targets", method),
     )
+
+
+def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section:
+    try:
+        found, _ = judge_ranking.comparisons_of_study(engine, study, judge_ranking.Selection(), reference=reference)
+    except TiebreakError as error:
+        return Section(COMPARISONS, [str(error)])
+    if not found:
+        return Section(COMPARISONS, ["Fewer than two judges can be compared on the same targets."])
+    rows = [
+        {
+            "judge": row.judge,
+            "other_judge": row.other_judge,
+            "difference": format_estimate(row.difference, row.low, row.high, 3),
+            "targets": row.items,
+            "p_corrected": format_p(row.p_corrected),
+            "caveat": row.reason,
+        }
+        for row in found
+    ]
+    title, sizes = "Differences in accuracy on the same targets", [row.items for row in found]
+    return Section(COMPARISONS, rows=rows, table_caption=caption(title, sizes, "targets", PAIRED_DIFFERENCES))
+
+
+def _causes(engine: Engine, study: Study) -> Section:
+    try:
+        found = judge_errors.of_study(engine, study, judge_ranking.Selection())
+    except TiebreakError as error:
+        return Section(DISAGREEMENTS, [str(error)])
+    rows = []
+    for errors in found:
+        shares = {share.cause: format_estimate(share.value, share.low, share.high, 3) for share in errors.causes.shares}
+        rows.append(
+            {
+                "judge": errors.judge,
+                "targets": errors.causes.decided,
+                "disagreements": errors.causes.disagreements,
+                **{cause: shares.get(cause, "") for cause in CAUSES},
+                "caveat": errors.causes.reason,
+            }
+        )
+    title, sizes = "Causes of the disagreements of judges and people", [errors.causes.decided for errors in found]
+    sentences = [errors.sentence for errors in found]
+    return Section(DISAGREEMENTS, sentences, rows=rows, table_caption=caption(title, sizes, "targets", CAUSE_MODEL))
 
 
 def _systems(engine: Engine, study: Study, reference: str | None) -> Section:

@@ -1,10 +1,13 @@
-"""The bundle of a study for a paper: its data and figures as files, with a codebook and a manifest of hashes.
+"""The bundle of a study for a paper: its data and results as files, with a codebook and a manifest of hashes.
 
     labels_long.csv   one current label a row          agreement.csv   agreement between annotators and between judges
     labels_wide.csv   one target a row, one annotator  alignment.csv   alignment of judges with the reference
                       a column                         traces.jsonl    the whole study in Tiebreak's JSON lines
     gold.csv          one target a row: docs/gold.md   codebook.md     study, guidelines, scales, columns
     verdicts.csv      one opinion of a judge a row     manifest.json   hashes, versions, seed
+
+and, if there is something to compare, judges.csv (accuracy, coverage, decision), comparisons.csv (differences between
+judges), causes.csv (of disagreements with people), systems.csv and biases.csv.
 
 The same study gives the same bytes. `traces.jsonl`, imported into another database, gives the same agreement and
 alignment.
@@ -36,6 +39,7 @@ from storage import guidelines, labels, runs, studies
 from storage.database import reading
 from storage.reports import agreement, alignment
 from storage.reports.opinions import opinion_frame
+from storage.reports.result_tables import Rows, result_tables
 from storage.studies import Study
 from storage.transfer.exports import export_records
 from storage.transfer.gold import gold_rows
@@ -67,6 +71,30 @@ COLUMNS = {
     "pairs": "pairs of labels that were compared",
     "reason": "caveat, or why there is no value or interval",
     "reference": "sources of the reference's values",
+    "decision": "recommendation by the rule in docs/statistics.md; ceiling or baseline for the rows that are no judge",
+    "accuracy": "share of the targets on which the verdict equals the reference; no verdict is an error",
+    "lowest": "accuracy if every missing verdict were wrong",
+    "highest": "accuracy if every missing verdict were right",
+    "targets": "targets that the row uses",
+    "coverage": "share of the targets with a verdict",
+    "from_ceiling": "accuracy against the other annotators' majority minus the annotators' own",
+    "winning_rate": "omega of the alternative-annotator test",
+    "difference": "accuracy of judge minus that of other_judge on the same targets",
+    "p_bootstrap": "two-sided p-value of the paired bootstrap",
+    "p_t": "two-sided p-value of the paired t-test",
+    "p_corrected": "p-value corrected by Holm's method over the table",
+    "judge_error": "share of the disagreements in which fewer than a third of people would choose the verdict",
+    "ambiguity": "share of the disagreements on which people are divided",
+    "human_noise": "share of the disagreements in which those who labelled are the exception",
+    "system": "system whose response it is",
+    "people": "value from people's labels alone",
+    "labelled": "targets with labels of people",
+    "judged": "targets with only a verdict",
+    "strength": "Bradley-Terry strength from people's labels",
+    "bias": "position, position in both orders, length or self-preference",
+    "effect": "share of decided verdicts minus one half",
+    "found": "whether the corrected p-value is below 0.05",
+    "note": "caveat",
 }
 
 
@@ -104,8 +132,8 @@ def write_bundle(engine: Engine, study: Study, path: Path, *, parquet: bool = Fa
     return manifest
 
 
-def tables(engine: Engine, study: Study) -> list[Table]:
-    """Return the tables of the bundle apart from gold.csv."""
+def tables(engine: Engine, study: Study, results: Mapping[str, Rows]) -> list[Table]:
+    """Return the tables of the bundle apart from gold.csv; `results` has those of `result_tables`."""
     with reading(engine) as session:
         long = labels.frame(session, study.id).sort_values([*TARGET, "rater"], kind="stable")
         run_names = {run.id: run.name for run in runs.of_study(session, study.id)}
@@ -119,6 +147,7 @@ def tables(engine: Engine, study: Study) -> list[Table]:
         _frame_table("verdicts", opinions[["run", *TARGET, "rater", "stage", "value"]]),
         Table("agreement", ("by", *_names(AgreementRow)), agreed),
         Table("alignment", ("by", *_names(AlignmentRow)), aligned),
+        *(Table(name, tuple(rows[0]), [tuple(row.values()) for row in rows]) for name, rows in results.items()),
     ]
 
 
@@ -151,7 +180,8 @@ def _cell(value: Any) -> Any:
 
 
 def _write_data(engine: Engine, study: Study, folder: Path, parquet: bool) -> None:
-    all_tables = tables(engine, study)
+    results, missing = result_tables(engine, study)
+    all_tables = tables(engine, study, results)
     for table in all_tables:
         rows = [[_cell(value) for value in row] for row in table.rows]
         _write(folder / f"{table.name}.csv", csv_text(table.columns, rows))
@@ -165,7 +195,7 @@ def _write_data(engine: Engine, study: Study, folder: Path, parquet: bool) -> No
         _write_parquet(folder / "gold.parquet", header, lines)
     with open_output(folder / "traces.jsonl") as stream:
         tiebreak.write(export_records(engine, study), stream)
-    _write(folder / "codebook.md", codebook(engine, study, all_tables))
+    _write(folder / "codebook.md", codebook(engine, study, all_tables, missing))
 
 
 def _write(path: Path, text: str) -> None:
@@ -189,8 +219,8 @@ def _parquet_column(values: list[Any]) -> list[Any]:
     return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
 
 
-def codebook(engine: Engine, study: Study, all_tables: Iterable[Table]) -> str:
-    """Return the description of a study's data as Markdown."""
+def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing: Mapping[str, str]) -> str:
+    """Return the description of a study's data as Markdown; `missing` has table -> why the bundle has none."""
     with reading(engine) as session:
         criteria = studies.criteria(session, study.id)
         scales = studies.scales(session, study.id)
@@ -206,6 +236,8 @@ def codebook(engine: Engine, study: Study, all_tables: Iterable[Table]) -> str:
     for table in all_tables:
         lines += ["", f"## {table.name}.csv", "", f"{len(table.rows):,} rows."]
         lines += ["", *(f"- `{name}`: {COLUMNS[name]}" for name in table.columns if name in COLUMNS)]
+    for name, reason in missing.items():
+        lines += ["", f"## {name}.csv", "", f"Not in this bundle. {reason}"]
     lines += ["", "## gold.csv", "", f"Columns: {', '.join(gold_file.COLUMNS)}. Their meaning is in docs/gold.md."]
     lines += ["", "Text that a spreadsheet would run as a formula has a leading apostrophe in the CSV files."]
     return "\n".join(lines) + "\n"

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from core.provenance import INTERVALS
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.decision_rule import Decision
@@ -24,7 +23,6 @@ SYMBOLS: Mapping[Decision, str] = {
     "do not use": "x",
     "not enough data": "diamond-open",
 }
-COMPARISON_METHOD = f"{INTERVALS}; p-values: paired bootstrap, corrected by Holm's method"
 MAX_CELL_TEXT = 14
 """Judges up to which the differences are written into the matrix."""
 

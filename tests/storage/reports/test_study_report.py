@@ -14,11 +14,14 @@ def test_sections_have_the_figures_of_the_study(engine):
     imports.import_records(engine, "tour", tiebreak.read(samples.path()))
     with reading(engine) as session:
         study = studies.get(session, "tour")
-    overview, judges, systems, biases, agreement, alignment = study_report.sections(engine, study)
+    overview, judges, comparisons, causes, systems, biases, agreement, alignment = study_report.sections(engine, study)
     assert "32 items" in overview.sentences[1] and "0.6" in overview.sentences[-1]
     assert [row["judge"] for row in judges.rows][:1] == ["judge B"]
     assert judges.chart.count("<circle") == 4 and "human ceiling" in judges.chart
     assert "n = 24 targets" in judges.chart_caption and "seed 0" in judges.table_caption
+    assert "ω at least 0.5" in judges.table_caption and "count as errors" in judges.chart_caption
+    assert {row["targets"] for row in comparisons.rows} == {24} and "Holm" in comparisons.table_caption
+    assert causes.rows and "a cause is drawn" in causes.table_caption
     assert systems.chart.count("<circle") == len({row["system"] for row in systems.rows}) > 1
     assert all("[" in row["together"] for row in systems.rows if row["scenario"] == "all")
     assert "prediction-powered" in systems.table_caption.lower() and "labelled targets" in systems.chart_caption
@@ -30,5 +33,6 @@ def test_sections_have_the_figures_of_the_study(engine):
 def test_a_study_without_labels_has_reasons_in_place_of_figures(engine, a_study):
     sections = study_report.sections(engine, a_study)
     assert [section.title for section in sections if not section.rows and section.sentences] == [
-        "Overview", "Judges", "Systems", "Biases of judges", "Inter-annotator agreement", "Alignment of judges",
+        "Overview", "Judges", "Differences between judges", "Causes of disagreements", "Systems", "Biases of judges",
+        "Inter-annotator agreement", "Alignment of judges",
     ]  # fmt: skip

@@ -17,8 +17,8 @@ from tests.databases import create_database
 
 pytestmark = pytest.mark.slow
 FILES = {
-    "agreement.csv", "alignment.csv", "codebook.md", "gold.csv", "labels_long.csv", "labels_wide.csv", "manifest.json",
-    "traces.jsonl", "verdicts.csv",
+    "agreement.csv", "alignment.csv", "biases.csv", "causes.csv", "codebook.md", "comparisons.csv", "gold.csv",
+    "judges.csv", "labels_long.csv", "labels_wide.csv", "manifest.json", "systems.csv", "traces.jsonl", "verdicts.csv",
 }  # fmt: skip
 
 
@@ -46,6 +46,7 @@ def small_tables(monkeypatch):
     """Replace the tables, whose figures take seconds, by one with text that would be a formula."""
     poisoned = Table("labels_long", ("=1+1", "b"), [("=HYPERLINK()", -1)])
     monkeypatch.setattr("storage.transfer.bundle.tables", lambda *_: [poisoned])
+    monkeypatch.setattr("storage.transfer.bundle.result_tables", lambda *_: ({}, {"judges": "Nothing to rank."}))
 
 
 def read_csv(path):
