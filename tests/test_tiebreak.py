@@ -63,6 +63,21 @@ def test_comparisons_biases_systems_and_discussions_are_frames(study):
     assert (adopted["count"], adopted["n"]) == (7, 23)
 
 
+def test_judges_take_the_choices_of_their_page(study):
+    counted, left_out = study.judges(), study.judges(abstentions="excluded", margin=0.2)
+    assert list(counted["judge"]) and set(counted["judge"]) == set(left_out["judge"])
+    with pytest.raises(tiebreak.TiebreakError, match="'nowhere'"):
+        study.judges(scenario="nowhere")
+    with pytest.raises(TypeError):
+        study.judges(marign=0)
+
+
+def test_causes_slices_and_plans_are_frames(study):
+    assert {"judge", "judge_error", "human_noise"} <= set(study.causes().columns)
+    assert {"judge", "other_judge", "separated"} <= set(study.plan().columns)
+    assert {"judge", "feature", "value"} <= set(study.slices().columns)
+
+
 def test_importing_the_api_loads_neither_pandas_nor_litellm_nor_streamlit():
     code = (
         "import sys, tiebreak; print([n for n in ('pandas', 'litellm', 'streamlit', 'sqlalchemy') if n in sys.modules])"
