@@ -29,7 +29,7 @@ from pages.parts.metrics import RequestTimer
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.sections import SECTIONS, Entry
 from pages.parts.text import escape_markdown
-from storage import change_guard
+from storage import operations
 from storage.access import Permission
 from storage.database_errors import DBAPIError
 
@@ -71,7 +71,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
         check_address()
     except TiebreakError as error:
         raise SystemExit(str(error)) from None
-    change_guard.enforce_in_process()
+    operations.enforce_in_process()
     worker = resources.start_worker()
     threading.Thread(target=import_slow_modules, daemon=True).start()
     try:
@@ -111,9 +111,15 @@ def page_permission(page: Page, sections: Mapping[str, Sequence[Page]]) -> Permi
 def draw_app() -> None:
     """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
+    operations.enforce()
+    with operations.reading_operation():
+        draw_allowed_page()
+
+
+def draw_allowed_page() -> None:
+    """Draw the requested page, if the visitor may see it."""
     from pages.parts import permissions, shell
 
-    change_guard.enforce()
     try:
         allowed = permissions.permissions_anywhere()
         sections = {section: [make_page(entry, allowed) for entry in entries] for section, entries in SECTIONS.items()}

@@ -14,7 +14,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats.records import RunRecord
 from core.trace import Spec
-from storage import accounts, annotators, audit, change_guard, database, runs, studies
+from storage import accounts, annotators, audit, change_guard, database, operations, runs, studies
 from storage.accounts.identity import Actor
 from storage.audit import Action
 from storage.stored_models import OPERATED, stored_models
@@ -87,7 +87,7 @@ def is_unrestricted(session: Session, actor: Actor) -> bool:
 def require(session: Session, study_id: int, actor: Actor, permission: Permission) -> None:
     """Raise Forbidden unless the actor has the permission in the study; it permits changes in the current operation."""
     if allows(session, study_id, actor, permission):
-        return change_guard.grant(study_id, permission.value)
+        return operations.grant(study_id, permission.value)
     if permission is Permission.view and Permission.label in _permissions(session, study_id, actor):
         raise Forbidden("You may see the traces and results of this study after you have labelled your targets in it.")
     raise Forbidden(f"Your role does not allow you to {VERBS[permission]}.")
@@ -122,7 +122,7 @@ def require_administrator(session: Session, actor: Actor) -> None:
     """Raise Forbidden unless the actor may manage accounts and create studies."""
     if not is_unrestricted(session, actor):
         raise Forbidden(ADMINISTRATORS_ONLY)
-    change_guard.grant(change_guard.EVERY_STUDY, ADMINISTRATION)
+    operations.grant(operations.EVERY_STUDY, ADMINISTRATION)
 
 
 def require_import(session: Session, actor: Actor, name: str) -> None:
@@ -131,7 +131,7 @@ def require_import(session: Session, actor: Actor, name: str) -> None:
         return require_administrator(session, actor)
     study_id = studies.get(session, name).id
     require(session, study_id, actor, Permission.edit)
-    change_guard.grant(study_id, change_guard.IMPORT)
+    operations.grant(study_id, change_guard.IMPORT)
 
 
 def study_names(session: Session, actor: Actor, permission: Permission = Permission.open) -> list[str]:

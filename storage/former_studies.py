@@ -11,6 +11,8 @@ from core.errors import TiebreakError
 from storage import access
 from storage.accounts.identity import Actor
 from storage.deletions import PERIOD
+from storage.operations import reading_for
+from storage.read_guard import STUDY
 from storage.tables import AuditRow, StudyRow
 
 
@@ -56,7 +58,8 @@ def _by_name(session: Session, name: str) -> StudyRow | None:
     if (row := session.scalars(present).first()) is not None or not name:
         return row
     newest = select(col(AuditRow.study_id)).where(col(AuditRow.study) == name).order_by(col(AuditRow.id).desc())
-    former = session.scalar(newest.limit(1))
+    with reading_for(STUDY):
+        former = session.scalar(newest.limit(1))
     return None if former is None else _by_id(session, former)
 
 

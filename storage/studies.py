@@ -19,6 +19,8 @@ from core.labels import PREFERENCE, TRUTH, Kind, Scale, Value
 from storage import audit
 from storage.database import execute, insert_missing
 from storage.guidelines import add_imported, add_version
+from storage.operations import reading_for
+from storage.read_guard import COUNTS
 from storage.tables import CriterionRow, ItemRow, LabelRow, RunRow, ScaleRow, StudyRow, TargetRow, now
 
 MAX_NAME_LENGTH = 120
@@ -286,6 +288,7 @@ def _describe_scale(scale: Scale) -> str:
     return f"a number from {scale.low} to {scale.high}"
 
 
+@reading_for(COUNTS)
 def progress(session: Session) -> dict[int, Progress]:
     """Return study id -> counts of its content."""
     query = select(

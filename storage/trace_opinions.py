@@ -9,6 +9,8 @@ from sqlmodel import col
 
 from core.labels import Target
 from storage import targets
+from storage.operations import reading_for
+from storage.read_guard import COUNTS
 from storage.tables import ItemRow, OpinionRow, TargetRow
 
 MAX_LISTED = 8
@@ -30,7 +32,8 @@ def judged_targets(session: Session, trace_id: int) -> list[Target]:
 def exist(session: Session, study_id: int) -> bool:
     """Return whether a judge has an opinion in a study."""
     query = select(col(OpinionRow.id)).where(col(OpinionRow.study_id) == study_id).limit(1)
-    return session.scalars(query).first() is not None
+    with reading_for(COUNTS):
+        return session.scalars(query).first() is not None
 
 
 def verdict_criteria(session: Session, study_id: int) -> list[str]:

@@ -32,6 +32,8 @@ from storage.database import clock
 from storage.events import (
     parse_event,
 )
+from storage.operations import reading_for
+from storage.read_guard import STUDY
 from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 
 Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
@@ -183,6 +185,15 @@ def _runs_of_page(session: Session, study_id: int, offset: int, limit: int) -> t
 def no_trace(trace_id: int) -> str:
     """Return the sentence for a trace that does not exist, or of whose study the reader may not know."""
     return f"There is no trace {trace_id}."
+
+
+@reading_for(STUDY)
+def study_id(session: Session, trace_id: int) -> int:
+    """Return the study of a trace; raises TiebreakError if there is no such trace."""
+    found = session.scalar(select(col(TraceRow.study_id)).where(col(TraceRow.id) == trace_id))
+    if found is None:
+        raise TiebreakError(no_trace(trace_id))
+    return found
 
 
 def get(session: Session, trace_id: int) -> Trace:

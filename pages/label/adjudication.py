@@ -133,7 +133,7 @@ def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> 
         adjudication_texts.draw_case(study, case, content)
     after = next_case(study, annotator, queue if place is None else queue[place + 1 :])
 
-    @st.fragment  # a choice redraws the panel without the texts
+    @permissions.fragment()  # a choice redraws the panel without the texts
     def draw_answer() -> None:
         if adjudication_panel.draw_panel(study, annotator, case, content, can_decide(study, case)):
             close_case() if after is None else open_case(after)

@@ -38,11 +38,11 @@ from pages.parts import assets, resources
 from storage import (
     access,
     annotators,
-    change_guard,
     database,
     former_studies,
     guidelines,
     items,
+    operations,
     studies,
     study_images,
     trace_opinions,
@@ -287,9 +287,9 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
     return endpoint
 
 
-@change_guard.operation()
+@operations.operation()
 def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
-    change_guard.enforce()
+    operations.enforce()
     query = dict(request.query_params) | {name: str(value) for name, value in request.path_params.items()}
     actor = signed_in(request)
     check_texts(query)

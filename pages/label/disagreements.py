@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.label.parts import workbench
 from pages.parts import resources, shell
-from storage import database, runs, trace_opinions
-from storage.labelling import queue
+from storage import database
+from storage.labelling import queue, trace_criteria
 from storage.labelling.work import queue_named
 from storage.studies import Study
 
@@ -13,16 +13,11 @@ from storage.studies import Study
 def choose_criterion(study: Study) -> str | None:
     """Draw the choice of a criterion in the sidebar; it is in the URL."""
     with database.reading(resources.engine()) as session:
-        study_runs = runs.of_study(session, study.id)
-        criteria = {run.criterion for run in study_runs if run.criterion}
-        if any(isinstance(run.settings, dict) and run.settings.get("criteria") for run in study_runs):
-            criteria.update(trace_opinions.verdict_criteria(session, study.id))
+        criteria = trace_criteria.judged_criteria(session, study.id)
     if not criteria:
         return None
     with st.sidebar:
-        return st.selectbox(
-            "Criterion", sorted(criteria), index=None, placeholder="all", key="criterion", bind="query-params"
-        )
+        return st.selectbox("Criterion", criteria, index=None, placeholder="all", key="criterion", bind="query-params")
 
 
 def draw_empty(study: Study) -> None:

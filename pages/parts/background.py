@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -88,7 +89,7 @@ def _request(entry: _Entry, version: Hashable) -> None:
         return
     if time.monotonic() - entry.ended < entry.seconds / 2:
         return
-    entry.job = _executor.submit(_compute, entry, version)
+    entry.job = _executor.submit(copy_context().run, _compute, entry, version)  # with the permissions of the visitor
 
 
 def _compute(entry: _Entry, version: Hashable) -> None:

@@ -24,6 +24,7 @@ from core.errors import TiebreakError
 from core.formats.tables import csv_text
 from core.own_addresses import own_address
 from pages.parts import account_guard, permissions, visitor
+from storage import operations
 from storage.access import Forbidden, Permission
 
 MakeFile = Callable[[], bytes]
@@ -112,6 +113,7 @@ async def send_file(request: Request) -> Response:
     return Response(content, media_type=offered.file.mime, headers=headers)
 
 
+@operations.reading_operation()
 def _content(offered: Offer) -> bytes:
     offered.check(offered.file.kind)
     return offered.file.make()

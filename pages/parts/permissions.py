@@ -6,11 +6,12 @@ each change in the transaction that stores it with `writing`.
 
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
+from functools import wraps
 
 import streamlit as st
 
 from pages.parts import resources, visitor
-from storage import access, audit, change_guard, database
+from storage import access, audit, database, operations
 from storage.access import Permission
 from storage.accounts.identity import Actor
 from storage.audit import Action
@@ -47,6 +48,37 @@ def require_page(study_id: int, permission: Permission | None = None) -> None:
 def require(study_id: int, permission: Permission) -> None:
     """Raise Forbidden unless the visitor has the permission in a study."""
     _require(study_id, visitor.current_actor(), permission)
+
+
+def permit(study_id: int, permission: Permission) -> bool:
+    """Return whether the visitor has the permission in a study; reads that need it are then permitted."""
+    allowed = allows(study_id, permission)
+    if allowed:
+        require(study_id, permission)
+    return allowed
+
+
+def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]], Callable[[], None]]:
+    """Return `st.fragment` for a function that reads a study: the page's permission is checked each time it runs.
+
+    A fragment runs without its page, also after the visitor has lost the role.
+    """
+
+    def decorate(draw: Callable[[], None]) -> Callable[[], None]:
+        @wraps(draw)
+        def draw_checked() -> None:
+            if operations.in_reading_operation():  # the page is drawn
+                return draw()
+            study_id, needed = st.session_state.get(STUDY_KEY), st.session_state.get(PAGE_KEY)
+            with operations.reading_operation():
+                if study_id is not None and needed is not None:
+                    require(study_id, needed)
+                draw()
+
+        drawn: Callable[[], None] = st.fragment(draw_checked, run_every=run_every)
+        return drawn
+
+    return decorate
 
 
 def allows(study_id: int, permission: Permission) -> bool:
@@ -125,7 +157,7 @@ def writing(study_id: int, permission: Permission, change: str) -> Iterator[Sess
     `change` is the text of its entry in the audit log; empty if it has none, or if storage adds another one.
     """
     actor = visitor.current_actor()
-    with change_guard.operation(), audit.acting(actor.name), database.writing(resources.engine()) as session:
+    with operations.operation(), audit.acting(actor.name), database.writing(resources.engine()) as session:
         access.require(session, study_id, actor, permission)
         if change:
             audit.record(session, Action.settings, study_id=study_id, change=change)

@@ -8,7 +8,18 @@ import streamlit as st
 from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import STATISTIC_NAMES
-from pages.parts import background, charts, downloads, heat_map, live, name_columns, numbers, resources, shell
+from pages.parts import (
+    background,
+    charts,
+    downloads,
+    heat_map,
+    live,
+    name_columns,
+    numbers,
+    permissions,
+    resources,
+    shell,
+)
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
@@ -65,7 +76,7 @@ def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
     drawn_version = shown_version(study)
 
-    @st.fragment(run_every=0.5)
+    @permissions.fragment(run_every=0.5)
     def watch_labels() -> None:
         newest = label_version(study)
         if newest == drawn_version:
@@ -74,7 +85,7 @@ def draw_page(study: Study) -> None:
             st.rerun()
         st.caption(f":material/sync: {alignment_data.PENDING}")
 
-    @st.fragment
+    @permissions.fragment()
     def draw_figures() -> None:
         item_drilldown.apply_selection()
         with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):

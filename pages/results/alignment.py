@@ -9,7 +9,7 @@ import streamlit as st
 from core.provenance import INTERVALS
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
-from pages.parts import charts, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
@@ -65,7 +65,7 @@ def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.shown_version(study, PAGE)
 
-    @st.fragment
+    @permissions.fragment()
     def draw_figures() -> None:
         item_drilldown.apply_selection()
         cache_key = (str(resources.engine().url), study.id)

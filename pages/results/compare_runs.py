@@ -8,7 +8,7 @@ import streamlit as st
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
 from core.wording import short_names, shorten_middle
-from pages.parts import resources, shell
+from pages.parts import permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
 from pages.results.parts.alignment_data import Version
@@ -55,7 +55,7 @@ def draw_page(study: Study) -> None:
     """Draw the comparison, and redraw it when a label or an opinion is added."""
     drawn_version = alignment_data.shown_version(study, PAGE)
 
-    @st.fragment
+    @permissions.fragment()
     def draw() -> None:
         item_drilldown.apply_selection()
         names = choose_runs(study)

@@ -19,7 +19,7 @@ from core.statistics.reports.recommendations import (
     Ranking,
     summarize,
 )
-from pages.parts import charts, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -89,7 +89,7 @@ def draw_page(study: Study) -> None:
     """Draw the ranking, and redraw it when a label or an opinion is added."""
     drawn_version = alignment_data.shown_version(study, PAGE)
 
-    @st.fragment
+    @permissions.fragment()
     def draw_ranking() -> None:
         item_drilldown.apply_selection()
         start = time.thread_time()

@@ -51,7 +51,7 @@ def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
     drawn = page_version(study)
 
-    @st.fragment(run_every=1)
+    @permissions.fragment(run_every=1)
     def watch_version() -> None:
         if page_version(study) != drawn:
             st.rerun()
@@ -65,7 +65,7 @@ def draw_page(study: Study) -> None:
     version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
     alignment_data.rerun_on_change(study, version, PAGE)
     waiting = draw_waiting(study) if permissions.allows(study.id, Permission.label) else 0
-    if not permissions.allows(study.id, Permission.view):
+    if not permissions.permit(study.id, Permission.view):
         return
 
     def compute(newer: Version) -> tuple[Leaders | str, tuple[AgreementRow | None, int]]:

@@ -53,6 +53,8 @@ def draw_filter(study: Study) -> Filter:
             scope = st.segmented_control("Entries", options, default=THIS_STUDY, required=True, key="audit_scope")
         actions = st.multiselect("What", [action.value for action in Action], key="audit_actions", width=360)
         actor = st.text_input("Who", key="audit_actor", placeholder="part of a name", width=220)
+    if scope == WHOLE_SERVER:
+        permissions.require_administrator()
     return Filter(study.id if scope == THIS_STUDY else None, tuple(actions), actor)
 
 

@@ -209,11 +209,12 @@ def requested_trace() -> Trace | None:
         if trace_id is None:
             return None
         with database.reading(resources.engine()) as session:
-            trace = traces.get(session, trace_id)
-        if not permissions.allows(trace.study_id, Permission.open):
+            study_id = traces.study_id(session, trace_id)
+        if not permissions.allows(study_id, Permission.open):
             raise TiebreakError(traces.no_trace(trace_id))
-        permissions.require_page(trace.study_id)
-        return trace
+        permissions.require_page(study_id)
+        with database.reading(resources.engine()) as session:
+            return traces.get(session, trace_id)
     except TiebreakError:
         draw_back_button()
         raise
@@ -325,7 +326,7 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
         with database.reading(resources.engine()) as session:
             return events, traces.get(session, trace.id), traces.totals(session, trace_id=trace.id)
 
-    @st.fragment(run_every=1.0 if is_live else None)
+    @permissions.fragment(run_every=1.0 if is_live else None)
     def refresh() -> None:
         events, current, totals = live.load("trace", (f"trace {trace.id}",), read)
         if is_live and current.status not in ACTIVE:

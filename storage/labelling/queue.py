@@ -18,6 +18,8 @@ from storage.database import clock, execute, insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
 from storage.labels import views_condition
+from storage.operations import reading_for
+from storage.read_guard import QUEUE
 from storage.tables import (
     DraftRow,
     ItemRow,
@@ -100,7 +102,8 @@ def set_mark(
 
 def has_targets(session: Session, queue: Queue) -> bool:
     """Return whether a queue has a target for any annotator."""
-    return session.execute(target_query(col(TargetRow.id), queue=queue).limit(1)).first() is not None
+    with reading_for(QUEUE):
+        return session.execute(target_query(col(TargetRow.id), queue=queue).limit(1)).first() is not None
 
 
 def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: bool = False) -> Select[*tuple[Any, ...]]:

@@ -19,6 +19,8 @@ from storage.labelling.critique_view import CritiqueView
 from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
 from storage.labelling.tabs import Tab, View, is_in_tab
 from storage.labelling.work import Json, Work
+from storage.operations import reading_for
+from storage.read_guard import QUEUE
 from storage.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
 from storage.target_summaries import is_current
 
@@ -297,7 +299,8 @@ class TargetView:
         )
 
     def _execute(self, query: Select[*tuple[Any, ...]]) -> Any:
-        return execute(self.session, query, self.parameters)
+        with reading_for(QUEUE):
+            return execute(self.session, query, self.parameters)
 
 
 def _adjudicated(annotator_id: int | None = None) -> ColumnElement[bool]:

@@ -18,11 +18,14 @@ from storage.labelling import critique_opinions
 from storage.labelling.blocks import response_blocks
 from storage.labelling.judge_texts import find_quotations, find_references, first_sentence
 from storage.labelling.work import Json, Task, Work
+from storage.operations import reading_for
+from storage.read_guard import REVEAL
 from storage.traces import Trace
 
 OUTCOMES = {"agreed": "Agreed", "disputed": "No consensus", "no_verdict": "No verdict"}
 
 
+@reading_for(REVEAL)
 def reveals(session: Session, work: Work, task: Task, item: Item, wanted: Collection[Target]) -> dict[Target, Json]:
     """Return the reveals of targets of a task that the annotator has labelled. To be sent after the labels only.
 

@@ -11,6 +11,8 @@ from core.items import Criterion, Item
 from core.labels import Kind, Scale, Target
 from core.protocols.registry import PROTOCOLS
 from storage import items, runs, studies, targets
+from storage.operations import reading_for
+from storage.read_guard import QUEUE
 from storage.runs import Run
 
 ScaleKey = tuple[Kind, str]
@@ -20,7 +22,9 @@ ScaleKey = tuple[Kind, str]
 def scales(session: Session, study_id: int) -> dict[ScaleKey, Scale]:
     """Return the scales of scores and answers: those of the runs, of the study's criteria, and declared ones."""
     scales: dict[ScaleKey, Scale] = {}
-    for run in runs.of_study(session, study_id):
+    with reading_for(QUEUE):  # the scales of the runs tell nothing of the opinions
+        found = runs.of_study(session, study_id)
+    for run in found:
         scales |= _run_scales(run)
     criteria = studies.criteria(session, study_id)
     scales |= {("score", criterion.name): criterion.scale for criterion in criteria if criterion.scale}

@@ -1,10 +1,13 @@
-"""The criterion of a trace with several that needs a label most."""
+"""The criteria of traces: those of a study, and the one of a trace with several that needs a label most."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Value
+from storage import runs, trace_opinions
+from storage.operations import reading_for
+from storage.read_guard import QUEUE
 from storage.tables import OpinionRow, TargetRow
 from storage.traces import Trace
 
@@ -34,3 +37,13 @@ def criterion_to_label(session: Session, trace: Trace) -> str:
         )
         criteria[criterion] = criteria.get(criterion, False) or is_open
     return next((name for name, is_open in criteria.items() if is_open), next(iter(criteria), ""))
+
+
+@reading_for(QUEUE)
+def judged_criteria(session: Session, study_id: int) -> list[str]:
+    """Return the names of the criteria of a study's runs and of their verdicts, sorted."""
+    study_runs = runs.of_study(session, study_id)
+    criteria = {run.criterion for run in study_runs if run.criterion}
+    if any(isinstance(run.settings, dict) and run.settings.get("criteria") for run in study_runs):
+        criteria.update(trace_opinions.verdict_criteria(session, study_id))
+    return sorted(criteria)

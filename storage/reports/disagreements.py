@@ -18,6 +18,8 @@ from core.labels import Scale, Target, Value, majority_value
 from core.statistics.data.frames import ALL as ALL
 from core.statistics.data.frames import select_rows
 from storage import labels, targets
+from storage.operations import reading_for
+from storage.read_guard import COUNTS
 from storage.reports.agreement_items import TargetValues
 from storage.reports.alignment import AlignmentData
 from storage.tables import AdjudicationRow, TargetRow
@@ -148,6 +150,7 @@ class Drilldown:
         return self.total + self.hidden
 
 
+@reading_for(COUNTS)
 def version(session: Session, study_id: int) -> tuple[int, ...]:
     """Return numbers that change with every label, opinion and adjudication."""
     adjudications = (

@@ -17,6 +17,8 @@ from core.wording import format_percent
 from storage import audit, targets
 from storage.audit import Action, Filter
 from storage.labelling import assignment
+from storage.operations import reading_for
+from storage.read_guard import LABEL_REQUESTS
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Pair
@@ -139,6 +141,7 @@ class LabelRequest:
     """The decomposition in words, as `JudgeErrors.sentence`."""
 
 
+@reading_for(LABEL_REQUESTS)
 def last_request(session: Session, study_id: int, judge: str, query: RankingQuery) -> LabelRequest | None:
     """Return the newest request of labels for a judge, criterion and scenario; None if there is none."""
     wanted = {"change": REQUESTED, "judge": judge, "criterion": query.criterion, "scenario": query.scenario}

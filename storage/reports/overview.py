@@ -10,6 +10,8 @@ from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.label_plans import PairPlan
 from core.statistics.reports.recommendations import JudgeEvaluation
 from storage import database
+from storage.operations import reading_for
+from storage.read_guard import COUNTS
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import measure_panel
 from storage.reports.alignment import AlignmentData
@@ -35,6 +37,7 @@ class StudyCounts:
     annotators: int
 
 
+@reading_for(COUNTS)
 def counts(session: Session, study_id: int) -> StudyCounts:
     """Count the contents of a study in the database; a changed label counts once more, like every stored label."""
     items = select(func.count()).select_from(ItemRow).where(col(ItemRow.study_id) == study_id)

@@ -7,6 +7,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.database import clock
+from storage.operations import reading_for
+from storage.read_guard import COUNTS
 from storage.tables import LabelRow, LeaseRow, RunRow, TraceRow
 
 
@@ -23,6 +25,7 @@ class ServerCounts:
     """By outcome."""
 
 
+@reading_for(COUNTS)
 def count(session: Session) -> ServerCounts:
     """Count labels, claims, runs and traces."""
     claims = select(func.count()).select_from(LeaseRow).where(col(LeaseRow.until) > clock(session))

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.llm.client import Model
-from storage import run_claims
+from storage import operations, run_claims
 from storage.database import reading, write
 from storage.worker.worker import execute_run, worker_name
 
@@ -78,6 +78,7 @@ class RunWorker:
         return self._problem
 
     async def _serve(self) -> None:
+        operations.read_freely()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
         executor, wait = self._create_executor(), POLL_SECONDS
         while not self._stopping.is_set():

@@ -5,7 +5,7 @@ import threading
 import pytest
 from sqlalchemy import delete, false, insert, update
 
-from storage import access, change_guard, labels, studies
+from storage import access, labels, operations, studies
 from storage.access import Permission, Role
 from storage.accounts import registry
 from storage.accounts.identity import Actor
@@ -73,9 +73,9 @@ TABLES = {table.name: table for table in Table.metadata.tables.values()}
 @pytest.fixture
 def enforced():
     """Enforce permissions in this thread until the end of the test."""
-    token = change_guard._enforced.set(True)
+    token = operations._enforced.set(True)
     yield
-    change_guard._enforced.reset(token)
+    operations._enforced.reset(token)
 
 
 def is_refused(engine, statement):
@@ -94,7 +94,7 @@ def test_every_table_has_a_rule():
 
 
 def test_each_role_changes_exactly_its_tables(engine, a_study, enforced):
-    change_guard._enforced.set(False)
+    operations._enforced.set(False)
     actors = {"": Actor("")}
     with writing(engine) as session:
         registry.add(session, "administrator")
@@ -102,9 +102,9 @@ def test_each_role_changes_exactly_its_tables(engine, a_study, enforced):
             actors[name] = Actor(name, registry.add(session, name).id)
             if name != "stranger":
                 access.set_role(session, a_study.id, name, Role(name))
-    change_guard._enforced.set(True)
+    operations._enforced.set(True)
     for name, actor in actors.items():
-        with change_guard.operation():
+        with operations.operation():
             with writing(engine) as session:
                 for permission in Permission:
                     if access.allows(session, a_study.id, actor, permission):
@@ -121,14 +121,14 @@ def test_nothing_is_changed_without_a_check_and_in_another_study(engine, a_study
 
     with pytest.raises(UncheckedChange):
         label()
-    with change_guard.operation():
+    with operations.operation():
         with pytest.raises(UncheckedChange):
             label()
         with writing(engine) as session:
             access.require(session, a_study.id, Actor("ann"), Permission.label)
         label()
     row = {"study_id": a_study.id + 1, "name": "x", "position": 1, "body": {}}
-    with change_guard.operation(), writing(engine) as session:
+    with operations.operation(), writing(engine) as session:
         access.require(session, a_study.id, Actor("ann"), Permission.edit)
         with pytest.raises(UncheckedChange):
             session.execute(insert(TABLES["criterion"]), [row])
@@ -139,8 +139,8 @@ def test_nothing_is_changed_without_a_check_and_in_another_study(engine, a_study
 def test_commands_and_workers_are_not_enforced_and_all_threads_of_a_server_are(engine, a_study, monkeypatch):
     statement, found = update(TABLES["study"]).where(false()).values(name="x"), []
     assert not is_refused(engine, statement)
-    monkeypatch.setattr(change_guard, "_process_enforced", [False])
-    change_guard.enforce_in_process()
+    monkeypatch.setattr(operations, "_process_enforced", [False])
+    operations.enforce_in_process()
     thread = threading.Thread(target=lambda: found.append(is_refused(engine, statement)))
     thread.start()
     thread.join()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from pages.parts import background, live, memory, resources
+from pages.parts import background, live, memory, permissions, resources
 from storage import database, studies
 from storage.reports import alignment, disagreements, judge_costs, judge_opinions, references
 from storage.reports.alignment import AlignmentData
@@ -45,7 +45,7 @@ def computed(study: Study, page: str, version: Version, start: float, compute: C
 def rerun_on_change(study: Study, drawn_version: Version, page: str = "") -> None:
     """Run the page again when a label or an opinion is added to what was drawn, and its figures are complete."""
 
-    @st.fragment(run_every=1)
+    @permissions.fragment(run_every=1)
     def watch_version() -> None:
         newest = label_version(study)
         if newest == drawn_version:

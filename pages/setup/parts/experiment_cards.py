@@ -36,7 +36,7 @@ def draw_progress(experiment: Experiment) -> None:
     """Draw the progress above the results; while the experiment is executed, each finished run redraws the page."""
     drawn = read_progress(experiment)
 
-    @st.fragment(run_every=1.0 if drawn.state in ACTIVE else None)
+    @permissions.fragment(run_every=1.0 if drawn.state in ACTIVE else None)
     def refresh() -> None:
         progress = read_progress(experiment)
         if (progress.state, progress.finished) != (drawn.state, drawn.finished):
@@ -60,7 +60,7 @@ def read_progress(experiment: Experiment) -> Progress:
 
 
 def _draw_active(study: Study, experiment: Experiment) -> None:
-    @st.fragment(run_every=1.0)
+    @permissions.fragment(run_every=1.0)
     def refresh() -> None:
         progress = read_progress(experiment)
         if progress.state not in ACTIVE:

@@ -14,7 +14,7 @@ from core.trace import model_specs
 from core.wording import format_count
 from pages.parts import downloads, resources, visitor
 from pages.parts.text import escape_markdown
-from storage import access, audit, change_guard, database, items, runs, studies
+from storage import access, audit, database, items, operations, runs, studies
 from storage.access import Permission
 from storage.accounts.identity import Actor
 from storage.runs import Run
@@ -88,7 +88,7 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     return True
 
 
-@change_guard.operation()
+@operations.operation()
 def start_runs(study: Study, planned: Plan) -> None:
     """Start an experiment for the visitor; raises Forbidden unless they may start runs of the study with its models."""
     with audit.acting(require_start(study, planned).name):

@@ -22,7 +22,7 @@ from pages.parts import items, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import mapping_form, upload
 from pages.setup.parts.upload import FileSource
-from storage import access, audit, change_guard, database, studies
+from storage import access, audit, database, operations, studies
 from storage.access import Permission
 from storage.transfer import imports
 
@@ -236,7 +236,7 @@ def _record_check(name: str) -> Callable[[Record], None]:
     return check
 
 
-@change_guard.operation()
+@operations.operation()
 def _run_import(plan: ImportPlan, study: str) -> None:
     _check_permission(study)
     check_record = _record_check(study)

@@ -11,7 +11,7 @@ from core.wording import format_count
 from pages.parts import numbers, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts.experiment_form import draw_notes, require_start
-from storage import audit, change_guard, database, experiments
+from storage import audit, database, experiments, operations
 from storage.access import Permission
 from storage.experiments import Progress
 from storage.improvement import evaluations, variants, versions
@@ -158,7 +158,7 @@ def _draw_progress(name: str | None, study: Study, progress: Progress | None) ->
             st.caption(escape_markdown(progress.summary()))
         return False
 
-    @st.fragment(run_every=1.0)
+    @permissions.fragment(run_every=1.0)
     def refresh() -> None:
         with database.reading(resources.engine()) as session:
             experiment = experiments.find(session, study.id, name)
@@ -202,7 +202,7 @@ def _draw_confirmation(study: Study, variant: Variant, part: Part, sentence: str
             st.warning(escape_markdown(str(error)), icon=":material/error:")
 
 
-@change_guard.operation()
+@operations.operation()
 def _start(study: Study, variant: Variant, part: Part, planned: Plan) -> None:
     """Start an evaluation for the visitor; raises Forbidden unless they may start its runs."""
     with audit.acting(require_start(study, planned).name):

@@ -46,7 +46,7 @@ def _draw_active(study: Study, active: Sequence[int]) -> None:
         with database.reading(resources.engine()) as session:
             return [runs.get(session, number) for number in active], workers.count(session)
 
-    @st.fragment(run_every=1.0)
+    @permissions.fragment(run_every=1.0)
     def refresh() -> None:
         current_runs, living_workers = live.load("runs", tuple(f"run {number}" for number in active), read)
         if any(run.state not in ACTIVE for run in current_runs):

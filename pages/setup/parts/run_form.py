@@ -20,7 +20,7 @@ from pages.parts import downloads, numbers, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
 from pages.setup.parts.settings_form import Draft, SettingsForm
-from storage import access, audit, change_guard, database, items, studies
+from storage import access, audit, database, items, operations, studies
 from storage.access import Permission
 from storage.item_selection import ItemSelection
 from storage.studies import Study
@@ -322,7 +322,7 @@ def _draw_start(request: RunRequest, criteria: list[Criterion]) -> int | None:
     return _start(request, criteria)
 
 
-@change_guard.operation()
+@operations.operation()
 def _start(request: RunRequest, criteria: list[Criterion]) -> int:
     _check_permission(request)
     for criterion in request.protocol.criteria(request.settings):

@@ -16,7 +16,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
-from storage import change_guard, run_claims, runs, trace_events, traces
+from storage import operations, run_claims, runs, trace_events, traces
 from storage.database import reading, writing
 from storage.tables import RunRow, now
 from storage.trace_events import NewEvent
@@ -189,10 +189,12 @@ def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, mon
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()
     run_id = launch.create_run(engine, make_request(a_study))
-    monkeypatch.setattr(change_guard, "_process_enforced", [True])  # as in a server
+    monkeypatch.setattr(operations, "_process_enforced", [True])  # as in a server
 
     try:
-        assert asyncio.run(wait_until_finished(engine, run_id))
+        with operations.operation():
+            operations.grant(a_study.id, "run")
+            assert asyncio.run(wait_until_finished(engine, run_id))
     finally:
         worker.stop()
 

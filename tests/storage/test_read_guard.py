@@ -1,0 +1,190 @@
+"""The guard of reads: every table has a rule, and each role reads exactly the tables of its permissions."""
+
+import pytest
+from sqlalchemy import bindparam, exists, func, select, text, union_all
+
+from storage import access, operations, studies, trace_opinions, traces
+from storage.access import Permission, Role
+from storage.accounts import registry
+from storage.accounts.identity import Actor
+from storage.database import execute, reading, writing
+from storage.read_guard import PROTECTED, QUEUE, REVEAL, UncheckedRead
+from storage.reports import overview, server_counts
+from storage.tables import Table
+from storage.transfer import imports
+from tests.storage.shared import RUN, a_trace
+
+READERS = {"owner", "researcher", "viewer"}
+JUDGED = READERS | {"adjudicator"}
+ROLES = {
+    "opinion": JUDGED,
+    "run": JUDGED,
+    "trace": JUDGED,
+    "event": JUDGED,
+    "call": READERS,
+    "pending_call": READERS,
+    "unread_reply": READERS,
+    "experiment": READERS,
+    "deleted_run": READERS,
+    "split": READERS,
+    "item_part": READERS,
+    "variant": READERS,
+    "held_out_use": READERS,
+    "criterion_version": READERS,
+    "audit": {"owner"},
+}
+TABLES = {table.name: table for table in Table.metadata.tables.values()}
+ITEM, TRACE, EVENT, OPINION, LABEL, RUNS = map(TABLES.get, ("item", "trace", "event", "opinion", "label", "run"))
+
+
+@pytest.fixture
+def enforced():
+    """Enforce permissions in this thread until the end of the test."""
+    token = operations._enforced.set(True)
+    yield
+    operations._enforced.reset(token)
+
+
+def is_refused(engine, statement):
+    try:
+        with reading(engine) as session:
+            session.execute(statement).all()
+    except UncheckedRead:
+        return True
+    return False
+
+
+def test_every_role_reads_exactly_its_tables(engine, a_study, enforced):
+    assert PROTECTED.keys() == ROLES.keys() <= TABLES.keys()
+    actors = {"": Actor("")}
+    with writing(engine) as session:
+        registry.add(session, "administrator")
+        for name in (*Role, "stranger"):
+            actors[name] = Actor(name, registry.add(session, name).id)
+            if name != "stranger":
+                with operations.operation():
+                    operations.grant(a_study.id, "manage")
+                    access.set_role(session, a_study.id, name, Role(name))
+    for name, actor in actors.items():
+        with operations.reading_operation():
+            with reading(engine) as session:
+                for permission in Permission:
+                    if access.allows(session, a_study.id, actor, permission):
+                        access.require(session, a_study.id, actor, permission)
+            for table in PROTECTED:
+                query = select(TABLES[table])
+                if table == "audit":
+                    assert is_refused(engine, query), "the log of the server is for administrators"
+                    query = query.where(TABLES[table].c.study_id == a_study.id)
+                refused = is_refused(engine, query.limit(0))
+                assert refused == (name not in ROLES[table]), (name, table)
+
+
+def test_a_permission_holds_in_its_study_and_until_the_operation_ends(engine, a_study, enforced):
+    own = select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id)
+    others = [
+        select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id + 1),
+        select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id.in_([a_study.id, a_study.id + 1])),
+    ]
+    assert is_refused(engine, own)
+    with operations.reading_operation():
+        with reading(engine) as session:
+            assert access.allows(session, a_study.id, Actor("ann"), Permission.view)
+        assert is_refused(engine, own), "the answer may not have been looked at"
+        with operations.operation():  # as a page that saves something while it is drawn
+            with reading(engine) as session:
+                access.require(session, a_study.id, Actor("ann"), Permission.view)
+            assert not is_refused(engine, own)
+        assert not is_refused(engine, own)
+        assert all(is_refused(engine, other) for other in others)
+    assert is_refused(engine, own)
+    with operations.operation(), reading(engine) as session:
+        access.require_administrator(session, Actor("ann"))
+        assert not any(is_refused(engine, other) for other in others)
+
+
+OTHER = OPINION.alias()
+EVENTS = select(EVENT.c.trace_id).cte("found")
+STATEMENTS = {
+    "of rows": select(OPINION),
+    "of a column": select(OPINION.c.value),
+    "under another name": select(OTHER),
+    "in a join": select(ITEM.c.id).join(TRACE, TRACE.c.item_id == ITEM.c.id),
+    "in an outer join": select(ITEM.c.id).outerjoin(TRACE, TRACE.c.item_id == ITEM.c.id),
+    "in a list of tables": select(ITEM.c.id, RUNS.c.name).where(ITEM.c.study_id == RUNS.c.study_id),
+    "in a condition": select(ITEM.c.id).where(exists().where(TRACE.c.item_id == ITEM.c.id)),
+    "in a subquery": select(ITEM.c.id).where(ITEM.c.id.in_(select(TRACE.c.item_id))),
+    "in a column's subquery": select(ITEM.c.id, select(func.count()).select_from(TRACE).scalar_subquery()),
+    "in a common table expression": select(EVENTS.c.trace_id),
+    "in a union": union_all(select(ITEM.c.id), select(EVENT.c.trace_id)),
+    "as text": text("SELECT value FROM opinion"),
+    "as text over lines": text("SELECT i.id\nFROM item i\n  LEFT JOIN trace t ON t.item_id = i.id"),
+}
+
+
+@pytest.mark.parametrize("kind", STATEMENTS)
+def test_a_protected_table_is_found_anywhere_in_a_query(engine, enforced, kind):
+    assert is_refused(engine, STATEMENTS[kind])
+    with operations.reading_operation():
+        operations.grant(1, "view")
+        assert not is_refused(engine, STATEMENTS[kind])
+
+
+def test_other_tables_and_changes_are_not_refused(engine, a_study, enforced):
+    for statement in (
+        select(ITEM.c.id.label("trace"), ITEM.c.key.label("opinion")).order_by("trace"),
+        select(LABEL.c.id),
+        text("SELECT ', opinion.value' AS run"),
+    ):
+        assert not is_refused(engine, statement)
+    with writing(engine) as session:
+        session.connection().exec_driver_sql("DELETE FROM opinion WHERE trace_id IN (SELECT id FROM trace)")
+
+
+def test_a_compiled_statement_is_checked_with_its_new_values(engine, a_study, enforced):
+    query = select(TABLES["run"].c.id).where(TABLES["run"].c.study_id == bindparam("study_id_1", type_=None))
+    with operations.reading_operation():
+        operations.grant(a_study.id, "view")
+        with reading(engine) as session:
+            execute(session, query, {"study_id_1": a_study.id})
+            with pytest.raises(UncheckedRead):
+                execute(session, query, {"study_id_1": a_study.id + 1})
+
+
+def test_purposes_permit_their_own_reads_only(engine, a_study, enforced):
+    with operations.reading_for(REVEAL):
+        assert not is_refused(engine, select(OPINION))
+        assert is_refused(engine, select(TABLES["call"]))
+    with operations.reading_for(QUEUE):
+        assert not is_refused(engine, select(OPINION.c.id))
+        assert is_refused(engine, select(EVENT))
+    assert is_refused(engine, select(OPINION.c.id))
+
+
+def test_functions_that_return_numbers_or_names_need_no_permission_and_others_do(engine, a_study, enforced):
+    with operations.operation():
+        operations.grant(operations.EVERY_STUDY, access.ADMINISTRATION)
+        imports.import_records(engine, a_study.name, [RUN, a_trace("item 1")])
+        with reading(engine) as session:
+            trace_id = session.scalar(select(TRACE.c.id))
+    with reading(engine) as session:
+        assert trace_opinions.exist(session, a_study.id)
+        assert overview.counts(session, a_study.id).traces == 1
+        assert server_counts.count(session).traces
+        assert studies.progress(session)[a_study.id].runs == 1
+        assert traces.study_id(session, trace_id) == a_study.id
+        for read in (
+            lambda: traces.get(session, trace_id),
+            lambda: traces.events(session, trace_id),
+            lambda: trace_opinions.judged_targets(session, trace_id),
+            lambda: trace_opinions.verdict_criteria(session, a_study.id),
+        ):
+            with pytest.raises(UncheckedRead):
+                read()
+
+
+def test_a_worker_reads_freely(engine, enforced):
+    token = operations._reads_freely.set(True)
+    assert not is_refused(engine, select(OPINION))
+    operations._reads_freely.reset(token)
+    assert is_refused(engine, select(OPINION))
