@@ -23,6 +23,8 @@ from core.trace import Turn, TurnCompleted
 from storage import annotators, items, runs, studies, traces
 from storage.database import insert_all
 from storage.fingerprints import to_utc
+from storage.operations import reading_for
+from storage.read_guard import TASK
 from storage.runs import Run
 from storage.tables import AiuEditRow, AnnotatorRow, ItemRow, RunRow, TraceRow, now
 
@@ -138,6 +140,7 @@ def _add(session: Session, study_id: int, item: str, edits: list[Edit]) -> int:
     return len(new)
 
 
+@reading_for(TASK)
 def find_adoptable(session: Session, study_id: int, item: str) -> Adopt | None:
     """Return the AIUs and reference of the newest run that has some, if the item lacks them; else None."""
     if not current_state(session, study_id, item).lacks_aius():

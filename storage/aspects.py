@@ -16,6 +16,8 @@ from core.protocols.dna_eval.settings import QUALITIES, Settings, settings_of_it
 from core.protocols.dna_eval.verdicts import collect_judgements
 from core.protocols.settings_file import validate_settings
 from storage import aius, items, labels, runs, studies, targets, traces
+from storage.operations import reading_for
+from storage.read_guard import TASK
 from storage.tables import OpinionRow
 
 KIND = "aspect_weights"
@@ -23,6 +25,7 @@ QUALITY = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 """Ratings of relevance, clarity and comprehensiveness (DnA-Eval, Appendix D.3)."""
 
 
+@reading_for(TASK)
 def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...]:
     """Return the aspects of a target in the order in which they were configured or proposed.
 
@@ -50,6 +53,7 @@ def parse_settings(settings: Mapping[str, Any]) -> Settings:
     return valid
 
 
+@reading_for(TASK)
 def definitions(session: Session, study_id: int, target: Target) -> dict[str, str]:
     """Return aspect -> its definition, for those that the study or a run defines."""
     item = items.get(session, study_id, target.item)

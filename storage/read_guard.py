@@ -20,6 +20,8 @@ from storage.operations import EVERY_STUDY
 
 QUEUE = "queue"
 """The targets of a queue and their order: no opinion is returned."""
+TASK = "task"
+"""What a task shows of a trace: the aspects, AIUs that a model generated, and answers refined by critiques."""
 REVEAL = "reveal"
 """The opinions about targets that the annotator has labelled."""
 COUNTS = "counts"
@@ -29,7 +31,7 @@ STUDY = "study"
 LABEL_REQUESTS = "label requests"
 """The requests of labels in the audit log."""
 RESULTS = frozenset({"view", "export", "run", "edit", IMPORT})
-JUDGED = RESULTS | {"adjudicate", REVEAL}
+JUDGED = RESULTS | {"adjudicate", TASK, REVEAL}
 PROTECTED: Mapping[str, frozenset[str]] = {
     "opinion": JUDGED | {QUEUE, COUNTS},
     "run": JUDGED | {QUEUE, COUNTS},
@@ -119,6 +121,5 @@ def _named_studies(query: Query, context: Any) -> set[int]:
     if not query.studies:
         return set()
     values = context.compiled_parameters[0]
-    if all(name in values for name in query.studies):
-        return {values[name] for name in query.studies}
-    return {value for name, value in values.items() if _STUDY.fullmatch(name)}  # each of a list has a number
+    names = query.studies if all(name in values for name in query.studies) else filter(_STUDY.fullmatch, values)
+    return {values[name] for name in names} - {0}  # each of a list has a number; 0 is of `study_id + 0`

@@ -11,6 +11,8 @@ from sqlmodel import col
 
 from core.formats.study_records import StudyRules
 from storage.labelling.opaque_ids import OpaqueIds
+from storage.operations import reading_for
+from storage.read_guard import QUEUE
 from storage.tables import ItemRow, LabelRow, OpinionRow, TargetRow
 
 if TYPE_CHECKING:
@@ -111,6 +113,7 @@ def _label_votes(session: Session, work: "Work") -> Mapping[int, Counter[str]]:
     return votes
 
 
+@reading_for(QUEUE)
 def _opinion_votes(session: Session, work: "Work") -> Mapping[int, Counter[str]]:
     """Return target -> value -> number of judges whose last opinion it is."""
     query = (

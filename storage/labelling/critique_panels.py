@@ -24,6 +24,8 @@ from storage import aius, runs, traces
 from storage.labelling.blocks import above, block, target_json
 from storage.labelling.levels import level_options
 from storage.labelling.work import Json, Task, Work
+from storage.operations import reading_for
+from storage.read_guard import TASK
 from storage.traces import Trace
 
 
@@ -61,6 +63,7 @@ def find_pair(critiques: Sequence[Critique], part: str) -> tuple[Critique, Criti
     raise TiebreakError("A critique of this pair is not in the study any more.")
 
 
+@reading_for(TASK)
 def refined_answers(session: Session, study_id: int, target: Target, item: Item) -> dict[str, str]:
     """Return critique -> the answer refined by it, from the newest run that compared them."""
     for trace in traces.of_target(session, study_id, target):

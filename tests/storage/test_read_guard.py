@@ -84,6 +84,7 @@ def test_a_permission_holds_in_its_study_and_until_the_operation_ends(engine, a_
     own = select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id)
     others = [
         select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id + 1),
+        select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id == a_study.id + 2),
         select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id.in_([a_study.id, a_study.id + 1])),
     ]
     assert is_refused(engine, own)

@@ -1,0 +1,69 @@
+"""The permissions of a page: its fragments check them again, and reads need them."""
+
+import pytest
+import streamlit as st
+
+from core.formats.records import ItemRecord
+from pages.parts import permissions, resources, visitor
+from storage import access, operations, studies, trace_opinions
+from storage.access import Forbidden, Permission, Role
+from storage.accounts import registry
+from storage.accounts.identity import Actor
+from storage.database import reading, writing
+from storage.read_guard import UncheckedRead
+from tests.conftest import make_item
+from tests.pages.visits import prepare_study
+from tests.storage.shared import RUN, a_trace
+
+
+@pytest.fixture
+def study_id(monkeypatch):
+    """The id of the study "s", whose viewer Eve visits a page that is enforced, as if Streamlit had drawn it before."""
+    prepare_study([ItemRecord(item=make_item("item 0")), RUN, a_trace("item 0")])
+    with writing(resources.engine()) as session:
+        found = studies.get(session, "s").id
+        registry.add(session, "administrator")
+        account = registry.add(session, "eve")
+        access.set_role(session, found, "eve", Role.viewer)
+    monkeypatch.setattr(visitor, "current_actor", lambda: Actor("eve", account.id))
+    page = {permissions.STUDY_KEY: found, permissions.PAGE_KEY: Permission.view}
+    monkeypatch.setattr(st, "session_state", page)
+    monkeypatch.setattr(st, "fragment", lambda draw, run_every: draw)
+    token = operations._enforced.set(True)
+    yield found
+    operations._enforced.reset(token)
+
+
+def read(study_id):
+    with reading(resources.engine()) as session:
+        return trace_opinions.verdict_criteria(session, study_id)
+
+
+def test_a_fragment_that_runs_without_its_page_checks_the_role_again(study_id):
+    drawn = []
+
+    @permissions.fragment()
+    def refresh() -> None:
+        drawn.append(read(study_id))
+
+    refresh()
+    with writing(resources.engine()) as session, operations.operation():
+        operations.grant(study_id, "manage")
+        access.set_role(session, study_id, "eve", Role.annotator)
+    with pytest.raises(Forbidden):
+        refresh()
+    assert len(drawn) == 1
+
+
+def test_a_page_without_a_check_reads_nothing_and_one_with_a_check_reads_its_study(study_id):
+    with operations.reading_operation():
+        with pytest.raises(UncheckedRead):
+            read(study_id)
+        assert permissions.allows(study_id, Permission.view)
+        with pytest.raises(UncheckedRead):
+            read(study_id)
+        assert permissions.permit(study_id, Permission.view)
+        read(study_id)
+        with pytest.raises(UncheckedRead):
+            read(study_id + 1)
+        assert not permissions.permit(study_id, Permission.edit)
