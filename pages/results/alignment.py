@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.provenance import INTERVALS
 from core.statistics.reports.agreement import AgreementRow
@@ -71,7 +72,7 @@ def draw_page(study: Study) -> None:
         cache_key = (str(resources.engine().url), study.id)
         start = time.thread_time()
         version = alignment_data.shown_version(study, PAGE)
-        reference = reference_choice.draw_choice(study, version)
+        reference, row = reference_choice.draw_choice(study, version)
 
         def compute(newer: Version) -> tuple[AlignmentData, list[AlignmentRow]]:
             data = alignment_data.load_data(*cache_key, newer, reference)
@@ -81,7 +82,7 @@ def draw_page(study: Study) -> None:
         alignment_data.computed(study, PAGE, version, start, compute)
         if not rows:
             return empty_state(study, data)
-        view = choose_view(rows, data)
+        view = choose_view(rows, data, row)
         if view is None:
             return draw_download(rows)
         (kind, criterion, statistic), by_scenario, include_first = view
@@ -108,12 +109,14 @@ def draw_page(study: Study) -> None:
     draw_figures()
 
 
-def choose_view(rows: Sequence[AlignmentRow], data: AlignmentData) -> tuple[tuple[str, str, str], bool, bool] | None:
-    """Draw the choices, which are in the URL; None if nothing can be drawn.
+def choose_view(
+    rows: Sequence[AlignmentRow], data: AlignmentData, row: DeltaGenerator
+) -> tuple[tuple[str, str, str], bool, bool] | None:
+    """Draw the choices into a row; they are in the URL. None if nothing can be drawn.
 
     Returns (kind, criterion, statistic), whether by scenario, and whether with first opinions.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+    with row:
         kinds = [kind for kind in KINDS if any(row.kind == kind for row in rows)]
         kind = _choose("Kind", kinds, "kind", KINDS.__getitem__)
         criteria = sorted({row.criterion for row in rows if row.kind == kind}, key=lambda name: (name != "all", name))

@@ -60,14 +60,14 @@ def draw_page(study: Study) -> None:
     start = time.thread_time()
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    reference = reference_choice.draw_choice(study, drawn_version)
+    reference, row = reference_choice.draw_choice(study, drawn_version)
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, reference)
     criteria = judge_biases.choices(data)
     if not criteria:
         st.info("Biases need judges and people who compare the same pairs of responses. This study has none yet.")
         return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with row:
         query = choices.choose_query(data, [("preference", criterion) for criterion in criteria])
 
     def compute(version: Version) -> tuple[list[BiasRow], list[FormatRow]]:

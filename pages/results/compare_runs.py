@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
@@ -63,10 +64,10 @@ def draw_page(study: Study) -> None:
             return
         start = time.thread_time()
         version = alignment_data.shown_version(study, PAGE)
-        reference = reference_choice.draw_choice(study, version)
+        reference, row = reference_choice.draw_choice(study, version)
         url = str(resources.engine().url)
         compared = load_runs(url, study.id, version, names, reference, study)
-        scope = draw_comparison(study, compared, version, names, reference)
+        scope = draw_comparison(study, compared, version, names, reference, row)
 
         def compute(newer: Version) -> None:
             newly_compared = load_runs(url, study.id, newer, names, reference, study)
@@ -108,14 +109,19 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
 
 
 def draw_comparison(
-    study: Study, compared: ComparedRuns, version: Version, names: tuple[str, ...], reference: str
+    study: Study,
+    compared: ComparedRuns,
+    version: Version,
+    names: tuple[str, ...],
+    reference: str,
+    row: DeltaGenerator,
 ) -> Scope | None:
     """Draw the settings, the figures and the changed verdicts; returns what is compared, None for nothing."""
     if not compared.keys:
         run_sections.draw_settings(compared)
         st.info("These runs have no verdicts that can be compared yet.")
         return None
-    kind, criterion, scenario = scope = choose_scope(compared)
+    kind, criterion, scenario = scope = choose_scope(compared, row)
     dataset = compared.dataset(kind, criterion, scenario)
     comparison = load_comparison(str(resources.engine().url), study.id, version, names, reference, scope, compared)
     run_sections.draw_pairs(compared, comparison)
@@ -125,10 +131,10 @@ def draw_comparison(
     return scope
 
 
-def choose_scope(compared: ComparedRuns) -> Scope:
-    """Draw the choices of kind, criterion and scenario, if there are several."""
+def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
+    """Draw the choices of kind, criterion and scenario into a row, if there are several."""
     kinds = list(dict.fromkeys(kind for kind, _ in compared.keys))
-    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+    with row:
         kind = choices.choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), clear_selection)
         criteria = [criterion for key, criterion in compared.keys if key == kind]
         criterion = choices.choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, clear_selection)

@@ -43,7 +43,7 @@ def draw_page(study: Study) -> None:
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     item_drilldown.apply_selection()
-    reference = reference_choice.draw_choice(study, drawn_version)
+    reference, row = reference_choice.draw_choice(study, drawn_version)
     url = str(resources.engine().url)
 
     def compute(version: Version) -> list[PanelReport]:
@@ -57,7 +57,8 @@ def draw_page(study: Study) -> None:
         st.info("No judge of this study speaks twice about a pair of responses, or the only debate is the reference.")
         return
     names = [panel_name(panel) for panel in reports]
-    panel = reports[names.index(choices.choose("Panel", names, "panel", on_change=clear_selection))]
+    with row:
+        panel = reports[names.index(choices.choose("Panel", names, "panel", on_change=clear_selection))]
     st.markdown(f"**{escape_markdown(panel.sentence)}**")
     st.caption(
         f"{numbers.format_count(panel.debates, 'debate')} · {numbers.format_count(panel.rounds, 'round')}. An opinion "

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.formats.tables import rows_csv
 from core.provenance import PAIRED_DIFFERENCES
@@ -94,12 +95,12 @@ def draw_page(study: Study) -> None:
         item_drilldown.apply_selection()
         start = time.thread_time()
         version = alignment_data.shown_version(study, PAGE)
-        reference = reference_choice.draw_choice(study, version)
+        reference, row = reference_choice.draw_choice(study, version)
         data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
         keys = judge_ranking.rankable(data)
         if not keys:
             return empty_state(study, judge_ranking.why_unranked(data))
-        query = choose_query(data, keys)
+        query = choose_query(data, keys, row)
         compared = st.query_params.get("section") == SECTIONS[1]
 
         def compute(newer: Version) -> JudgeReport | None:
@@ -158,9 +159,9 @@ def empty_state(study: Study, reason: str) -> None:
     )
 
 
-def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]]) -> RankingQuery:
-    """Draw the choices, which are in the URL."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]], row: DeltaGenerator) -> RankingQuery:
+    """Draw the choices into a row; they are in the URL."""
+    with row:
         query = choices.choose_query(data, keys, clear_selection)
         abstentions = choices.choose(
             "Targets without a verdict", get_args(Abstentions), "abstentions", describe_policy, clear_selection

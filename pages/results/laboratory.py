@@ -29,13 +29,13 @@ def load_reports(url: str, study_id: int, version: tuple[int, ...], reference: s
 def draw_page(study: Study) -> None:
     """Draw the report of one judge of one run."""
     version = alignment_data.label_version(study)
-    reference = reference_choice.draw_choice(study, version)
+    reference, row = reference_choice.draw_choice(study, version)
     reports = {
         report.judge: report for report in load_reports(str(resources.engine().url), study.id, version, reference)
     }
     if not reports:
         return empty_state(study)
-    judge = st.selectbox("Judge and run", list(reports), key="judge", bind="query-params", width=420)
+    judge = row.selectbox("Judge and run", list(reports), key="judge", bind="query-params", width=420)
     draw_report(study, reports[judge])
 
 

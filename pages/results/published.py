@@ -39,7 +39,7 @@ def draw_page(study: Study) -> None:
         help="Those for which this study has values of the right kind.",
     )
     version = alignment_data.label_version(study)
-    reference = reference_choice.draw_choice(study, version) if tables[name].has_reference else ""
+    reference = reference_choice.draw_choice(study, version)[0] if tables[name].has_reference else ""
     rows = load_rows(str(resources.engine().url), study.id, version, name, reference)
     draw_table(study, tables[name], rows)
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.formats.tables import csv_text
 from core.provenance import PREDICTION_POWERED
@@ -51,12 +52,12 @@ def draw_page(study: Study) -> None:
     start = time.thread_time()
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    reference = reference_choice.draw_choice(study, drawn_version)
+    reference, row = reference_choice.draw_choice(study, drawn_version)
     data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
     choices = load_choices(str(resources.engine().url), study.id, drawn_version, reference, data)
     if not choices:
         return empty_state(study)
-    choice, judge = choose(choices)
+    choice, judge = choose(choices, row)
 
     def compute(version: Version) -> SystemReport:
         url = str(resources.engine().url)
@@ -82,9 +83,9 @@ def empty_state(study: Study) -> None:
     )
 
 
-def choose(choices: Sequence[Choice]) -> tuple[Choice, str]:
-    """Draw the choices of kind, criterion and judge, which are in the URL; returns the judge as "" for none."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+def choose(choices: Sequence[Choice], row: DeltaGenerator) -> tuple[Choice, str]:
+    """Draw the choices of kind, criterion and judge into a row; they are in the URL. The judge is "" for none."""
+    with row:
         kinds = list(dict.fromkeys(choice.kind for choice in choices))
         kind = kinds[0]
         if len(kinds) > 1:

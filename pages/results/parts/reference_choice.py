@@ -1,6 +1,7 @@
 """The choice of the reference of judges, stored in the URL."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import resources
 from pages.parts.text import escape_markdown
@@ -11,11 +12,15 @@ from storage.studies import Study
 KEY = "reference"
 
 
-def draw_choice(study: Study, version: Version) -> str:
-    """Draw the choice of a reference at a version; returns it as `storage.reports.references.parse` reads it."""
+def draw_choice(study: Study, version: Version) -> tuple[str, DeltaGenerator]:
+    """Draw the choice of a reference at a version, in a row for all choices of the page.
+
+    Returns the reference as `storage.reports.references.parse` reads it, and the row.
+    """
     titles = alignment_data.load_references(str(resources.engine().url), study.id, version)
     # The options are written as on the command line, because they are in the URL.
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="choices")
+    with row:
         chosen = st.selectbox(
             "Reference",
             list(titles),
@@ -25,5 +30,5 @@ def draw_choice(study: Study, version: Version) -> str:
             help="The values that judges are compared with. They never include the verdicts of the judge itself; a "
             "debate that is the reference is not compared.",
         )
-        st.caption(f"Compared with {escape_markdown(titles[chosen])}.", width="content")
-    return chosen
+    st.caption(f"Compared with {escape_markdown(titles[chosen])}.")
+    return chosen, row
