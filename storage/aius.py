@@ -4,7 +4,7 @@ See `core.aius`. A new run has the edits before its start as inputs.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from sqlalchemy import Select, func, select
@@ -50,10 +50,11 @@ def history(session: Session, study_id: int, item: str) -> list[Edit]:
     return [_edit(*row[1:]) for row in session.execute(query)]
 
 
-def edits_by_item(session: Session, study_id: int) -> dict[str, list[Edit]]:
-    """Return item -> its edits, oldest first, for all edited items of a study."""
+def edits_by_item(session: Session, study_id: int, keys: Collection[str] | None = None) -> dict[str, list[Edit]]:
+    """Return item -> its edits, oldest first, for all edited items of a study, or for a few."""
+    query = _edits(study_id) if keys is None else _edits(study_id).where(col(ItemRow.key).in_(keys))
     edits: dict[str, list[Edit]] = defaultdict(list)
-    for key, *columns in session.execute(_edits(study_id)):
+    for key, *columns in session.execute(query):
         edits[key].append(_edit(*columns))
     return dict(edits)
 

@@ -6,15 +6,19 @@ Edits are stored with those of AIUs (`core.aius`), so every run has the inputs o
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sqlalchemy import Text, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.aius import Change, Edit, SetAspects, SetReference, active_edits, apply_edits
 from core.errors import TiebreakError
 from core.items import Item
 from core.protocols import registry
-from storage import aius, audit, items, runs, studies
+from storage import aius, audit, items, runs, search, studies
 from storage.aspects import parse_settings
 from storage.reports import turns
+from storage.tables import ItemRow
 
 IMPORTED = "imported"
 ASPECTS_STEP = "aspects"
@@ -45,6 +49,33 @@ def standing(session: Session, study_id: int) -> list[StandingInput]:
     """Return the standing inputs of every item, in the order of the study."""
     edits = aius.edits_by_item(session, study_id)
     return [_standing(item, edits.get(item.id, [])) for item in items.of_study(session, study_id)]
+
+
+def count(session: Session, study_id: int, text: str = "") -> int:
+    """Return the number of items whose name or prompt contains a text; case is ignored."""
+    return len(_matching(session, study_id, text)) if text else items.count(session, study_id)
+
+
+def page(session: Session, study_id: int, text: str = "", *, offset: int, limit: int) -> list[StandingInput]:
+    """Return the standing inputs of some of these items, in the order of the study."""
+    if text:
+        keys = _matching(session, study_id, text)[offset : offset + limit]
+    else:
+        query = select(col(ItemRow.key)).where(col(ItemRow.study_id) == study_id)
+        keys = list(session.scalars(query.order_by(col(ItemRow.position)).offset(offset).limit(limit)))
+    found, edits = items.by_keys(session, study_id, keys), aius.edits_by_item(session, study_id, keys)
+    return [_standing(found[key], edits.get(key, [])) for key in keys]
+
+
+def _matching(session: Session, study_id: int, text: str) -> list[str]:
+    """Return the names of the items with a text in their name or prompt; the database preselects them."""
+    body, wanted = sql_cast(col(ItemRow.body), Text), text.casefold()
+    query = (
+        select(col(ItemRow.key), col(ItemRow.body)["prompt"].as_string())
+        .where(col(ItemRow.study_id) == study_id, search.contains(session, body, text, in_json=True))
+        .order_by(col(ItemRow.position))
+    )
+    return [key for key, prompt in session.execute(query) if wanted in key.casefold() or wanted in prompt.casefold()]
 
 
 def save(session: Session, study_id: int, annotator: str, wanted: Mapping[str, Input], run: str = "") -> int:

@@ -179,7 +179,7 @@ def _in_items(session: Session, study_id: int, wanted: str, after: Place) -> Row
         .where(
             col(ItemRow.study_id) == study_id,
             tuple_(*place) > tuple_(*map(literal, after)),
-            _contains(session, sql_cast(col(ItemRow.body), Text), wanted, in_json=True),
+            contains(session, sql_cast(col(ItemRow.body), Text), wanted, in_json=True),
         )
         .order_by(*place)
     )
@@ -219,7 +219,7 @@ def _in_turns(session: Session, study_id: int, wanted: str, after: Place, end: i
             tuple_(*place) > tuple_(*map(literal, after)),
             col(TraceRow.study_id) + 0 == study_id,  # otherwise SQLite begins with all traces of the study
             col(EventRow.type) == "turn",
-            _contains(session, body, wanted, in_json=True),
+            contains(session, body, wanted, in_json=True),
         )
         .where(~is_superseded)
         .order_by(*place)
@@ -266,13 +266,13 @@ def _written(
             col(TargetRow.study_id) == study_id,
             table.id > after,
             text != "",
-            _contains(session, text, wanted, in_json=False),
+            contains(session, text, wanted, in_json=False),
         )
         .order_by(table.id)
     )  # fmt: skip
 
 
-def _contains(session: Session, column: Any, wanted: str, *, in_json: bool) -> ColumnElement[bool]:
+def contains(session: Session, column: Any, wanted: str, *, in_json: bool) -> ColumnElement[bool]:
     """Return a condition that every row with the text fulfils, and few others.
 
     Spaces match any characters, because texts have line breaks, and so do characters that JSON escapes. Letters beyond

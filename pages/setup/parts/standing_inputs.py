@@ -6,7 +6,7 @@ from core.protocols import registry
 from pages.parts import numbers, paging, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
-from storage import aius, database, inputs, items, runs
+from storage import database, inputs, runs
 from storage.access import Permission
 from storage.inputs import Input, StandingInput
 from storage.studies import Study
@@ -19,17 +19,16 @@ PROMPT_LENGTH = 200
 
 def draw(study: Study, annotator: str | None) -> None:
     """Draw the table of items, the editor of the selected one, and the changes of many items."""
+    text = st.text_input("Search", key="inputs_search", placeholder="name or prompt", width=320).strip()
     with database.reading(resources.engine()) as session:
-        version = (aius.count_edits(session, study.id), items.count(session, study.id))
-    rows = _standing(study.id, study.name, version)
-    if not rows:
+        total = inputs.count(session, study.id, text)
+        number = paging.current_page("inputs_page", total, ROWS_PER_PAGE)
+        rows = inputs.page(session, study.id, text, offset=(number - 1) * ROWS_PER_PAGE, limit=ROWS_PER_PAGE)
+    if not total and not text:
         st.info("This study has no items.")
         return
-    text = st.text_input("Search", key="inputs_search", placeholder="name or prompt", width=320).casefold().strip()
-    found = [row for row in rows if text in row.item.casefold() or text in row.prompt.casefold()]
-    page = paging.current_page("inputs_page", len(found), ROWS_PER_PAGE)
-    selected = _draw_table(list(paging.page_slice(found, page, ROWS_PER_PAGE)))
-    paging.draw_pagination("inputs_page", len(found), ROWS_PER_PAGE)
+    selected = _draw_table(rows)
+    paging.draw_pagination("inputs_page", total, ROWS_PER_PAGE)
     if selected is None:
         st.caption("Select an item to change its reference or its aspects.")
     else:
@@ -37,13 +36,6 @@ def draw(study: Study, annotator: str | None) -> None:
     with st.expander("Change many items"):
         _draw_file(study, annotator)
         _draw_adoption(study, annotator)
-
-
-@st.cache_data(max_entries=2, show_spinner="Reading the items …")
-def _standing(study_id: int, name: str, version: tuple[int, int]) -> list[StandingInput]:
-    """Return the standing inputs of a study; `version` changes with every edit and every import."""
-    with database.reading(resources.engine()) as session:
-        return inputs.standing(session, study_id)
 
 
 def _draw_table(rows: list[StandingInput]) -> StandingInput | None:

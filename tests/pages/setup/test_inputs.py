@@ -38,6 +38,18 @@ def test_the_standing_inputs_of_every_item_are_listed():
     assert table.loc["item 0", ["Reference", "Reference by"]].tolist() == ["Own.", "imported"]
 
 
+def test_a_page_of_inputs_has_those_of_its_items_and_a_search_those_with_the_text():
+    prepare_study([*items(0, 3), ItemRecord(item=make_item("100% Élan"))])
+    with writing(resources.engine()) as session:
+        study = studies.get(session, "s").id
+        inputs.save(session, study, "eve", {"item 1": Input(reference="Own.")})
+        rows = inputs.standing(session, study)
+        assert inputs.page(session, study, offset=1, limit=2) == rows[1:3]
+        assert inputs.page(session, study, "ITEM", offset=1, limit=1) == rows[1:2]
+        assert inputs.page(session, study, "0% élan", offset=0, limit=5) == rows[3:]
+        assert [inputs.count(session, study, text) for text in ("", "item", "0% élan", "x_z")] == [4, 3, 1, 0]
+
+
 def items(first, last):
     return [ItemRecord(item=make_item(f"item {number}")) for number in range(first, last)]
 
