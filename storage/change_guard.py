@@ -64,13 +64,22 @@ def _check(
     row: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> None:
-    if not isinstance(statement, UpdateBase) or not operations.changes_are_enforced():
+    if not isinstance(statement, UpdateBase):
         return
     table = str(getattr(statement.table, "name", ""))
-    if table not in PROTECTED or (table in UPDATED_FROM_RUNS and statement.is_update):
+    if table in UPDATED_FROM_RUNS and statement.is_update:
         return
-    first = next(iter(rows), row) if statement.is_insert else {}
-    if not _is_allowed(table, first.get("study_id")):
+    check_change(table, next(iter(rows), row) if statement.is_insert else {})
+
+
+def check_change(table: str, row: Mapping[str, Any]) -> None:
+    """Raise UncheckedChange for a change of a table that is enforced and not permitted.
+
+    `row` is the first one of an insert. Statements of SQLAlchemy are checked by themselves, those in SQL are not.
+    """
+    if table not in PROTECTED or not operations.changes_are_enforced():
+        return
+    if not _is_allowed(table, row.get("study_id")):
         raise UncheckedChange(f"The table {table!r} is changed without a checked permission.")
 
 

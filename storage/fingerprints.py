@@ -95,18 +95,34 @@ def with_fingerprint(row: Row) -> Row:
     return row | {"fingerprint": fingerprint(row)}
 
 
-def file_fingerprinter() -> Callable[[Row], Row]:
-    """Return a `with_fingerprint` for the rows of one file: identical lines are numbered, so each is stored."""
-    seen: set[bytes] = set()  # takes a third of the memory of counts and text
-    repeats: Counter[str] = Counter()
+def encoded_columns(columns: Row) -> bytes:
+    """Return the part of the JSON behind a label's fingerprint that follows from `label_columns`."""
+    values = [value for name, value in columns.items() if name not in LATER_COLUMNS]
+    return pydantic_core.to_json([sorted(v.items()) if isinstance(v, dict) else v for v in values])[1:-1]
 
-    def add_fingerprint(row: Row) -> Row:
-        first = fingerprint(row)
-        digest = bytes.fromhex(first)
-        if digest not in seen:
-            seen.add(digest)
-            return row | {"fingerprint": first}
-        repeats[first] += 1
-        return row | {"fingerprint": fingerprint(row, repeats[first])}
 
-    return add_fingerprint
+class FileFingerprints:
+    """`with_fingerprint` for the rows of one file: identical lines are numbered, so each is stored."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()  # takes a third of the memory of counts and text
+        self._repeats: Counter[bytes] = Counter()
+
+    def add_to(self, row: Row) -> Row:
+        """Return the row with its fingerprint."""
+        return row | {"fingerprint": self._numbered(lambda repeat: bytes.fromhex(fingerprint(row, repeat)))}
+
+    def of_label(self, study_id: int, target_id: int, annotator_id: int, columns: bytes) -> str:
+        """Return the fingerprint of a label's row; labels of a file have few different `encoded_columns`."""
+        ids = study_id, target_id, annotator_id
+        return self._numbered(
+            lambda repeat: hashlib.blake2b(b"[%d,%d,%d,%b,%d]" % (*ids, columns, repeat), digest_size=16).digest()
+        )
+
+    def _numbered(self, digest_of: Callable[[int], bytes]) -> str:
+        digest = digest_of(0)
+        if digest in self._seen:
+            self._repeats[digest] += 1
+            return digest_of(self._repeats[digest]).hex()
+        self._seen.add(digest)
+        return digest.hex()

@@ -5,7 +5,7 @@ content (see `storage.fingerprints`).
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -40,7 +40,7 @@ from core.labels import Target
 from storage import aius, annotators, audit, experiments, items, studies, target_summaries, targets
 from storage.audit import Action
 from storage.database import insert_all, update_statistics, writing
-from storage.fingerprints import Row, adjudication_row, file_fingerprinter, mark_row
+from storage.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row
 from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
 from storage.targets import TargetKey
 from storage.transfer import participation, recorded_runs
@@ -140,7 +140,7 @@ class _Import:
         self.total = records.items.size + records.repeated_items + len(records.of(TraceRecord)) + records.labels.size
         self.target_ids = TargetIds({})
         self.annotator_ids: dict[str, int] = {}
-        self.add_fingerprint = file_fingerprinter()
+        self.fingerprints_of_file = FileFingerprints()
 
     def run(self) -> ImportCounts:
         """Import all records, each type after those that it refers to."""
@@ -226,8 +226,9 @@ class _Import:
     def import_labels(self) -> int:
         """Add the new ones of the labels, and return their number."""
         known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
+        targets_by_place = [self.target_ids.by_key[key] for key in self.records.targets]
         for batch in self.records.labels.batches():
-            new = [self.add_fingerprint(self.label_row(label)) for label in batch]
+            new = self.label_rows(batch, targets_by_place)
             if known:
                 new = [row for row in new if bytes.fromhex(row["fingerprint"]) not in known]
             insert_all(self.session, LabelRow, new)
@@ -237,10 +238,19 @@ class _Import:
             target_summaries.count_labels_of_study(self.session, self.study_id)
         return added
 
-    def label_row(self, label: SpooledLabel) -> Row:
-        """Return the columns of a label without its fingerprint."""
-        ids = {"target_id": self.target_ids.by_key[label.target], "annotator_id": self.annotator_ids[label.annotator]}
-        return {"study_id": self.study_id, **ids, **label.columns}
+    def label_rows(self, labels: Iterable[SpooledLabel], targets_by_place: Sequence[int]) -> list[Row]:
+        """Return labels as rows."""
+        encoded: dict[int, bytes] = {}
+        rows = []
+        for place, annotator, columns in labels:
+            target, by = targets_by_place[place], self.annotator_ids[annotator]
+            if id(columns) not in encoded:  # the batch holds the columns, so an id is not used again
+                encoded[id(columns)] = encoded_columns(columns)
+            own = self.fingerprints_of_file.of_label(self.study_id, target, by, encoded[id(columns)])
+            rows.append(
+                {"study_id": self.study_id, "target_id": target, "annotator_id": by, **columns, "fingerprint": own}
+            )
+        return rows
 
     def import_participation(self) -> int:
         """Add views, read guidelines, overlaps of targets and replies; return the number of replies."""
@@ -256,14 +266,14 @@ class _Import:
         """Yield the file's skips, flags and notes as rows."""
         for mark in self.records.of(MarkRecord):
             row = mark_row(mark, self.target_ids[mark.target], self.annotator_ids[mark.annotator])
-            yield self.add_fingerprint(row)
+            yield self.fingerprints_of_file.add_to(row)
 
     def adjudication_rows(self) -> Iterator[Row]:
         """Yield the file's adjudications as rows."""
         for adjudication in (record.ruling for record in self.records.of(AdjudicationRecord)):
             annotator_id = self.annotator_ids[adjudication.adjudicator]
             row = adjudication_row(adjudication, self.target_ids[adjudication.target], annotator_id)
-            yield self.add_fingerprint(row)
+            yield self.fingerprints_of_file.add_to(row)
 
     def insert_new(self, table: Any, rows: Iterable[Row]) -> int:
         """Insert the rows that the study does not have, and return their number."""

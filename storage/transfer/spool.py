@@ -22,12 +22,14 @@ from storage.targets import TargetKey, key_of
 
 RecordType = TypeVar("RecordType")
 Entry = TypeVar("Entry")
-BATCH = 10_000
+BATCH = 4_000
 """Rows in memory at once."""
 
 
 MAX_DISTINCT = 10_000
 """Values of labels that are remembered to be checked once each."""
+MAX_SHARED_LENGTH = 100
+"""Characters of a value that labels share."""
 
 
 class SpooledItem(NamedTuple):
@@ -43,9 +45,11 @@ class SpooledItem(NamedTuple):
 class SpooledLabel(NamedTuple):
     """A label and its columns, without the ids of its target and annotator."""
 
-    target: TargetKey
+    target: int
+    """Its place in `SortedRecords.targets`."""
     annotator: str
     columns: Row
+    """Labels with equal columns share them, so do not modify."""
 
 
 class Spool(Generic[Entry]):
@@ -90,14 +94,15 @@ class SortedRecords:
         """Name of each item in the file -> digest of its content."""
         self.repeated_items = 0
         """Items that are in the file again."""
-        self.targets: dict[TargetKey, TargetKey] = {}
-        """The targets of labels and critiques."""
+        self.targets: dict[TargetKey, int] = {}
+        """The targets of labels and critiques, with their places from 0."""
         self.annotators: set[str] = set()
         """The annotators of labels."""
         self._values: dict[tuple[str, str, type[Any], Any], None] = {}
         """Kind, criterion, type and value of the labels; numbers and texts only."""
         self._has_other_values = False
         """Whether a label has another value, or there are more of them."""
+        self._shared_columns: dict[tuple[Any, ...], Row] = {}
         self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
         try:
             for record in records:
@@ -118,8 +123,10 @@ class SortedRecords:
     def distinct_values(self) -> Iterator[tuple[Kind, str, Value | None]]:
         """Yield kind, criterion and value of the labels; all of them, or numbers and texts only once each."""
         if self._has_other_values:
+            keys = list(self.targets)
             for batch in self.labels.batches():
-                for (_, kind, criterion, _), _, columns in batch:
+                for target, _, columns in batch:
+                    _, kind, criterion, _ = keys[target]
                     yield cast(Kind, kind), criterion, columns["value"]
         else:
             for kind, criterion, _, value in self._values:
@@ -153,7 +160,21 @@ class SortedRecords:
     def _add_label(self, label: Label) -> None:
         self.annotators.add(label.annotator)
         self._add_value(label.target, label.value)
-        self.labels.add(SpooledLabel(self._distinct(label.target), label.annotator, label_columns(label)))
+        self.labels.add(SpooledLabel(self._distinct(label.target), label.annotator, self._columns(label)))
+
+    def _columns(self, label: Label) -> Row:
+        """Return the columns of a label; those of labels with only a value are shared."""
+        value = label.value
+        is_plain = type(value) is int or type(value) is bool or (type(value) is str and len(value) <= MAX_SHARED_LENGTH)
+        if not is_plain or label.reason or label.at or label.seconds is not None or label.evidence:
+            return label_columns(label)
+        key = (type(value), value, label.blind, label.surplus, label.guidelines)
+        columns = self._shared_columns.get(key)
+        if columns is None:
+            columns = label_columns(label)
+            if len(self._shared_columns) < MAX_DISTINCT:
+                self._shared_columns[key] = columns
+        return columns
 
     def _add_value(self, target: Target, value: Value | None) -> None:
         if isinstance(value, dict) or len(self._values) >= MAX_DISTINCT:
@@ -161,6 +182,5 @@ class SortedRecords:
         else:
             self._values[target.kind, target.criterion, type(value), value] = None  # 1 and True are equal as keys
 
-    def _distinct(self, target: Target) -> TargetKey:
-        key = key_of(target)
-        return self.targets.setdefault(key, key)
+    def _distinct(self, target: Target) -> int:
+        return self.targets.setdefault(key_of(target), len(self.targets))

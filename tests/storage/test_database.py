@@ -1,14 +1,18 @@
+import contextvars
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from core.errors import TiebreakError
-from storage import database, labels, studies
-from storage.database import connect, reading, upgrade, writing
+from storage import database, labels, operations, studies
+from storage.change_guard import UncheckedChange
+from storage.database import connect, insert_all, insert_missing, reading, upgrade, writing
+from storage.fingerprints import label_row
 from storage.tables import AnnotatorRow, LabelRow
 from tests.conftest import make_target
 from tests.paths import ROOT
@@ -156,3 +160,27 @@ def test_two_processes_can_upgrade_at_once(empty_address):
     program = "import sys; from storage import database; database.upgrade(database.connect(sys.argv[1]))"
     processes = [subprocess.Popen([sys.executable, "-c", program, empty_address], cwd=ROOT) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
+
+
+def test_many_rows_are_stored_as_few_are_and_need_the_same_permission(engine, a_study):
+    values = [1, 1.0, -0.0, True, None, "a \u00e9", {"a": 0.5}]
+    at = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    with writing(engine) as session:
+        label = labels.save(session, a_study.id, make_target(kind="answer"), "ann", "x")
+        ids = session.execute(select(LabelRow.target_id, LabelRow.annotator_id)).one()
+    row = label_row(label, a_study.id, *ids) | {"at": at, "evidence": [{"start": 1}]}
+    rows = [row | {"value": value, "reason": str(n), "fingerprint": f"{n}"} for n, value in enumerate(values * 40)]
+    with writing(engine) as session:
+        session.execute(delete(LabelRow))
+        for one in rows:
+            insert_all(session, LabelRow, [one])
+        columns = select(*(column for column in LabelRow.__table__.c if column.name != "id")).order_by(LabelRow.id)
+        one_by_one = [tuple(map(repr, stored)) for stored in session.execute(columns)]
+        session.execute(delete(LabelRow))
+        insert_all(session, LabelRow, rows)
+        insert_missing(session, LabelRow, rows)
+        assert [tuple(map(repr, stored)) for stored in session.execute(columns)] == one_by_one
+    enforced = contextvars.copy_context()
+    enforced.run(operations.enforce)
+    with writing(engine) as session, pytest.raises(UncheckedChange):
+        enforced.run(insert_missing, session, LabelRow, rows)

@@ -36,6 +36,9 @@ class LabelReader:
         self.block = block
         self.declared_criteria: set[str] = set()
         self.labelled = labelled
+        self.target: Target | None = None
+        """The target of the last label; the next label often has the same one."""
+        self.target_key = ("", "", "")
         self.parsed_values: dict[tuple[type, Any], Value | None] = {}
         self.omissions = current_omissions()
         self.parts: dict[tuple[str, str, str], list[Part]] = {}
@@ -156,8 +159,10 @@ class LabelReader:
             message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
             raise FileFormatError(message, line=scope.line, field=field)
         self.labelled.add(key)
-        target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
-        return Label(target=target, annotator=annotator, value=value)
+        if self.target is None or self.target_key != (item, criterion, part):
+            self.target_key = (item, criterion, part)
+            self.target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
+        return Label(target=self.target, annotator=annotator, value=value)
 
     def _annotator_field(self, field: str) -> str:
         """Return the field with the annotators of the values in `field`."""
