@@ -45,8 +45,11 @@ function reset(box) {
 
 export default function ({ parentElement }) {
   const measuredTexts = new WeakMap();
+  // A chart gets its height without a change of the document that the other observer sees.
+  const sizes = new ResizeObserver(() => collapseAll());
   const collapseAll = () =>
     document.querySelectorAll('[class*="st-key-collapsible-"], [class*="st-key-tall-"]').forEach((box) => {
+      if (isChart(box)) [box, ...box.children].forEach((element) => sizes.observe(element));
       // A chart is drawn after its container, and its text changes with every hover.
       const text = isChart(box) ? `${box.scrollHeight} ${NARROW.matches}` : box.textContent;
       if (measuredTexts.get(box) === text) return;
@@ -63,6 +66,7 @@ export default function ({ parentElement }) {
   collapseAll();
   return () => {
     observer.disconnect();
+    sizes.disconnect();
     NARROW.removeEventListener("change", collapseAll);
   };
 }
