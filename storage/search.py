@@ -102,7 +102,8 @@ def find(
     Raises TiebreakError for a text that is too short or too long.
     """
     wanted = " ".join(text.split())
-    if not MIN_LENGTH <= len(wanted) <= MAX_LENGTH:
+    shortest = MIN_LENGTH if wanted.isascii() else 1  # one Chinese character can be a word
+    if not shortest <= len(wanted) <= MAX_LENGTH:
         raise TiebreakError(f"Enter {MIN_LENGTH} to {MAX_LENGTH} characters to search for.")
     pattern = re.compile(r"\s+".join(map(re.escape, wanted.split())), re.IGNORECASE)
     end = None if turns is None or area != "turns" else _trace_after(session, after[0], turns)

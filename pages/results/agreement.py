@@ -210,15 +210,14 @@ def draw_headline(
         for row in agreement_rows.select_rows(panel.overall, kind, choice.many_raters, criterion)
         if not panel.as_shown
     }
+    unit = "target" if criterion == "all" else "item"
     for column, (stage, row) in zip(st.columns(max(2, len(rows))), rows.items(), strict=False):
         with column, st.container(gap=None):
             st.caption(f"{STAGES[stage] or 'Overall'}: {STATISTIC_NAMES[choice.many_raters]}")
             st.markdown(f"## {numbers.format_estimate(row.value, row.low, row.high)}")
             share = None if are_judges else report.label_coverage.get((kind, criterion))
             st.caption(
-                agreement_rows.format_counts(
-                    row, share, *(("judge", "debate") if are_judges else ("annotator", "item"))
-                )
+                agreement_rows.format_counts(row, share, *(("judge", "debate") if are_judges else ("annotator", unit)))
             )
             if row.reason:
                 st.caption(escape_markdown(row.reason))

@@ -163,7 +163,8 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
     """Draw the sentence of each judge, the chart and the table."""
     st.markdown("  \n".join(f"**{escape_markdown(errors.sentence)}**" for errors in found[:SENTENCES]))
     st.caption(
-        "A disagreement is a verdict that is not the majority of the annotators. Judge error: fewer than a third of "
+        "Targets are those with a verdict, two labels or more, and a majority of the annotators. A disagreement is a "
+        "verdict that is not this majority. Judge error: fewer than a third of "
         "all possible annotators would choose the judge's verdict. Human noise: more than two thirds would, and those "
         "who labelled are the exception. Ambiguity: people are divided. Estimated from the votes on each target, how "
         "often annotators agree, and how often the judge is right on clear targets."

@@ -41,6 +41,11 @@ from storage.studies import Study
 
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
+CEILING_HELP = (
+    "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own accuracy "
+    "against it. It also counts targets without a majority of all, so it is not the difference of the column Accuracy "
+    "from the ceiling."
+)
 RULE = (
     "**Use**: the coverage and the winning rate of the alternative-annotator test reach their minimum, the lower end "
     "of (judge minus human ceiling) is above minus the margin, and the judge is more accurate than the most frequent "
@@ -253,19 +258,18 @@ def printed_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def draw_table(ranking: Ranking) -> None:
-    """Draw every judge with its decision and its reason, then the baselines."""
+    """Draw every judge with its decision and its reason, then the human ceiling and the baselines."""
     lines = [table_line(judge, number) for number, judge in enumerate(ranking.judges, start=1)]
+    people = numbers.format_count(ranking.ceiling.items, "target")
+    others = [("human ceiling", "people", ranking.ceiling, f"each annotator against the others, {people}")]
+    others += [(baseline.name, "baseline", baseline.accuracy, "") for baseline in ranking.baselines]
     lines += [
-        {
-            "": "",
-            "Judge": baseline.name,
-            "Decision": "baseline",
-            "Accuracy": format_estimate(baseline.accuracy),
-            **dict.fromkeys(("Coverage", "Range", "From ceiling", "ω", "Why"), ""),
-        }
-        for baseline in ranking.baselines
+        dict.fromkeys(lines[0], "")
+        | {"Judge": name, "Decision": role, "Accuracy": format_estimate(estimate), "Why": note}
+        for name, role, estimate, note in others
+        if estimate.value is not None
     ]
-    widths = {"Accuracy": 146, "Coverage": 146, "From ceiling": 156}
+    widths = {"Accuracy": 146, "Coverage": 146}
     row_height, names = name_columns.fit(lines, {"Judge": 250})
     right = {name: st.column_config.TextColumn(alignment="right", width=width) for name, width in widths.items()}
     st.dataframe(
@@ -279,6 +283,7 @@ def draw_table(ranking: Ranking) -> None:
             "": st.column_config.TextColumn(width=32, alignment="right"),
             "Decision": st.column_config.TextColumn(width=132),
             "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
+            "From ceiling": st.column_config.TextColumn(alignment="right", width=156, help=CEILING_HELP),
             "ω": st.column_config.TextColumn(alignment="right", width=60),
             "Why": st.column_config.TextColumn(width="large"),
         },
@@ -293,10 +298,10 @@ def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
         "Decision": judge.decision,
         "Accuracy": format_estimate(judge.accuracy),
         "Coverage": format_estimate(judge.coverage),
-        "Range": numbers.format_range(judge.accuracy_range),
+        "Why": judge.reason,
         "From ceiling": format_estimate(judge.less_ceiling),
         "ω": "–" if judge.winning_rate is None else f"{judge.winning_rate:.2f}",
-        "Why": judge.reason,
+        "Range": numbers.format_range(judge.accuracy_range),
     }
 
 

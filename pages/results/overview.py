@@ -134,7 +134,7 @@ def judge_sentences(counts: StudyCounts, judge: JudgeEvaluation | str) -> list[s
         return ["No run and no imported judge."]
     size = [f"**{numbers.format_count(counts.runs, 'run')}**", numbers.format_count(counts.traces, "trace")]
     size += [f"{counts.disputed:,} disputed"] if counts.disputed else []
-    size += [f"{counts.without_verdict:,} without a verdict"] if counts.without_verdict else []
+    size += [f"{counts.without_verdict:,} without any verdict"] if counts.without_verdict else []
     if isinstance(judge, str):
         return [" · ".join(size), escape_markdown(judge)]
     accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)

@@ -44,8 +44,8 @@ def _overview(engine: Engine, study: Study) -> Section:
     sentences = [study.description] if study.description else []
     sentences.append(
         f"{counts.items:,} items; {counts.runs:,} runs with {counts.traces:,} traces, of which {counts.disputed:,} are "
-        f"disputed and {counts.without_verdict:,} have no verdict; {counts.labels:,} labels of {counts.annotators:,} "
-        "annotators."
+        f"disputed and {counts.without_verdict:,} have no verdict on any criterion; {counts.labels:,} labels of "
+        f"{counts.annotators:,} annotators."
     )
     if row is not None:
         estimate = format_estimate(row.value, row.low, row.high, 3)

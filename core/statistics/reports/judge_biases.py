@@ -28,6 +28,12 @@ CHOICES: Mapping[Bias, tuple[str, str]] = {
     "self-preference": ("the response of its own family", "the response of another family"),
 }
 """Bias -> what a positive and a negative effect prefer."""
+UNTESTED: Mapping[Bias, str] = {
+    "position": "the order in which the responses were shown is not known",
+    "length": "no two responses differ in length",
+    "self-preference": "no response is known to be of a judge's own model family",
+}
+"""Bias -> why no judge has a row of it."""
 MIN_ORDER_SHARE = 0.25
 """Below this share of pairs in one of both orders, the order was not assigned at random."""
 MIN_LABELLED_SHARE = 0.8
@@ -85,13 +91,21 @@ def summarize(rows: Sequence[BiasRow]) -> str:
     """Return one line: the detected biases, and the number of tested ones."""
     tested = sum(row.p_corrected is not None for row in rows)
     found = sorted((row for row in rows if row.found), key=lambda row: -abs(row.effect.value or 0))
+    untested = describe_untested(rows)
     if not tested:
-        return "No bias could be tested."
+        return f"No bias could be tested.{untested}"
     number = format_count(tested, "test")
     if not found:
-        return f"No bias was found in {number} (Holm-corrected p under {LEVEL:g})."
+        return f"No bias was found in {number} (Holm-corrected p under {LEVEL:g}).{untested}"
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{'; '.join(row.sentence for row in found[:3])}{more}. {len(found)} of {number} found a bias."
+    return f"{'; '.join(row.sentence for row in found[:3])}{more}. {len(found)} of {number} found a bias.{untested}"
+
+
+def describe_untested(rows: Sequence[BiasRow]) -> str:
+    """Return a sentence with the biases that no judge has a row of, after a space; empty if there are none."""
+    biases = {row.bias for row in rows}
+    missing = [f"{bias} ({reason})" for bias, reason in UNTESTED.items() if bias not in biases]
+    return f" Not tested: {'; '.join(missing)}." if missing else ""
 
 
 def _judge_rows(dataset: Dataset, judge: str) -> Iterator[BiasRow]:

@@ -43,6 +43,9 @@ class StatisticView:
 
 LEAVE_ONE_OUT = "judge with the others, one person left out in turn"
 
+MAX_NO_VERDICT = 0.05
+"""Share of targets without a verdict above which the values of a judge are of targets that it chose."""
+
 
 def _category_view(name: str, reference: str, *, ceiling: bool = False) -> StatisticView:
     quadratic_column = {f"cohen_kappa_quadratic_{reference}": "Quadratic kappa"} if name == QUADRATIC_NAME else {}
@@ -147,14 +150,19 @@ def available_statistics(by_place: Figures, reference: Reference, *, adjudicated
 
 
 def sort_places(by_place: Figures, statistic: str) -> list[Place]:
-    """Return the judges, best first and undefined last, each followed by its scenarios in order of name."""
+    """Return the judges, each followed by its scenarios in order of name.
+
+    The best is first; then those that often have no verdict, whose values are of the targets that they decided; then
+    those without a value.
+    """
     direction = 1 if VIEWS[statistic].table is _DISTANCE_COLUMNS else -1
 
-    def sort_key(place: Place) -> tuple[bool, float, str, bool, str]:
+    def sort_key(place: Place) -> tuple[bool, bool, float, str, bool, str]:
         judge, group = place
-        row = by_place.get((judge, ALL), {}).get(statistic)
+        rows = by_place.get((judge, ALL), {})
+        row = rows.get(statistic)
         value = None if row is None else row.value
-        return value is None, direction * (value or 0.0), judge, group != ALL, group
+        return value is None, often_abstains(rows), direction * (value or 0.0), judge, group != ALL, group
 
     return sorted(by_place, key=sort_key)
 
@@ -170,15 +178,16 @@ def defined_rows(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statist
     return {name: to_row(row) for name, row in rows.items() if row.value is not None}
 
 
-def unit_name(kind: str) -> str:
-    """Return the unit that the rows of a kind count."""
-    return {CRITIQUE_KIND: "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, "item")
+def unit_name(kind: str, criterion: str = "") -> str:
+    """Return the unit that the rows of a kind count; several criteria of an item are several targets."""
+    unit = "target" if criterion == ALL else "item"
+    return {CRITIQUE_KIND: "critique", "aiu_precision": "AIU", "aiu_recall": "AIU"}.get(kind, unit)
 
 
 def format_details(rows: Mapping[str, AlignmentRow], statistic: str, cost: JudgeCost | None) -> str:
     """Return `24 items · 3 annotators · no verdict 2.5 % · $1.20 per 1,000`."""
     row, no_verdict = rows[statistic], rows.get("no_verdict_rate")
-    parts = [numbers.format_count(row.items, unit_name(row.kind))]
+    parts = [numbers.format_count(row.items, unit_name(row.kind, row.criterion))]
     parts += [numbers.format_count(row.raters, "annotator")] if row.raters and row.kind != CRITIQUE_KIND else []
     if no_verdict is not None and no_verdict.value is not None:
         parts.append(f"no verdict {round(100 * no_verdict.value, 1):g} %")
@@ -284,14 +293,29 @@ def compare_with_ceiling(rows: Mapping[str, AlignmentRow], view: StatisticView) 
     if difference is None or difference.value is None:
         return ""
     estimate = numbers.format_estimate(difference.value, difference.low, difference.high)
+    counted = f", {_describe_decided(rows, difference)}"
     if difference.low is None or difference.high is None:
-        return f"{estimate} from the human ceiling"
+        return f"{estimate} from the human ceiling{counted}"
     if difference.low > 0:
-        return f"above the human ceiling by {estimate}"
+        return f"above the human ceiling by {estimate}{counted}"
     if difference.high < 0:
         gap = numbers.format_estimate(-difference.value, -difference.high, -difference.low)
-        return f"below the human ceiling by {gap}"
-    return f"not distinguishable from the human ceiling: {estimate}"
+        return f"below the human ceiling by {gap}{counted}"
+    return f"not distinguishable from the human ceiling: {estimate}{counted}"
+
+
+def _describe_decided(rows: Mapping[str, AlignmentRow], row: AlignmentRow) -> str:
+    """Return `n 240`, or for a judge that often has no verdict that these are the targets that it decided."""
+    if not often_abstains(rows):
+        return f"n {row.items:,}"
+    share = rows["no_verdict_rate"].value or 0
+    return f"only on the {row.items:,} targets that it decided: no verdict on {share:.0%} of all, see the page Judges"
+
+
+def often_abstains(rows: Mapping[str, AlignmentRow]) -> bool:
+    """Return whether a judge has no verdict on so many targets that its values cannot be compared with others'."""
+    row = rows.get("no_verdict_rate")
+    return row is not None and row.value is not None and row.value > MAX_NO_VERDICT
 
 
 def judges_by_notes(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> dict[str, list[str]]:

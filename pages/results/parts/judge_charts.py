@@ -244,7 +244,8 @@ def _cell_text(difference: float | None, comparison: Comparison, *, star_only: b
     if difference is None:
         return "–"
     star = "*" * is_significant(comparison)
-    return star if star_only else f"{difference:+.2f}".replace("0.", ".") + star
+    text = f"{difference:+.2f}".replace("0.", ".")
+    return star if star_only else ("0" if text in ("+.00", "-.00") else text) + star
 
 
 def is_significant(comparison: Comparison) -> bool:

@@ -57,7 +57,7 @@ def plan_line(pair: PairPlan) -> dict[str, str]:
         "First right : second right": f"{evidence.wins:,} : {evidence.losses:,} of {evidence.labelled:,}",
         "More labels": format_labels(pair.labels),
         "At random": format_labels(pair.labels_at_random),
-        "Waiting": ", ".join(waiting) or "–",
+        "Waiting": "; ".join(waiting) or "–",
         "Why": evidence.reason,
     }
 

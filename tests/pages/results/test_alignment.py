@@ -342,11 +342,24 @@ def test_the_difference_from_the_ceiling_is_read_from_its_own_interval() -> None
         )
     }
     assert comparisons == {
-        "below": "below the human ceiling by 0.20 [0.10, 0.30]",
-        "above": "above the human ceiling by 0.20 [0.10, 0.30]",
-        "neither": "not distinguishable from the human ceiling: 0.10 [-0.10, 0.30]",
+        "below": "below the human ceiling by 0.20 [0.10, 0.30], n 30",
+        "above": "above the human ceiling by 0.20 [0.10, 0.30], n 30",
+        "neither": "not distinguishable from the human ceiling: 0.10 [-0.10, 0.30], n 30",
     }
     assert alignment_rows.compare_with_ceiling({}, choice) == ""
+    silent = {choice.difference: a_row(0.2, choice.difference), "no_verdict_rate": a_row(0.6, "no_verdict_rate")}
+    assert "that it decided: no verdict on 60%" in alignment_rows.compare_with_ceiling(silent, choice)
+
+
+def test_a_judge_that_often_has_no_verdict_is_sorted_after_the_others() -> None:
+    figures = {
+        (judge, "all"): {
+            "accuracy_gold": a_row(value, "accuracy_gold"),
+            "no_verdict_rate": a_row(rate, "no_verdict_rate"),
+        }
+        for judge, value, rate in (("silent", 0.98, 0.6), ("good", 0.8, 0.0), ("poor", 0.5, 0.05))
+    }
+    assert [judge for judge, _ in alignment_rows.sort_places(figures, "accuracy_gold")] == ["good", "poor", "silent"]
 
 
 def test_judges_are_sorted_best_first_with_their_scenarios() -> None:

@@ -80,8 +80,10 @@ def test_a_fixed_order_is_compared_with_people():
     assert "the order was not random" in by_judge["good"].effect.reason
 
 
-def test_no_judge_gives_no_test():
-    assert summarize([]) == "No bias could be tested."
+def test_biases_that_no_judge_has_a_row_of_are_named_with_the_reason():
+    sentence = summarize([])
+    assert sentence.startswith("No bias could be tested. Not tested: position (the order")
+    assert "length" in sentence and "self-preference" in sentence
 
 
 @pytest.mark.parametrize("seed", range(3))
