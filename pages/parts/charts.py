@@ -259,11 +259,12 @@ def place_legend(figure: "go.Figure", entries: int, *, right: int) -> "go.Figure
     )
 
 
-def add_margin_text(figure: "go.Figure", text: str, y: float) -> None:
-    """Write a text into the margin to the right of a row."""
-    figure.add_annotation(
-        x=1.0, xref="paper", xanchor="left", y=y, showarrow=False, font={"size": 11}, text=f" {text}"
-    )  # fmt: skip
+def add_margin_texts(figure: "go.Figure", texts: Sequence[str], places: Sequence[float]) -> None:
+    """Write texts into the margin to the right of rows."""
+    style = {"x": 1.0, "xref": "paper", "xanchor": "left", "showarrow": False, "font": {"size": 11}}
+    added = [{"text": f" {text}", "y": place} | style for text, place in zip(texts, places, strict=True)]
+    # All at once: each call of `add_annotation` validates those that were added before.
+    figure.layout.annotations = [*figure.layout.annotations, *added]
 
 
 def _wrap(title: str) -> str:

@@ -9,9 +9,22 @@ from functools import cached_property
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Codes, Floats
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
 from core.statistics.data.patterns import Units, category_counts, distinct_units, majority_category
 from core.statistics.data.ratings import Ratings
+
+
+@dataclass(frozen=True)
+class SharedLabels:
+    """The M labels of rows with at least two labels, in the order of the annotators, then of the rows."""
+
+    raters: Ints
+    rows: Ints
+    codes: Codes
+    others: Floats
+    """(M,): the number of the other labels in the row."""
+    same: Floats
+    """(M,): the share of the other labels in the row that are equal."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +39,14 @@ class LabelRows:
     def counts(self) -> Floats:
         """(P, K): the number of annotators who chose each category."""
         return category_counts(self.codes, self.n_categories)
+
+    @cached_property
+    def shared(self) -> SharedLabels:
+        """The labels that have another one in their row."""
+        labelled = self.codes >= 0
+        raters, rows = np.nonzero((labelled & (labelled.sum(axis=1) > 1)[:, None]).T)
+        codes, others = self.codes[rows, raters], self.counts.sum(axis=1)[rows] - 1
+        return SharedLabels(raters, rows, codes, others, ratio(self.counts[rows, codes] - 1, others))
 
     @cached_property
     def majorities_of_others(self) -> Codes:

@@ -16,6 +16,7 @@ import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, ratio
 from core.statistics.data.distributions import students_t_cdf
+from core.statistics.data.judged_patterns import JudgedPatterns
 from core.statistics.data.patterns import Units, category_counts
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.statistic import Statistic, mean_statistic, weighted_mean
@@ -92,9 +93,20 @@ def run_alternative_annotator_test(
     Categories are scored by the share of the other annotators with the same label, numbers by minus the mean squared
     difference to theirs. `units` gives how often each of the N rows occurs.
     """
+    closeness = (numeric_closeness if numeric else category_closeness)(annotators, judge)
+    return _run(names, closeness, units, epsilon, min_items)
+
+
+def run_on_patterns(patterns: JudgedPatterns, *, epsilon: float = EPSILON) -> AlternativeAnnotatorTest:
+    """Test the judge of patterns by categories; what depends on labels only is computed once for all judges."""
+    return _run(patterns.names, pattern_closeness(patterns), patterns.units, epsilon, MIN_ITEMS)
+
+
+def _run(
+    names: tuple[str, ...], closeness: "Iterator[Closeness]", units: Units, epsilon: float, min_items: int
+) -> AlternativeAnnotatorTest:
     tests, advantages, skipped = [], [], []
-    closeness = numeric_closeness if numeric else category_closeness
-    for name, (rows, judge_scores, rater_scores) in zip(names, closeness(annotators, judge), strict=True):
+    for name, (rows, judge_scores, rater_scores) in zip(names, closeness, strict=True):
         frequencies = units.frequencies[rows]
         if int(frequencies.sum()) < min_items:
             skipped.append(name)
@@ -136,7 +148,24 @@ def category_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]
     own, others = codes[rows, raters], counts.sum(axis=1)[rows] - 1
     judge_scores = ratio(counts[rows, verdicts[rows]] - (verdicts[rows] == own), others)
     rater_scores = ratio(counts[rows, own] - 1, others)
-    ends = np.searchsorted(raters, np.arange(1, annotators.shape[1] + 1))
+    yield from _by_rater(annotators.shape[1], raters, (rows, judge_scores, rater_scores))
+
+
+def pattern_closeness(patterns: JudgedPatterns) -> Iterator[Closeness]:
+    """Yield the same as `category_closeness` for the labels and the judge of patterns."""
+    labels = patterns.labels.shared
+    verdicts = patterns.judge[labels.rows]
+    judged = np.flatnonzero(verdicts >= 0)
+    rows, verdicts = labels.rows[judged], verdicts[judged]
+    same = patterns.counts[rows, verdicts] - (verdicts == labels.codes[judged])
+    scores = ratio(same, labels.others[judged]), labels.same[judged]
+    yield from _by_rater(patterns.annotators.shape[1], labels.raters[judged], (rows, *scores))
+
+
+def _by_rater(number: int, raters: Ints, closeness: Closeness) -> Iterator[Closeness]:
+    """Yield the parts of each of a number of annotators; `raters` (M,) is sorted."""
+    rows, judge_scores, rater_scores = closeness
+    ends = np.searchsorted(raters, np.arange(1, number + 1))
     for rater, end in enumerate(ends.tolist()):
         own_cells = slice(int(ends[rater - 1]) if rater else 0, end)
         yield rows[own_cells], judge_scores[own_cells], rater_scores[own_cells]

@@ -18,7 +18,7 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.patterns import Units, category_counts
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.alternative_annotator import MIN_ITEMS, run_alternative_annotator_test
+from core.statistics.measures.alternative_annotator import MIN_ITEMS, run_on_patterns
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.comparison import Comparison, Correction, compare_scores
 from core.statistics.measures.intervals import NO_SPREAD, bootstrap
@@ -190,14 +190,7 @@ def evaluate_judge(
     coverage = share_estimate(has_verdict, dataset.ratings.groups, reason="no target was judged by every judge")
     accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, abstentions))
     less_ceiling = ceiling_difference(patterns, resamples, seed)
-    test = run_alternative_annotator_test(
-        np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
-        np.where(patterns.judge >= 0, patterns.judge, np.nan),
-        patterns.names,
-        numeric=False,
-        units=patterns.units,
-        epsilon=rule.epsilon,
-    )
+    test = run_on_patterns(patterns, epsilon=rule.epsilon)
     decision, reason = decide(coverage, less_ceiling, test.winning_rate, rule, only_answer(dataset, judge))
     limits = accuracy_range(dataset, judge)
     return JudgeEvaluation(judge, accuracy, limits, coverage, less_ceiling, test.winning_rate, decision, reason)

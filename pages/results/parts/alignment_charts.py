@@ -56,8 +56,8 @@ def judge_figure(judge_points: JudgePoints, *, title: str, axis: str, legend: tu
     _add_ceilings(figure, judge_points.ceilings, layout)
     if layout.names_on_axis:
         figure.update_yaxes(tickvals=list(positions.values()), ticktext=[wrap_name(name) for name in positions])
-        for name, row in judge_points.points.items():
-            charts.add_margin_text(figure, f"n {row.items:,}", positions[name])
+        numbers_of_items = [f"n {judge_points.points[name].items:,}" for name in positions]
+        charts.add_margin_texts(figure, numbers_of_items, list(positions.values()))
     else:
         for name, position in positions.items():
             _add_heading(figure, name, details[name], position + 0.25 + _extra_height(name) / 2)

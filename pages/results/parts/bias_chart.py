@@ -59,8 +59,7 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
                 hoverinfo="text",
             )
         )
-    for row, y in zip(shown, positions, strict=True):
-        charts.add_margin_text(figure, f"{NAMES[row.bias]} · n {row.effect.items:,}", y)
+    charts.add_margin_texts(figure, [f"{NAMES[row.bias]} · n {row.effect.items:,}" for row in shown], positions)
     figure.add_shape(
         type="line", x0=0, x1=0, y0=-at, y1=0.8, line={"dash": "dash", "color": charts.GREY}, layer="below"
     )

@@ -50,8 +50,7 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
                 hoverinfo="text",
             )
         )
-    for y, errors in zip(places, judged, strict=True):
-        charts.add_margin_text(figure, f"n {errors.causes.disagreements:,}", y)
+    charts.add_margin_texts(figure, [f"n {errors.causes.disagreements:,}" for errors in judged], places)
     names = [wrap_name(errors.judge) for errors in judged]
     figure.update_yaxes(tickvals=places, ticktext=names, range=[0, rows.end], showgrid=False, zeroline=False)
     figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False, nticks=4)

@@ -115,9 +115,10 @@ def format_estimate(estimate: Estimate) -> str:
 def _add_coverage(figure: "go.Figure", judges: Sequence[JudgeEvaluation], positions: Mapping[str, float]) -> None:
     """Write the coverage to the right of each row, and n, which is next to the axis if it is that of all rows."""
     equal = len({judge.accuracy.items for judge in judges}) == 1
-    for judge in judges:
-        count = "" if equal else f" · n {judge.accuracy.items:,}"
-        charts.add_margin_text(figure, f"{judge.coverage.value or 0:.0%}{count}", positions[judge.judge])
+    texts = [
+        f"{judge.coverage.value or 0:.0%}" + ("" if equal else f" · n {judge.accuracy.items:,}") for judge in judges
+    ]
+    charts.add_margin_texts(figure, texts, [positions[judge.judge] for judge in judges])
     if equal:
         figure.update_xaxes(title=f"Accuracy and 95 % interval<br>n {judges[0].accuracy.items:,}")
 

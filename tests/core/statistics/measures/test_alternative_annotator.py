@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.statistics.data.judged_patterns import judged_patterns
 from core.statistics.data.patterns import Units
-from core.statistics.measures.alternative_annotator import run_alternative_annotator_test
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures.alternative_annotator import run_alternative_annotator_test, run_on_patterns
 from core.statistics.reports.category_alignment import annotator_test_estimates
 
 
@@ -81,3 +83,24 @@ def test_a_t_test_without_variance_is_flagged():
     assert [one.p for one in test.tests] == [None, None]
     assert test.winning_rate == 1
     assert "no variance" in annotator_test_estimates(test, 40, 50, 0)["winning_rate"].reason
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_patterns_of_several_judges_give_the_tests_of_each_judge_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(-1, 3, (300, 5)).astype(np.int16)
+    codes[:, 4] = np.where(rng.random(300) < 0.95, -1, codes[:, 4])  # too few labels for a test
+    ratings = Ratings(tuple(map(str, range(300))), tuple("abcde"), codes, (0, 1, 2))
+    patterns = None
+    for _ in range(3):
+        judge = rng.integers(-1, 3, 300).astype(np.int16)
+        patterns = judged_patterns(ratings, judge, codes[:, 0], patterns)
+        alone = run_alternative_annotator_test(
+            np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
+            np.where(patterns.judge >= 0, patterns.judge, np.nan),
+            patterns.names, numeric=False, units=patterns.units,
+        )  # fmt: skip
+        together = run_on_patterns(patterns)
+        assert together.tests == alone.tests and together.skipped == alone.skipped == ("e",)
+        for part, other in zip(together.advantages, alone.advantages, strict=True):
+            np.testing.assert_array_equal(part, other)
