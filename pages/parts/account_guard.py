@@ -14,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from core.errors import TiebreakError
 from core.own_addresses import own_address, route_path
@@ -72,6 +73,8 @@ class AccountGuard:
         scope[IDENTITY] = identity
         if not identity.accounts and not is_local(connection):
             await _refuse(scope, receive, send, _error(403, "forbidden", LOCAL_ONLY))
+        elif scope["type"] == "websocket" and identity.accounts and identity.actor is None:
+            await _reload_new_socket(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, _checked(connection, identity, receive, send), send)
         elif identity.accounts and identity.actor is None and not _is_shell(connection):
@@ -128,7 +131,10 @@ def identify(connection: HTTPConnection) -> Identity:
 
 
 def _checked(connection: HTTPConnection, identity: Identity, receive: Receive, send: Send) -> Receive:
-    """Return `receive` for a socket that is closed when its session ends, or when the first account is added."""
+    """Return `receive` for a socket that is closed when its session ends, or when the first account is added.
+
+    The page is loaded again, so it shows the sign-in. Otherwise it would stay as it is and look as if it worked.
+    """
     checked_at = time.monotonic()
 
     async def receive_checked() -> Message:
@@ -143,10 +149,28 @@ def _checked(connection: HTTPConnection, identity: Identity, receive: Receive, s
         checked_at = time.monotonic()
         if current == identity:
             return message
-        await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+        await _reload(send)
         return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
 
     return receive_checked
+
+
+async def _reload_new_socket(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer the socket of a page without a session: a browser shows no reason of a socket that was not accepted."""
+    await receive()
+    protocols = scope.get("subprotocols") or [None]
+    await send({"type": "websocket.accept", "subprotocol": protocols[0]})
+    await _reload(send)
+
+
+async def _reload(send: Send) -> None:
+    """Let Streamlit's page load its address again, and close its socket."""
+    message = ForwardMsg()
+    message.metadata.cacheable = False
+    message.auth_redirect.url = ""  # relative to the page's own address
+    message.auth_redirect.SetInParent()
+    await send({"type": "websocket.send", "bytes": message.SerializeToString()})
+    await send({"type": "websocket.close", "code": POLICY_VIOLATION})
 
 
 def _is_shell(connection: HTTPConnection) -> bool:

@@ -7,6 +7,7 @@ import pytest
 import streamlit as st
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 import app
 from core.formats.records import ItemRecord
@@ -178,26 +179,38 @@ def test_a_stolen_cookie_is_worth_nothing_after_the_sign_out(engine):
     assert browser(stolen).get("/api/label/session", params=QUEUE).status_code == 401
 
 
-def test_an_open_socket_is_closed_when_its_session_is_revoked(engine, monkeypatch):
+def test_a_page_is_loaded_again_when_its_session_is_revoked(engine, monkeypatch):
     monkeypatch.setattr(account_guard, "CHECK_SECONDS", 0.0)
     cookie = enter(engine, "ann")
     with reading(engine) as session:
         login_id = logins.identify(session, cookie).login_id
 
     async def echo(scope, receive, send):
+        served.append(scope["path"])
         await send({"type": "websocket.accept"})
         while (await receive())["type"] != "websocket.disconnect":
             await send({"type": "websocket.send", "text": "answered"})
 
+    def check_reloaded(socket):
+        message = ForwardMsg.FromString(socket.receive_bytes())
+        assert (message.WhichOneof("type"), message.auth_redirect.url) == ("auth_redirect", ""), "the page's address"
+        with pytest.raises(WebSocketDisconnect):
+            socket.receive_text()
+
+    served = []
     client = TestClient(account_guard.AccountGuard(echo), base_url=HOST, client=("127.0.0.1", 1))
-    with client.websocket_connect("/_stcore/stream", headers={"cookie": f"{SESSION_COOKIE}={cookie}"}) as socket:
+    visitor = {"headers": {"cookie": f"{SESSION_COOKIE}={cookie}"}, "subprotocols": ["streamlit", "xsrf", "earlier"]}
+    with client.websocket_connect("/_stcore/stream", **visitor) as socket:
         socket.send_text("first")
         assert socket.receive_text() == "answered"
         assert socket.receive_text() == "answered"
         write(engine, lambda session: logins.revoke(session, login_id))
         socket.send_text("second")
-        with pytest.raises(WebSocketDisconnect):
-            socket.receive_text()
+        check_reloaded(socket)
+    with client.websocket_connect("/_stcore/stream", **visitor) as again:
+        assert again.accepted_subprotocol == "streamlit", "otherwise browsers read no message"
+        check_reloaded(again)
+    assert len(served) == 1, "a page without a session is not served"
 
 
 def test_a_server_without_accounts_serves_this_machine_only():
