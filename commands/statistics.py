@@ -41,7 +41,9 @@ def agreement(
 
     engine, source = open_study(database, study)
     rows = [asdict(row) for row in report.rows(engine, source, by.value)]
-    print_result(rows, format_table(rows, "No labels yet."), as_json)
+    unmeasured = [] if rows else report.report(engine, source, "people").unmeasured
+    empty = report.describe_unmeasured(unmeasured) if unmeasured else "No labels yet."
+    print_result(rows, format_table(rows, empty), as_json)
 
 
 def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:

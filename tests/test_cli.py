@@ -147,6 +147,17 @@ def test_agreement_without_json_is_a_table(run_with_sample):
     assert result.stdout.splitlines()[0].split()[:4] == ["kind", "criterion", "group", "statistic"]
 
 
+def test_labels_without_a_scale_are_named_and_not_denied(run, tmp_path):
+    criterion = {"type": "criterion", "criterion": {"name": "c", "definition": "x"}}
+    item = {"type": "item", "item": {"id": "i", "prompt": "p", "responses": [{"text": "a"}]}}
+    target = {"item": "i", "kind": "answer", "criterion": "c"}
+    labels = [{"type": "label", "label": {"target": target, "annotator": name, "value": "x"}} for name in "ab"]
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in (criterion, item, *labels)))
+    assert run("import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
+    assert "Not shown: answer. Kappa and alpha are not defined" in run("agreement", "--study", "s").stdout
+
+
 def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):
     rows = json.loads(run_with_sample("annotators", "--study", "tour", "--json").stdout)
     assert rows and all(row["labels"] > 0 for row in rows)

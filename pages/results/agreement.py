@@ -99,8 +99,7 @@ def draw_page(study: Study) -> None:
             background.computed(figures_key(study), version, time.thread_time() - start, compute)
             view = choose_view(report)
         if report.unmeasured:
-            kind_names = ", ".join(kind.replace("_", " ") for kind in report.unmeasured)
-            st.caption(f"Not shown: {kind_names}. Kappa and alpha are not defined for values without a declared scale.")
+            st.caption(agreement.describe_unmeasured(report.unmeasured))
         if view is None:
             return None if report.unmeasured else empty_state(study, group)
         kind, criterion, judges = view

@@ -1,7 +1,7 @@
 """The inter-annotator agreement of a study, and the agreement between the judges of its runs."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,6 +95,12 @@ def report(engine: Engine, study: Study, group: RaterGroup, *, resamples: int = 
     kinds = {kind for panel in panels for kind in panel.values["kind"].distinct()}
     measured = {row.kind for panel in reports for row in panel.overall}
     return AgreementReport(reports, declared, coverage, tuple(sorted(kinds - measured)))
+
+
+def describe_unmeasured(kinds: Sequence[str]) -> str:
+    """Return a sentence about kinds of values that have no scale."""
+    names = ", ".join(kind.replace("_", " ") for kind in kinds)
+    return f"Not shown: {names}. Kappa and alpha are not defined for values without a declared scale."
 
 
 def _report_panel(panel: RaterPanel, scales: Scales, resamples: int) -> PanelReport:
