@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -72,7 +72,15 @@ def current_state(session: Session, study_id: int, item: str) -> EditedAius:
 def current_states(session: Session, study_id: int) -> dict[str, EditedAius]:
     """Return item -> its current state, for every item with a critique, in the order of the study."""
     edits = edits_by_item(session, study_id)
-    states = ((item.id, apply_edits(item, edits.get(item.id, ()))) for item in items.of_study(session, study_id))
+    edited = select(col(AiuEditRow.item_id)).where(col(AiuEditRow.study_id) == study_id)
+    has_critiques = func.json_array_length(col(ItemRow.body)["critiques"]) > 0
+    query = (
+        select(col(ItemRow.body))
+        .where(col(ItemRow.study_id) == study_id, or_(has_critiques, col(ItemRow.id).in_(edited)))
+        .order_by(col(ItemRow.position))
+    )
+    found = [Item.model_validate(body) for body in session.scalars(query)]
+    states = ((item.id, apply_edits(item, edits.get(item.id, ()))) for item in found)
     return {key: state for key, state in states if state.critiques}
 
 

@@ -2,14 +2,16 @@
 
 A page draws the figures of a version of its data from caches. If they took longer than LIMIT to compute, a newer
 version is shown once a thread has filled the caches for it; until then pages draw the last version that is complete.
+A page that does not wait for its first figures draws the rest of itself while the thread computes them.
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -25,13 +27,15 @@ Compute = Callable[[Version], object]
 
 @dataclass
 class _Entry:
-    ready: Hashable
-    """The last version whose figures are in the caches."""
+    ready: Hashable | None
+    """The last version whose figures are in the caches; None before the first one."""
     seconds: float
-    """How long they took to compute."""
+    """How long they took to compute; 0 after an error."""
     compute: "Compute[object]"
     ended: float
     """When they were complete, by the monotonic clock."""
+    context: Context
+    """The context of the page that computed them, with the permissions that were checked for its reads."""
     job: "Future[None] | None" = None
 
 
@@ -48,7 +52,7 @@ def shown_version(key: Hashable, newest: Version) -> Version:
     """
     with _changed:
         entry = _entries.get(key)
-        if entry is None or entry.seconds <= LIMIT or entry.ready == newest:
+        if entry is None or entry.ready is None or entry.seconds <= LIMIT or entry.ready == newest:
             return newest
         _request(entry, newest)
         ready: Version = entry.ready  # type: ignore[assignment]
@@ -63,14 +67,41 @@ def computed(key: Hashable, version: Version, seconds: float, compute: "Compute[
     with _changed:
         entry = _entries.get(key)
         if entry is not None and entry.ready == version:
-            entry.compute = compute  # type: ignore[assignment]
+            entry.compute, entry.context = compute, copy_context()  # type: ignore[assignment]
             entry.seconds = max(entry.seconds, seconds)
             return
-        while len(_entries) >= MAX_ENTRIES:
-            del _entries[next(iter(_entries))]
-        _entries[key] = _Entry(version, seconds, compute, time.monotonic())  # type: ignore[arg-type]
+        _add(key, _Entry(version, seconds, compute, time.monotonic(), copy_context()))  # type: ignore[arg-type]
     if seconds > LIMIT:
         memory.release()
+
+
+def has_figures(key: Hashable, newest: Version, compute: "Compute[Version]") -> bool:
+    """Return whether a version is complete; otherwise the newest is computed in the background.
+
+    Also true after an error, so that the page computes the figures itself and shows it.
+    """
+    with _changed:
+        entry = _entries.get(key)
+        if entry is None:
+            entry = _Entry(None, math.inf, compute, 0.0, copy_context())  # type: ignore[arg-type]
+            _add(key, entry)
+        if entry.ready is not None or not entry.seconds:
+            return True
+        _request(entry, newest)
+        return False
+
+
+def is_first_pending(key: Hashable) -> bool:
+    """Return whether the first figures are being computed."""
+    with _changed:
+        entry = _entries.get(key)
+        return entry is not None and entry.ready is None and entry.seconds > 0
+
+
+def _add(key: Hashable, entry: _Entry) -> None:
+    while len(_entries) >= MAX_ENTRIES:
+        del _entries[next(iter(_entries))]
+    _entries[key] = entry
 
 
 def is_pending(key: Hashable, newest: Hashable, drawn: Hashable) -> bool:
@@ -87,9 +118,10 @@ def _request(entry: _Entry, version: Hashable) -> None:
     """Start to compute a version, unless one is being computed or has only just been: others need the processor too."""
     if entry.job is not None and not entry.job.done():
         return
-    if time.monotonic() - entry.ended < entry.seconds / 2:
+    if entry.ready is not None and time.monotonic() - entry.ended < entry.seconds / 2:
         return
-    entry.job = _executor.submit(copy_context().run, _compute, entry, version)  # with the permissions of the visitor
+    # The page has checked more than a fragment that asks for a newer version.
+    entry.job = _executor.submit(entry.context.copy().run, _compute, entry, version)
 
 
 def _compute(entry: _Entry, version: Hashable) -> None:

@@ -49,7 +49,7 @@ def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow
 
 def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
-    drawn = page_version(study)
+    drawn = counts, _ = page_version(study)
 
     @permissions.fragment(run_every=1)
     def watch_version() -> None:
@@ -57,8 +57,6 @@ def draw_page(study: Study) -> None:
             st.rerun()
 
     watch_version()
-    with database.reading(resources.engine()) as session:
-        counts = overview.counts(session, study.id)
     if not counts.items:
         return draw_steps(study)
     start = time.thread_time()
@@ -73,6 +71,9 @@ def draw_page(study: Study) -> None:
         leaders = load_leaders(url, study.id, newer, reference, study.rules.overlap)
         return leaders, load_people(url, study.id, newer)
 
+    is_large = counts.items * counts.runs >= alignment_data.LARGE
+    if is_large and not alignment_data.has_figures(study, PAGE, version, compute):
+        return draw_computing(study, counts)
     leaders, (agreement, cases) = compute(version)
     alignment_data.computed(study, PAGE, version, start, compute)
     draw_row(
@@ -91,8 +92,15 @@ def draw_page(study: Study) -> None:
     draw_row(study, "Next", [sentence, *more_labels], [link])
 
 
-def page_version(study: Study) -> object:
-    """Return a value that changes with everything that the page shows."""
+def draw_computing(study: Study, counts: StudyCounts) -> None:
+    """Draw the rows of judges and people without their figures."""
+    draw_row(study, "Judges", judge_sentences(counts, alignment_data.COMPUTING), [TRACES, JUDGES])
+    people = people_size(counts)
+    draw_row(study, "People", [people, *([alignment_data.COMPUTING] if counts.labels else [])], [AGREEMENT])
+
+
+def page_version(study: Study) -> tuple[StudyCounts, Version]:
+    """Return what changes with everything that the page shows."""
 
     def read() -> StudyCounts:
         with database.reading(resources.engine()) as session:
@@ -145,12 +153,9 @@ def judge_sentences(counts: StudyCounts, judge: JudgeEvaluation | str) -> list[s
 
 def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases: int) -> list[str]:
     """Return the number of labels, their agreement, and the open adjudications."""
+    sentences = [people_size(counts)]
     if not counts.labels:
-        return ["No labels yet."]
-    size = (
-        f"**{numbers.format_count(counts.annotators, 'annotator')}** · {numbers.format_count(counts.labels, 'label')}"
-    )
-    sentences = [size]
+        return sentences
     if agreement is None:
         sentences.append("Agreement needs two labels of the same target.")
     elif agreement.value is None:
@@ -165,6 +170,15 @@ def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases:
     if cases:
         sentences.append(f"{numbers.format_count(cases, 'target')} to adjudicate")
     return sentences
+
+
+def people_size(counts: StudyCounts) -> str:
+    """Return the number of annotators and labels."""
+    if not counts.labels:
+        return "No labels yet."
+    return (
+        f"**{numbers.format_count(counts.annotators, 'annotator')}** · {numbers.format_count(counts.labels, 'label')}"
+    )
 
 
 def next_step(counts: StudyCounts, waiting: int, cases: int, leaders: Leaders | str) -> tuple[str, Link]:

@@ -15,6 +15,9 @@ from storage.studies import Study
 
 Version = tuple[int, ...]
 PENDING = "There are newer labels or verdicts. The figures below are computed with them in the background."
+LARGE = 20_000
+"""Items times runs from which a page does not wait for its first figures."""
+COMPUTING = "The figures are computed in the background."
 
 
 def label_version(study: Study) -> Version:
@@ -40,6 +43,24 @@ def shown_version(study: Study, page: str) -> Version:
 def computed(study: Study, page: str, version: Version, start: float, compute: Callable[[Version], object]) -> None:
     """Record that a page has the figures of a version; `start` is the thread's processor time when it began."""
     background.computed(figures_key(study, page), version, time.thread_time() - start, compute)
+
+
+def has_figures(study: Study, page: str, version: Version, compute: Callable[[Version], object]) -> bool:
+    """Return whether a page has figures of some version; otherwise they are computed in the background.
+
+    The page is drawn again when they are complete.
+    """
+    key = figures_key(study, page)
+    if background.has_figures(key, version, compute):
+        return True
+
+    @permissions.fragment(run_every=1)
+    def watch_figures() -> None:
+        if not background.is_first_pending(key):
+            st.rerun()
+
+    watch_figures()
+    return False
 
 
 def rerun_on_change(study: Study, drawn_version: Version, page: str = "") -> None:

@@ -1,12 +1,14 @@
 """Figures that are computed in the background: which version a page draws, and when it is drawn again."""
 
 import threading
+from contextvars import ContextVar, copy_context
 
 import pytest
 
 from pages.parts import background
 
 SLOW = 10.0
+permission = ContextVar("permission", default="")
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +77,41 @@ def test_the_oldest_entries_are_forgotten(monkeypatch):
     for key in range(3):
         background.computed(key, 1, SLOW, lambda version: None)
     assert list(background._entries) == [1, 2]
+
+
+def test_a_newer_version_is_computed_with_the_permissions_of_the_page():
+    """A fragment asks for it, which has not checked as much."""
+    computed = []
+
+    def draw():
+        permission.set("view")
+        background.computed("overview", 1, SLOW, lambda version: computed.append((version, permission.get())))
+
+    copy_context().run(draw)
+    background._entries["overview"].ended -= SLOW
+    assert background.is_pending("overview", 2, drawn=1)
+    finish("overview")
+    assert computed == [(2, "view")]
+
+
+def test_the_first_figures_are_computed_once_while_pages_are_drawn():
+    computed, may_end = [], threading.Event()
+
+    def compute(version):
+        may_end.wait(5)
+        computed.append(version)
+
+    assert not background.has_figures("overview", 1, compute)
+    assert not background.has_figures("overview", 1, compute)
+    assert background.is_first_pending("overview")
+    may_end.set()
+    finish("overview")
+    assert computed == [1] and not background.is_first_pending("overview")
+    assert background.has_figures("overview", 1, compute)
+
+
+def test_first_figures_that_fail_are_left_to_the_page():
+    assert not background.has_figures("overview", 1, lambda version: 1 / 0)
+    finish("overview")
+    assert background.has_figures("overview", 1, lambda version: None)
+    assert background.shown_version("overview", 1) == 1

@@ -4,7 +4,8 @@ import pytest
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
-from pages.parts import resources
+from pages.parts import background, resources
+from pages.results.parts import alignment_data
 from storage import database, studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label
@@ -46,6 +47,22 @@ def test_agreement_and_the_best_judge_have_their_n():
     assert "**3 annotators** · 9 labels" in text
     assert "Fleiss' kappa" in text and "· n 4 ·" in text
     assert "Most accurate: **scaleeval**" in text or "Most accurate" in text
+
+
+def test_a_large_study_is_drawn_before_its_first_figures(monkeypatch):
+    labels = [make_label(1, name, f"item {number}") for name in ("ann", "bob") for number in range(4)]
+    prepare_study([*ITEMS, *AGREED, *labels])
+    monkeypatch.setattr(alignment_data, "LARGE", 1)
+    page = visit("results/overview", "ann")
+    text = page_text(page)
+    assert "4 traces" in text and "8 labels" in text
+    assert text.count("computed in the background") == 2
+    assert "Most accurate" not in text
+    (entry,) = background._entries.values()
+    entry.job.result(20)
+    text = page_text(page.run())
+    assert "computed in the background" not in text
+    assert "Most accurate" in text and "· n 4 ·" in text
 
 
 def test_contested_targets_are_the_next_step():
