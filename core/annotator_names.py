@@ -1,5 +1,6 @@
-"""The names of annotators as they are stored."""
+"""The names of annotators as they are stored, and characters of a name that nobody sees."""
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -11,6 +12,10 @@ LATIN = str.maketrans(
     "abekmhopctyxijsdhqwabeikvoptux",
 )
 """Cyrillic and Greek letters that look like Latin ones."""
+INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Characters without a shape that `str.isprintable` counts as printable: fillers and variation selectors."""
 
 
 @lru_cache(maxsize=4096)  # a large file has few names, and each of them many times
@@ -27,6 +32,12 @@ def normalize_name(text: str) -> str:
     if not name.isprintable():
         raise TiebreakError("A name has printable characters only.")
     return name
+
+
+def invisible_character(name: str) -> str:
+    """Return the first control, direction or invisible character of a name as "U+200B"; an empty text for none."""
+    found = next((c for c in name if not c.isprintable() or INVISIBLE.match(c)), "")
+    return f"U+{ord(found):04X}" if found else ""
 
 
 def similarity_key(name: str) -> str:

@@ -1,19 +1,28 @@
-"""Notices that the file of a SQLite database was deleted or replaced while it is in use.
+"""Notices that the file of a SQLite database was deleted or replaced while it is in use, or that its disk is full.
 
 SQLite continues to write to a deleted file without an error, and everything that it stores is lost with the last
-connection.
+connection. On a full disk it cannot read either: it reports an I/O error, because its shared index needs a file.
 """
 
+import errno
+import tempfile
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, ExceptionContext, event
 
-from storage.database_errors import NOT_SAVED, DatabaseUnavailable
+from storage.database_errors import FULL, NOT_SAVED, DatabaseUnavailable
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+SHARED_INDEX_BYTES = 32 * 1024
+"""The size of the file `-shm`, which the first connection creates."""
 
 
 def watch(engine: Engine, path: Path) -> None:
-    """Raise DatabaseUnavailable at the begin and at the commit of a transaction whose file is not the first one."""
+    """Raise DatabaseUnavailable at the begin and at the commit of a transaction whose file is not the first one.
+
+    An I/O error on a full disk is raised as DatabaseUnavailable too.
+    """
     first: list[tuple[int, int]] = []
 
     def check(*_: Any) -> None:
@@ -36,6 +45,11 @@ def watch(engine: Engine, path: Path) -> None:
         if not first and (identity := _identity(path)) is not None:
             first.append(identity)
 
+    def find_full_disk(context: ExceptionContext) -> DatabaseUnavailable | None:
+        code = getattr(context.original_exception, "sqlite_errorname", "")
+        return DatabaseUnavailable(FULL) if code.startswith("SQLITE_IOERR") and _is_disk_full(path.parent) else None
+
+    event.listen(engine, "handle_error", find_full_disk)
     event.listen(engine, "do_connect", check)  # it would create an empty database
     event.listen(engine, "begin", check)
     event.listen(engine, "commit", check_commit)
@@ -48,3 +62,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _is_disk_full(folder: Path) -> bool:
+    """Return whether the folder's disk, or the user's quota on it, has no space for SQLite's shared index."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(SHARED_INDEX_BYTES))
+            file.flush()
+    except OSError as error:
+        return error.errno in NO_SPACE
+    return False

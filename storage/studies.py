@@ -12,6 +12,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.annotator_names import invisible_character
 from core.errors import TiebreakError
 from core.formats.study_records import CriterionRecord, GuidelinesRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
@@ -101,10 +102,15 @@ def get_or_create(
 
 
 def normalize_name(text: str) -> str:
-    """Return a name as it is stored: one line, no whitespace around it. Raises TiebreakError for an invalid one."""
+    """Return a name as it is stored: one line, no whitespace around it.
+
+    Raises TiebreakError for an invalid one, such as one with invisible characters, which would look like another.
+    """
     name = " ".join(text.split())
     if not name or len(name) > MAX_NAME_LENGTH:
         raise TiebreakError(f"A study needs a name of at most {MAX_NAME_LENGTH} characters.")
+    if hidden := invisible_character(name):
+        raise TiebreakError(f"The name of a study has visible characters only, and this one has {hidden}.")
     return name
 
 

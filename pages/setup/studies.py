@@ -30,14 +30,15 @@ def draw_overview() -> None:
     draw_import_result()
     linked = (Permission.view, Permission.run, Permission.label, Permission.edit)
     permitted = {permission: set(permissions.study_names(permission)) for permission in linked}
+    deleted = study_actions.deleted_studies()
     if not all_studies:
-        empty_state()
+        empty_state(bool(deleted))
     grid = st.grid(3, min_column_width=320)
     for study in all_studies:
         with grid.container(border=True, key=f"study-{study.id}"):
             allowed = {permission for permission, names in permitted.items() if study.name in names}
             draw_card(study, progress[study.id], allowed)
-    study_actions.draw_deleted_studies()
+    study_actions.draw_deleted_studies(deleted)
 
 
 def draw_import_result() -> None:
@@ -61,8 +62,11 @@ def draw_files(files: list[FileReport]) -> None:
         st.dataframe(rows, hide_index=True, width="stretch", key="imported_files")
 
 
-def empty_state() -> None:
-    """Draw the empty state if there is no study."""
+def empty_state(has_deleted: bool) -> None:
+    """Draw the empty state if there is no study, or only deleted ones."""
+    if has_deleted:
+        st.info("There is no study now. Those that were deleted are listed below, and can be restored.")
+        return
     st.info("There are no studies yet. Import a table of items and responses, recorded debates, or an exported study.")
 
 

@@ -27,6 +27,17 @@ def test_a_name_that_is_in_use_or_empty_is_refused(engine, a_study):
             studies.create(session, name)
 
 
+@pytest.mark.parametrize("character", ["\u200b", "\u202e", "\u2066", "\ufeff", "\x07", "\u3164", "\ufe0f"])
+def test_a_name_that_looks_like_another_because_of_an_invisible_character_is_refused(engine, a_study, character):
+    sentence = rf"visible characters only, and this one has U\+{ord(character):04X}\.$"
+    with writing(engine) as session:
+        for store in (studies.create, studies.get_or_create, lambda s, name: studies.rename(s, a_study.id, name)):
+            with pytest.raises(TiebreakError, match=sentence):
+                store(session, f"La{character}b")
+        studies.rename(session, a_study.id, "Étude 研究 – दो 😀")
+        assert studies.names(session) == ["Étude 研究 – दो 😀"]
+
+
 def test_a_missing_study_is_reported_with_the_existing_ones(engine, a_study):
     with reading(engine) as session, pytest.raises(TiebreakError, match=r"no study called 'x'; studies here: 's'\."):
         studies.get(session, "x")

@@ -41,10 +41,14 @@ def draw_actions(study: Study) -> None:
     st.caption(f"A deleted study can be restored for {deletions.PERIOD.days} days on the page Studies.")
 
 
-def draw_deleted_studies() -> None:
-    """Draw the studies that can be restored, if there are any."""
+def deleted_studies() -> list[Deleted]:
+    """Return the studies that the visitor may restore."""
     with database.reading(resources.engine()) as session:
-        deleted = [one for one in deletions.deleted_studies(session) if permissions.allows(one.id, Permission.manage)]
+        return [one for one in deletions.deleted_studies(session) if permissions.allows(one.id, Permission.manage)]
+
+
+def draw_deleted_studies(deleted: Sequence[Deleted]) -> None:
+    """Draw the studies that can be restored, if there are any."""
     if (chosen := _draw_deleted(deleted, "study", "studies")) is not None:
         with permissions.writing(chosen, Permission.manage, "") as session:
             deletions.restore_study(session, chosen)
