@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from core.aius import Add, Merge, NotAtomic, Piece, Undo
-from core.critiques import precision_target, recall_target
+from core.aius import Add, Adopt, Merge, NotAtomic, Piece, Undo, apply_edits
+from core.critiques import Aiu, Critique, precision_target, recall_target
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from storage import aius, database, labels, views
+from core.formats.records import ItemRecord
+from storage import aius, database, items, labels, views
 from storage.reports import critiques
 from storage.studies import Study
 from storage.transfer import exports, imports
+from tests.conftest import make_item
 from tests.storage.critique_studies import (
     SPLIT,
     answers,
@@ -48,6 +50,20 @@ def test_an_undo_is_added_to_the_history(engine: Engine, study: Study) -> None:
         (3, "not_atomic", "ann"),
     ]
     assert all(edit.at is not None for edit in history)
+
+
+def test_the_current_states_are_those_of_items_with_critiques_or_edits(engine: Engine, study: Study) -> None:
+    plain = [ItemRecord(item=make_item(name)) for name in ("plain 1", "plain 2")]
+    imports.import_records(engine, study.name, plain)
+    adopted = Adopt(run="r", critiques=(Critique(author="a", text="Too long.", aius=(Aiu(id="a.1", text="Long."),)),))
+    with database.writing(engine) as session:
+        aius.save_edit(session, study.id, "plain 2", "ann", adopted)
+    with database.reading(engine) as session:
+        every = items.of_study(session, study.id)
+        whole = {item.id: apply_edits(item, aius.history(session, study.id, item.id)) for item in every}
+        found = aius.current_states(session, study.id)
+    assert "plain 1" in whole and "plain 1" not in found and "plain 2" in found
+    assert list(found.items()) == [(item, state) for item, state in whole.items() if state.critiques]
 
 
 def test_an_edit_of_a_split_aiu_is_refused(engine: Engine, study: Study) -> None:
