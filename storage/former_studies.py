@@ -1,5 +1,6 @@
-"""Studies that were renamed or deleted, for windows and links that have an earlier name."""
+"""Studies that were renamed or deleted, or that their members lost, for windows and links of earlier times."""
 
+import hmac
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +12,7 @@ from core.errors import TiebreakError
 from storage import access
 from storage.accounts.identity import Actor
 from storage.deletions import PERIOD
+from storage.labelling.opaque_ids import OpaqueIds
 from storage.operations import reading_for
 from storage.read_guard import STUDY
 from storage.tables import AuditRow, StudyRow
@@ -18,6 +20,13 @@ from storage.tables import AuditRow, StudyRow
 
 class StudyDeleted(TiebreakError):
     """A study that was deleted, and that the actor had a role in."""
+
+
+class NoLongerMember(TiebreakError):
+    """The study of a window whose annotator has lost the role in it."""
+
+    def __init__(self) -> None:
+        super().__init__("You are no longer a member of this study.")
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,19 @@ def find(session: Session, actor: Actor, name: str, study_id: int | None = None)
     if found is None or not _has_role(session, actor, found.id):
         return None
     return Found(found.id, found.deleted_name or found.name, found.deleted_at)
+
+
+def check_member(session: Session, actor: Actor, study_id: int, token: str) -> None:
+    """Raise NoLongerMember for a window that was opened with a role in a study, if the actor has none now.
+
+    The window's token proves that. To others, a study without a role does not exist.
+    """
+    row = _by_id(session, study_id)
+    if row is None or _has_role(session, actor, study_id):
+        return
+    expected = OpaqueIds(bytes.fromhex(row.secret)).csrf_token(actor.name)
+    if hmac.compare_digest(token.encode(), expected.encode()):
+        raise NoLongerMember
 
 
 def _by_id(session: Session, study_id: int) -> StudyRow | None:

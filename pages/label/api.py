@@ -51,7 +51,7 @@ from storage.access import Forbidden, Permission
 from storage.accounts.identity import Actor
 from storage.database import Session
 from storage.database_errors import DatabaseUnavailable
-from storage.former_studies import StudyDeleted
+from storage.former_studies import NoLongerMember, StudyDeleted
 from storage.labelling import actions, blocks, claims, entered, tasks, undo
 from storage.labelling.tabs import TABS
 from storage.labelling.work import Json, Refused, Unknown, Work, find_task, open_work
@@ -65,6 +65,7 @@ STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (Unknown, 404, "unknown"),
     (StudyDeleted, 410, "deleted"),
     (Refused, 403, "refused"),
+    (NoLongerMember, 403, "removed"),
     (Forbidden, 403, "forbidden"),
     (DatabaseUnavailable, 503, "unavailable"),  # the browser sends the request again
     (TiebreakError, 400, "invalid"),
@@ -296,6 +297,8 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
     run_id = number_in_query(query.get("run", ""))
     study_id = number_in_query(query.get("study_id", ""))
     with database.reading(resources.engine()) as opened:
+        if study_id is not None:
+            former_studies.check_member(opened, actor, study_id, request.headers.get("x-csrf-token", ""))
         study = study_name(opened, actor, query.get("study", ""), study_id)
         require_label(opened, actor, study)
         is_new = annotators.find_id(opened, actor.name) is None

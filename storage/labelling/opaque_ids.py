@@ -38,6 +38,10 @@ class OpaqueIds:
         text = "\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(text, key=self.secret, digest_size=16).digest()
 
+    def csrf_token(self, annotator: str) -> str:
+        """Return the token of the annotator's windows: only who could open the study has it."""
+        return self.digest("csrf", annotator).hex()
+
     def _permute(self, prefix: str, number: int, rounds: Iterable[int]) -> int:
         left, right = number >> HALF, number & MASK
         for round_number in rounds:

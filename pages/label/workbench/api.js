@@ -17,20 +17,20 @@ export class Api {
   }
 
   async session() {
-    const session = await this.#request("session", { method: "GET" });
+    const session = await this.#request("session", { method: "GET", headers: this.#token() });
     this.csrf = session.csrf;
     return session;
   }
 
   get(path, parameters = {}) {
-    return this.#request(path, { method: "GET" }, parameters);
+    return this.#request(path, { method: "GET", headers: this.#token() }, parameters);
   }
 
   /** Send a body; an outdated token is renewed once. */
   async post(path, body, { keepalive = false } = {}) {
     const options = () => ({
       method: "POST",
-      headers: { "Content-Type": "application/json", "X-CSRF-Token": this.csrf },
+      headers: { "Content-Type": "application/json", ...this.#token() },
       body: JSON.stringify(body),
       keepalive,
     });
@@ -41,6 +41,11 @@ export class Api {
       await this.session();
       return this.#request(path, options());
     }
+  }
+
+  /** The token of this window; without a role any more, it proves that the window was opened with one. */
+  #token() {
+    return this.csrf ? { "X-CSRF-Token": this.csrf } : {};
   }
 
   async #request(path, options, parameters = {}) {

@@ -164,6 +164,7 @@ export class Frame {
     if (!outbox) return { state: "idle", words: "" };
     const count = outbox.waiting;
     if (outbox.problem || trouble) return { state: "trouble", words: outbox.problem || trouble };
+    if (outbox.stopped) return count ? { state: "trouble", words: `${count} stored here` } : { state: "idle", words: "" };
     if (!outbox.stored && count) return { state: "trouble", words: `${count} not saved; do not close this window` };
     if (outbox.failures > 1) return { state: "trouble", words: `offline · ${count} stored here` };
     return count ? { state: "saving", words: `${count} saving` } : { state: "saved", words: "saved" };
@@ -294,11 +295,15 @@ const STOPPED_TITLES = {
   other_annotator: "Another annotator is signed in",
   deleted: "This study was deleted",
   archived: "This study is archived",
+  removed: "You cannot label here any more",
+  forbidden: "You cannot label here",
 };
 
 const SENT = {
   deleted: "sent when the study is restored and you open it again",
   archived: "being sent",
+  removed: "sent when you are a member again and open this study again",
+  forbidden: "sent when you may label again and open this study again",
 };
 
 const SCREENS = {
@@ -330,7 +335,7 @@ const SCREENS = {
         : code === "archived"
           ? h("p", {}, "What you have entered is saved.")
           : null,
-      code === "deleted" || code === "archived" ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Other studies") : null,
+      code in SENT ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Other studies") : null,
       code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Sign in") : null,
     ),
   finished: (_, __, state) => {

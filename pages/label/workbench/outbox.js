@@ -6,7 +6,7 @@ const DRAFT_DELAY = 400; // milliseconds before a draft is sent: during typing, 
 const AT_ONCE = 50;
 
 /** Codes of errors after which nothing is sent; unsent actions stay stored. */
-export const STOPS_SENDING = ["signed_out", "other_annotator", "deleted"];
+export const STOPS_SENDING = ["signed_out", "other_annotator", "deleted", "removed", "forbidden"];
 
 /** The storage key of an annotator's outbox in a study; `part` if a window has a separate outbox. */
 export const storageKey = (study, annotator, part = "") =>

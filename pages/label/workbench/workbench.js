@@ -14,7 +14,7 @@ import { answerOf, focused, here, hereId, initial, marksOf, phase, wanted } from
 import { reduce } from "./state.js";
 import { Stopwatch } from "./timing.js";
 
-const QUEUE = ["study", "kind", "criterion", "scenario", "run", "item", "tab"];
+const QUEUE = ["study", "study_id", "kind", "criterion", "scenario", "run", "item", "tab"];
 const ARRIVAL_GUARD = 250; // milliseconds in which keys are ignored after an item has appeared without a key press
 const PRESENCE = 60_000;
 const RECHECK = 30_000;
@@ -89,7 +89,7 @@ export class LabelWorkbench extends HTMLElement {
       try {
         return await request();
       } catch (error) {
-        if (["signed_out", "unknown", "invalid", "deleted", "archived"].includes(error.code))
+        if (["unknown", "invalid", "archived", ...STOPS_SENDING].includes(error.code))
           return (this.show({ name: "stopped", code: error.code, text: error.message }), null);
         this.show({ name: "loading", text: "The server does not respond. Retrying…" });
         await new Promise((resolve) => setTimeout(resolve, backoff(tries)));

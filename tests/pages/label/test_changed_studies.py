@@ -1,16 +1,23 @@
 """A study is renamed, archived or deleted while a window labels in it: nothing that was entered is lost."""
 
+import json
+import re
+
 import pytest
 
 from core.formats.records import ItemRecord
-from pages.parts import resources
-from storage import database, deletions, former_studies, studies
+from pages.parts import assets, resources
+from pages.parts.account_guard import SESSION_COOKIE
+from storage import access, database, deletions, former_studies, studies
 from storage.accounts import registry
 from storage.accounts.identity import Actor
+from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.label.test_api import Browser, label
 from tests.pages.visits import prepare_study, visit
 from tests.storage.shared import RUN, a_trace
+
+pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 
 
 @pytest.fixture
@@ -29,6 +36,12 @@ def change(operation, *arguments):
 def study_id() -> int:
     """Return the id of the only study that the fixture creates."""
     return 1
+
+
+def test_the_element_sends_the_study_by_its_id():
+    script = (assets.PAGES / "label/workbench/workbench.js").read_text()
+    (sent,) = re.findall(r"^const QUEUE = (.*);$", script, re.M)
+    assert {"study", "study_id", "kind"} <= set(json.loads(sent)), "other names of its query are not sent"
 
 
 def test_a_window_continues_after_its_study_was_renamed_also_if_another_study_has_the_name(client):
@@ -92,3 +105,25 @@ def test_an_open_page_follows_a_renamed_study_and_states_that_a_study_was_delete
     assert "The study 'renamed' was deleted." in opened.error[0].value
     followed = visit(page, "annotator 1", study="s")
     assert "was deleted" in followed.error[0].value, "a former link"
+
+
+def test_a_removed_member_learns_it_only_in_a_window_that_was_opened_with_a_role(client):
+    """Without the token of such a window, the study does not exist for somebody without a role."""
+    task, own = client.tasks()[0], {"study_id": str(study_id())}
+    body = {"client": "c-1", "after": 0, "actions": [label(1, task)]}
+    engine = resources.engine()
+    add_account(engine, "administrator")
+    add_account(engine, "annotator 1")
+    client.http.cookies.set(SESSION_COOKIE, enter(engine, "annotator 1"))
+
+    def answers(**headers):
+        return [client.post("actions", body, headers=headers, **own), client.get("history", headers=headers, **own)]
+
+    for reply in answers(**{"x-csrf-token": client.session["csrf"]}):
+        assert (reply.status_code, reply.json()["error"]) == (403, "removed")
+        assert reply.json()["message"] == "You are no longer a member of this study."
+    for reply in answers(**{"x-csrf-token": "0" * 32}):
+        assert (reply.status_code, reply.json()["error"]) == (404, "unknown")
+    assert client.get("history", study_id="99").json()["error"] == "unknown"
+    change(access.set_role, "annotator 1", access.Role.annotator)
+    assert client.post("actions", body, **own).json()["results"][0]["status"] == "accepted", "sent again"

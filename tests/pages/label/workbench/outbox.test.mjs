@@ -236,19 +236,20 @@ test("a server that misses earlier actions gets a new client id, once", async ()
   );
 });
 
-test("another annotator, or none, stops the outbox with everything stored", async () => {
-  const { clock, server, outbox, storage } = made();
-  server.error = Object.assign(new Error("Another annotator is signed in."), { code: "other_annotator" });
-  outbox.add([label(1)]);
-  await clock.pass(10000);
-  assert.equal(server.posts, 1);
-  assert.equal(outbox.stopped, "other_annotator");
-  assert.equal(JSON.parse(storage.getItem("k")).actions.length, 1);
-  server.error = null;
-  outbox.resume();
-  await clock.pass(1000);
-  assert.equal(server.rows.length, 1);
-});
+for (const code of ["other_annotator", "removed", "forbidden"])
+  test(`${code} stops the outbox with everything stored`, async () => {
+    const { clock, server, outbox, storage } = made();
+    server.error = Object.assign(new Error("The reason."), { code });
+    outbox.add([label(1)]);
+    await clock.pass(10000);
+    assert.equal(server.posts, 1);
+    assert.equal(outbox.stopped, code);
+    assert.equal(JSON.parse(storage.getItem("k")).actions.length, 1);
+    server.error = null;
+    outbox.resume();
+    await clock.pass(1000);
+    assert.equal(server.rows.length, 1);
+  });
 
 test("a request that is too large is halved until it fits", async () => {
   const { clock, server, outbox } = made();
