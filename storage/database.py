@@ -8,7 +8,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.errors import TiebreakError
-from storage import backup, change_guard, database_errors, json_columns, sqlite_file
+from storage import backup, change_guard, database_errors, json_columns, sqlite_file, sqlite_inserts
 from storage import postgresql as postgresql_settings
 from storage.postgresql import DEFERRED
 
@@ -38,8 +38,6 @@ WRITER_WAIT = (0.002, 0.012)
 """Seconds until a writer tries again: a random time between these."""
 CACHE_KILOBYTES = 32_000
 """Enough for the indexes of a large study; a connection allocates only as much as it uses."""
-MANY_ROWS = 100
-"""Rows from which they are inserted by columns."""
 MAX_ATTEMPTS = 6
 """Of one operation that PostgreSQL ends because of another transaction."""
 FIRST_WAIT = 0.01
@@ -220,27 +218,14 @@ def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any
 
 
 def _insert_rows(session: Session, statement: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Execute an insert; many rows on SQLite by columns, as SQLAlchemy prepares each row by itself in twice the time.
-
-    All rows have the same columns.
-    """
-    if len(rows) < MANY_ROWS or session.get_bind().dialect.name != "sqlite":
-        if rows:
-            execute(session, statement, rows)
-        return
-    change_guard.check_change(table.__tablename__, rows[0])
-    session.flush()
-    connection = session.connection()
-    compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows[0]))
-    if compiled.insert_prefetch:  # defaults that SQLAlchemy computes
+    """Execute an insert of rows that all have the same columns."""
+    if len(rows) > 1 and session.get_bind().dialect.name == "sqlite":
+        change_guard.check_change(table.__tablename__, rows[0])
+        session.flush()
+        if sqlite_inserts.insert_by_columns(session.connection(), statement, table, rows):
+            return
+    if rows:
         execute(session, statement, rows)
-        return
-    columns: list[Iterable[Any]] = []
-    for name in compiled.positiontup:
-        convert = table.__table__.c[name].type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
-        values = [row[name] for row in rows]
-        columns.append(values if convert is None else map(convert, values))
-    connection.exec_driver_sql(str(compiled), list(zip(*columns, strict=True)))
 
 
 def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str, Any]) -> None:
@@ -251,7 +236,7 @@ def upsert(session: Session, table: Any, unique: Sequence[str], row: Mapping[str
 def upsert_all(session: Session, table: Any, unique: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows with the same columns, or update those with the same values in the `unique` columns."""
     if rows:
-        execute(session, _upsert(_dialect(session), table, tuple(unique), tuple(rows[0])), rows)
+        _insert_rows(session, _upsert(_dialect(session), table, tuple(unique), tuple(rows[0])), table, rows)
 
 
 @cache  # to build these statements takes longer than to execute them

@@ -144,10 +144,15 @@ def add_encoded(session: Session, study_id: int, items: Sequence[EncodedItem]) -
 
 def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
     """Return key -> id for those of the keys that are in the study; for many keys, of all its items."""
-    query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == study_id)
-    if len(keys) <= MAX_KEYS_IN_QUERY:
-        query = query.where(col(ItemRow.key).in_(keys))
-    return dict(session.execute(query).all())
+    some = len(keys) <= MAX_KEYS_IN_QUERY
+    rows = execute(session, _ids_query(some), {"study": study_id, "keys": list(keys) if some else []})
+    return {key: id for key, id in rows}
+
+
+@cache  # to build these queries takes longer than to execute them
+def _ids_query(some: bool) -> Any:
+    query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == bindparam("study"))
+    return query.where(col(ItemRow.key).in_(bindparam("keys", expanding=True))) if some else query
 
 
 def count(session: Session, study_id: int) -> int:
@@ -166,7 +171,7 @@ def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
     return {item_id: Item.model_validate(body) for item_id, body in rows}
 
 
-@cache  # to build the query takes longer than to execute it
+@cache
 def _by_ids_query() -> Any:
     return select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
 

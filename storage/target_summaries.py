@@ -62,7 +62,14 @@ def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
     """Set whether targets are disputed, after their opinions have changed."""
     if target_ids:
         lock_targets(session, target_ids)
-        _set(session, col(TargetRow.id).in_(target_ids), disputed=is_disputed())
+        execute(session, _disputed_statement(), {"targets": list(target_ids)})
+
+
+@cache
+def _disputed_statement() -> Any:
+    table: Any = TargetRow
+    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
+    return update(table.__table__).where(chosen).values(disputed=is_disputed())
 
 
 def mark_disputed_of_study(session: Session, study_id: int) -> None:
@@ -74,8 +81,13 @@ def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
     """Return the targets of the verdicts of traces."""
     if not trace_ids:
         return set()
-    query = select(col(OpinionRow.target_id)).where(col(OpinionRow.trace_id).in_(trace_ids))
-    return set(session.scalars(query.where(col(OpinionRow.stage) == "verdict")))
+    return set(execute(session, _concluded_query(), {"traces": list(trace_ids)}).scalars())
+
+
+@cache
+def _concluded_query() -> Any:
+    of_traces = col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True))
+    return select(col(OpinionRow.target_id)).where(of_traces, col(OpinionRow.stage) == "verdict")
 
 
 def is_current(label: Any) -> ColumnElement[bool]:

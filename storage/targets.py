@@ -1,16 +1,17 @@
 """Targets: the units that a person and a protocol can both judge. In the database a target has an id."""
 
 from collections.abc import Collection, Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import BindParameter, Select, bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.labels import Kind, Target
 from storage import items
-from storage.database import batches, insert_missing
+from storage.database import batches, execute, insert_missing
 from storage.tables import ItemRow, OpinionRow, TargetRow
 
 if TYPE_CHECKING:
@@ -157,16 +158,22 @@ def from_columns(item: str, kind: str, criterion: str, part: str) -> Target:
 
 def _ids_by_key(session: Session, study_id: int, wanted: Collection[TargetKey]) -> dict[TargetKey, int]:
     """Return key -> id of those of the keys that are targets of the study."""
-    query, keys = _targets(study_id), {item for item, *_ in wanted}
-    if len(keys) <= items.MAX_KEYS_IN_QUERY:
-        query = query.where(col(ItemRow.key).in_(keys))
+    keys = {item for item, *_ in wanted}
     own = {key: key for key in wanted}  # texts of the result are not held
-    rows = session.execute(query, execution_options={"yield_per": CHUNK})
+    if len(keys) <= items.MAX_KEYS_IN_QUERY:
+        rows = execute(session, _query_of_items(), {"study": study_id, "keys": list(keys)})
+    else:
+        rows = session.execute(_targets(study_id), execution_options={"yield_per": CHUNK})
     found = ((own.get((item, kind, criterion, part)), id) for id, item, kind, criterion, part in rows)
     return {key: id for key, id in found if key is not None}
 
 
-def _targets(study_id: int) -> Select[*tuple[Any, ...]]:
+@cache  # to build the query takes longer than to execute it
+def _query_of_items() -> Any:
+    return _targets(bindparam("study")).where(col(ItemRow.key).in_(bindparam("keys", expanding=True)))
+
+
+def _targets(study_id: int | BindParameter[int]) -> Select[*tuple[Any, ...]]:
     return (
         select(col(TargetRow.id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))

@@ -93,7 +93,13 @@ def _update_outcomes(session: Session, events: Sequence[NewEvent]) -> None:
     for rows in by_columns.values():
         session.execute(update(TraceRow), rows)
     if judged:
-        session.execute(delete(OpinionRow).where(col(OpinionRow.trace_id).in_(judged)))
+        execute(session, _opinion_deletion(), {"traces": list(judged)})
+
+
+@cache  # to build these statements takes longer than to execute them
+def _opinion_deletion() -> Any:
+    table: Any = OpinionRow
+    return delete(table.__table__).where(col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True)))
 
 
 def _outcome_columns(verdict: Verdict) -> dict[str, Any]:
@@ -134,7 +140,7 @@ def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
     return {row[0]: Owner(*row) for row in execute(session, _owner_query(), {"ids": sorted(trace_ids)})}
 
 
-@cache  # to build this query takes longer than to execute it
+@cache
 def _owner_query() -> Any:
     return (
         select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id), col(ItemRow.key))

@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from sqlalchemy import Engine
 
@@ -89,6 +90,8 @@ class StoredCalls:
         self._ending = Operation(Order.calls_end, self._end)
         self._storing: dict[int, tuple[Reply, set[asyncio.Future[None]]]] = {}
         """The id of a reply that was just received -> the reply, and the futures of its storing."""
+        self._known_keys: dict[int, tuple[ref[Ask], list[str]]] = {}
+        """The id of an ask -> the ask, and its keys, which are needed to find its replies and to make its call."""
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the samples of an ask, up to the first that is not stored."""
@@ -119,7 +122,12 @@ class StoredCalls:
         await self.model.close()
 
     def _keys(self, ask: Ask) -> list[str]:
-        return call_keys(ask, self._run.repeat)
+        known = self._known_keys.get(id(ask))
+        if known is None:
+            forget = partial(self._known_keys.pop, id(ask))
+            known = ref(ask, lambda _: forget(None)), call_keys(ask, self._run.repeat)
+            self._known_keys[id(ask)] = known
+        return known[1]
 
     async def _call(self, ask: Ask, sampler: Sampler | None = None) -> list[Reply]:
         """Return stored replies and those of a call for the others, which are then being stored.

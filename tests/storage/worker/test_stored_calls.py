@@ -10,6 +10,7 @@ from core.errors import PermanentFailure
 from core.formats.records import ItemRecord
 from core.items import Criterion, Response
 from core.labels import Scale
+from core.llm.call_keys import call_keys
 from core.llm.client import Reply, ScriptedModel
 from core.protocols import Judge, registry
 from core.protocols.single_judge.settings import ScoreSettings
@@ -242,3 +243,32 @@ def test_a_reply_is_stored_no_later_than_its_event(
     monkeypatch.setattr(trace_events, "append", check)
     run(engine, study, "run", make_settings(samples=1))
     assert stored == [True, True]
+
+
+def test_the_keys_of_a_call_are_computed_once_and_forgotten_with_its_ask(
+    engine: Engine, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = []
+
+    def keys_of(ask: Ask, repeat: int) -> list[str]:
+        computed.append(ask.prompt)
+        return call_keys(ask, repeat)
+
+    monkeypatch.setattr("storage.worker.stored_calls.call_keys", keys_of)
+    run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "r"))
+
+    async def call(prompts: list[str]) -> int:
+        with reading(engine) as session:
+            run = runs.get(session, run_id)
+        model = rating_model()
+        stored = StoredCalls(model, engine, run, "w", Transactions(engine))
+        for prompt in prompts:
+            ask = Ask("j", "score", 0, Spec(model="m"), prompt)
+            assert await stored.find(ask) == []
+            await stored.stored([await stored.complete(ask)])
+        del ask
+        model.asked.clear()
+        return len(stored._known_keys)
+
+    assert asyncio.run(call(["one", "two"])) == 0
+    assert computed == ["one", "two"]
