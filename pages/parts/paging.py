@@ -1,4 +1,4 @@
-"""Splits long lists into pages; the number of the open page is in the session state."""
+"""Splits long lists into pages; the number of the open page is in the session state, or in the address."""
 
 from collections.abc import Sequence
 from typing import Literal, TypeVar
@@ -19,8 +19,15 @@ def page_of(index: int, size: int) -> int:
 
 
 def current_page(key: str, length: int, size: int) -> int:
-    """Return the number of the open page, from 1; the last page if the list has become shorter."""
-    return min(int(st.session_state.get(key, 1)), page_count(length, size))
+    """Return the number of the open page, from 1; the last page if the list has become shorter.
+
+    The page selector is drawn below the rows, so on the first run of a link the number is only in its address.
+    """
+    if key in st.session_state:
+        return min(int(st.session_state[key]), page_count(length, size))
+    stated = st.query_params.get(key, "")
+    number = int(stated) if stated.isascii() and stated.isdecimal() and len(stated) < 10 else 1
+    return number if 1 <= number <= page_count(length, size) else 1  # as the selector takes it
 
 
 def page_slice(elements: Sequence[T], page: int, size: int) -> Sequence[T]:

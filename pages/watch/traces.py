@@ -79,6 +79,15 @@ def draw_list(study: Study) -> None:
     paging.draw_pagination("page", total, TRACES_PER_PAGE, bind="query-params")
 
 
+def show_first_page() -> None:
+    """Open the first page of the matches of a changed filter."""
+    st.session_state["page"] = 1
+
+
+FILTER: Any = {"bind": "query-params", "on_change": show_first_page}
+"""Of every filter's widget."""
+
+
 def choose_filter(study: Study) -> Filter:
     """Draw the filters and return the selection; every choice is in the URL."""
     with database.reading(resources.engine()) as session:
@@ -91,15 +100,9 @@ def choose_filter(study: Study) -> Filter:
     outcomes = [colours.STATUS[status][0] for status in STATUSES]
     warn_unknown_values({"run": run_names.values(), "scenario": scenarios, "criterion": criteria, "outcome": outcomes})
     columns = st.columns([1.2, 1.2, 1, 1, 1])
-    run_name = columns[0].selectbox(
-        "Run", list(run_names.values()), index=None, placeholder="all", key="run", bind="query-params"
-    )
-    scenario = columns[1].selectbox(
-        "Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params"
-    )
-    criterion = columns[2].selectbox(
-        "Criterion", criteria, index=None, placeholder="all", key="criterion", bind="query-params"
-    )
+    run_name = columns[0].selectbox("Run", list(run_names.values()), index=None, placeholder="all", key="run", **FILTER)
+    scenario = columns[1].selectbox("Scenario", scenarios, index=None, placeholder="all", key="scenario", **FILTER)
+    criterion = columns[2].selectbox("Criterion", criteria, index=None, placeholder="all", key="criterion", **FILTER)
     status = columns[3].selectbox(
         "Outcome",
         STATUSES,
@@ -107,9 +110,9 @@ def choose_filter(study: Study) -> Filter:
         placeholder="all",
         format_func=lambda status: colours.STATUS[status][0],
         key="outcome",
-        bind="query-params",
+        **FILTER,
     )
-    item = columns[4].text_input("Item", placeholder="name contains…", key="name", bind="query-params")
+    item = columns[4].text_input("Item", placeholder="name contains…", key="name", **FILTER)
     run_id = next((id for id, name in run_names.items() if name == run_name), None)
     return Filter(study.id, run_id, scenario, criterion, status, item or None)
 

@@ -22,7 +22,7 @@ APP = ROOT / "app.py"
 manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
-def visit(page: str, annotator: str | None = None, **parameters: str | list[str]) -> AppTest:
+def visit(page: str, /, annotator: str | None = None, **parameters: str | list[str]) -> AppTest:
     """Follow a link to a page such as "setup/studies"; with "" as the annotator nobody is signed in."""
     st.cache_data.clear()
     st.cache_resource.clear()

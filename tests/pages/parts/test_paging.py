@@ -18,3 +18,11 @@ def test_a_shorter_list_opens_its_last_page() -> None:
     st.session_state["page"] = 7
     assert paging.current_page("page", 41, 40) == 2
     assert paging.current_page("other", 41, 40) == 1
+
+
+def test_a_link_opens_its_page_and_an_impossible_one_the_first(monkeypatch) -> None:
+    def opened(stated: str) -> int:
+        monkeypatch.setattr("streamlit.query_params", {"linked": stated})
+        return paging.current_page("linked", 41, 40)
+
+    assert [opened(stated) for stated in ("2", "1", "99999", "0", "-1", "x", "²")] == [2, 1, 1, 1, 1, 1, 1]

@@ -57,6 +57,16 @@ def test_the_order_in_the_address_is_that_of_the_list(sample):
     assert contention[0] == "1.00" and contention == sorted(contention, reverse=True)
 
 
+def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first():
+    numbers = range(120)
+    records = [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in numbers)]
+    prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in numbers), *records], "tour")
+    page = visit("watch/traces", page="3")
+    assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[100:]]
+    page.text_input(key="name").input("item").run()
+    assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[:50]]
+
+
 def test_an_unknown_contention_is_a_dash_with_its_reason():
     records = [RUN, a_trace("item 0", a_turn()), a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2)))]
     prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in range(3)), *records], "tour")
