@@ -11,6 +11,7 @@ from storage import database
 from storage.access import Permission
 from storage.labelling import home, skips, work
 from storage.labelling.home import ListedTask, QueueSummary
+from storage.labelling.queue_view import open_view
 from storage.labelling.tabs import Tab
 from storage.labelling.work import Refused
 from storage.reports import annotators as statistics
@@ -97,14 +98,15 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     with permissions.writing(study.id, Permission.label, "") as session:
         queue = work.open_work(session, summary.name, study.name, annotator)
     with database.reading(resources.engine()) as session:
-        listed = home.listed_tasks(session, queue, tab, search)
+        view = open_view(session, queue)
+        listed = home.listed_ids(session, queue, view, tab, search)
+        page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
+        shown = home.listed_tasks(session, queue, view, paging.page_slice(listed, page, TASKS_PER_PAGE))
     draw_undo(queue)
     st.caption(" · ".join(f"{tab_name} {count:,}" for tab_name, count in counts.items()))
     if not listed:
         st.info("No item contains these words." if search.strip() else "This list is empty.")
         return
-    page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
-    shown = list(paging.page_slice(listed, page, TASKS_PER_PAGE))
     table = st.dataframe(
         [_row(task) for task in shown],
         key=f"tasks_{summary.name}_{tab}_{page}_{hash(search)}",
@@ -130,10 +132,9 @@ def _row(task: ListedTask) -> dict[str, object]:
     }
 
 
-def draw_actions(
-    study: Study, queue: work.Work, tab: Tab, listed: list[ListedTask], selected: list[ListedTask]
-) -> None:
-    """Draw the buttons that open one task, or skip several."""
+def draw_actions(study: Study, queue: work.Work, tab: Tab, listed: list[int], selected: list[ListedTask]) -> None:
+    """Draw the buttons that open one task, or skip several; `listed` are the ids of all tasks of the list."""
+    chosen = [task.id for task in selected]
     with st.container(horizontal=True):
         if st.button("Open", icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
             query = {"study": study.name, "item": selected[0].name, "tab": tab, "on": selected[0].criterion}
@@ -142,12 +143,12 @@ def draw_actions(
         if tab in ("todo", "drafts", "flagged"):
             count = f" {len(selected)}" if selected else ""
             if st.button(f"Skip{count} selected", disabled=not selected, key="skip"):
-                skip(queue, selected, on=True)
+                skip(queue, chosen, on=True)
             if tab == "todo" and st.button(f"Skip all {len(listed):,} listed", key="skip_all", type="tertiary"):
                 skip(queue, listed, on=True)
         if tab == "skipped":
             if st.button("Take back selected", disabled=not selected, key="unskip"):
-                skip(queue, selected, on=False)
+                skip(queue, chosen, on=False)
             if st.button(f"Restore all {len(listed):,} listed", key="unskip_all", type="tertiary"):
                 skip(queue, listed, on=False)
 
@@ -172,10 +173,10 @@ def draw_undo(queue: work.Work) -> None:
             st.rerun()
 
 
-def skip(queue: work.Work, chosen: list[ListedTask], *, on: bool) -> None:
+def skip(queue: work.Work, task_ids: list[int], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
     with permissions.writing(queue.study.id, Permission.label, "") as session:
-        count = skips.skip_all(session, queue, [task.id for task in chosen], on=on)
+        count = skips.skip_all(session, queue, task_ids, on=on)
     st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
     st.rerun()
 

@@ -16,7 +16,7 @@ from storage.database import Engine, reading, write
 from storage.labelling import critique_targets, queue_view, training
 from storage.labelling.entered import task_standings
 from storage.labelling.queue_view import open_view
-from storage.labelling.tabs import TABS, Tab
+from storage.labelling.tabs import TABS, Tab, View
 from storage.labelling.work import (
     QUEUES,
     TARGET_KINDS,
@@ -33,6 +33,8 @@ from storage.tables import DraftRow, ItemRow, LabelRow, TargetRow
 
 EXCERPT = 160
 """Characters of a question in a list."""
+SEARCHED = 2_000
+"""Tasks whose texts are searched at once."""
 
 
 @dataclass(frozen=True)
@@ -119,37 +121,48 @@ def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName 
     return None
 
 
-def listed_tasks(session: Session, work: Work, tab: Tab, search: str = "") -> list[ListedTask]:
+def listed_ids(session: Session, work: Work, view: View, tab: Tab, search: str = "") -> list[int]:
     """Return the tasks of one tab in the annotator's order, those whose texts contain every word of `search`."""
-    view = open_view(session, work)
-    listed = list(view.tab(tab))
-    numbers, states = queue_view.numbers(view, listed), view.states(listed)
-    matching = _matching(session, find_tasks(session, work, listed), search)
-    own = task_standings(session, work, [task.id for task, _ in matching], training.load(session, work))
+    listed, words = list(view.tab(tab)), _fold(search).split()
+    if not words:
+        return listed
+    parts = (listed[start : start + SEARCHED] for start in range(0, len(listed), SEARCHED))
+    return [task_id for part in parts for task_id in _matching(session, find_tasks(session, work, part), words)]
+
+
+def listed_tasks(session: Session, work: Work, view: View, task_ids: Sequence[int]) -> list[ListedTask]:
+    """Return the rows of tasks, such as those on one page of a list."""
+    numbers, states = queue_view.numbers(view, task_ids), view.states(task_ids)
+    tasks = find_tasks(session, work, task_ids)
+    bodies = _bodies(session, tasks)
+    own = task_standings(session, work, [task.id for task in tasks], training.load(session, work))
     return [
         ListedTask(
             id=task.id,
             name=task_name(work, task.id),
             number=numbers[task.id],
-            question=_excerpt(body["prompt"]),
+            question=_excerpt(bodies[task.item_id]["prompt"]),
             criterion=task.target.criterion,
-            scenario=body.get("scenario") or "",
+            scenario=bodies[task.item_id].get("scenario") or "",
             value=own[task.id].value if task.id in own else None,
             draft=task.id in view.drafts,
             skipped=states[task.id].skipped,
             flagged=states[task.id].flagged,
         )
-        for task, body in matching
+        for task in tasks
     ]
 
 
-def _matching(session: Session, listed: Sequence[Task], search: str) -> list[tuple[Task, Mapping[str, Any]]]:
-    """Return tasks with the bodies of their items. Only texts that the annotator sees are searched, no names."""
-    words = _fold(search).split()
-    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_({task.item_id for task in listed}))
-    bodies: dict[int, Any] = dict(session.execute(query).all())
-    texts = {item: _fold("\n".join(_texts(body))) for item, body in bodies.items()} if words else {}
-    return [(task, bodies[task.item_id]) for task in listed if all(word in texts[task.item_id] for word in words)]
+def _matching(session: Session, tasks: Sequence[Task], words: Sequence[str]) -> list[int]:
+    """Return the tasks with all words. Only texts that the annotator sees are searched, no names."""
+    texts = {item: _fold("\n".join(_texts(body))) for item, body in _bodies(session, tasks).items()}
+    return [task.id for task in tasks if all(word in texts[task.item_id] for word in words)]
+
+
+def _bodies(session: Session, tasks: Sequence[Task]) -> dict[int, Any]:
+    """Return the bodies of the tasks' items by their ids."""
+    query = select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_({task.item_id for task in tasks}))
+    return dict(session.execute(query).all())
 
 
 def _texts(body: Mapping[str, Any]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from core.items import Response
 from storage import annotators, studies
 from storage.database import reading, writing
 from storage.labelling import home, skips
+from storage.labelling.queue_view import open_view
 from storage.tables import TargetRow
 from storage.transfer import imports
 from tests.conftest import make_item
@@ -33,7 +34,8 @@ def summary(engine, annotator="ann"):
 def listed(engine, tab="todo", search="", annotator="ann"):
     work = Client(engine, annotator).work()
     with reading(engine) as session:
-        return home.listed_tasks(session, work, tab, search)
+        view = open_view(session, work)
+        return home.listed_tasks(session, work, view, home.listed_ids(session, work, view, tab, search))
 
 
 def skip(engine, tasks, annotator="ann", **fields):
@@ -60,6 +62,19 @@ def test_every_task_is_in_the_tabs_it_belongs_to(engine, queue):
 def test_the_list_is_in_the_order_and_with_the_numbers_of_the_workbench(engine, queue):
     tasks = Client(engine).tasks()
     assert [(task.name, task.number) for task in listed(engine)] == [(task["id"], task["number"]) for task in tasks]
+
+
+def test_a_page_of_a_list_has_the_rows_of_the_whole_list_and_a_search_reads_it_in_parts(engine, queue, monkeypatch):
+    whole, work = listed(engine), Client(engine, "ann").work()
+    monkeypatch.setattr(home, "SEARCHED", 2)
+    with reading(engine) as session:
+        view = open_view(session, work)
+        ids = home.listed_ids(session, work, view, "todo")
+        assert ids == [task.id for task in whole] and len(ids) == 6
+        assert home.listed_tasks(session, work, view, ids[2:4]) == whole[2:4]
+        words = whole[3].question.split()[-1]
+        found = [task.id for task in whole if words.casefold() in task.question.casefold()]
+        assert home.listed_ids(session, work, view, "todo", words) == found and whole[3].id in found
 
 
 def test_the_last_queue_is_that_of_the_newest_draft_or_label(engine, queue):
