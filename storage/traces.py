@@ -96,7 +96,7 @@ class Totals:
 
     def describe_cost(self) -> str:
         """Return the cost in words. An unknown price is never shown as $0.00."""
-        unpriced = f"{self.unpriced:,} calls of unknown price" if self.unpriced else ""
+        unpriced = f"{format_count(self.unpriced, 'call')} of unknown price" if self.unpriced else ""
         priced = f"${self.dollars:,.2f}" if self.dollars or not unpriced else ""
         saved = f" (saved ${self.saved_dollars:,.2f})" if self.saved_dollars else ""
         return " and ".join(filter(None, (priced, unpriced))) + saved

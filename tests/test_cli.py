@@ -155,7 +155,7 @@ def test_labels_without_a_scale_are_named_and_not_denied(run, tmp_path):
     file = tmp_path / "t.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in (criterion, item, *labels)))
     assert run("import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
-    assert "Not shown: answer. Kappa and alpha are not defined" in run("agreement", "--study", "s").stdout
+    assert "Not shown: answer. Kappa and alpha need a declared scale" in run("agreement", "--study", "s").stdout
 
 
 def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):

@@ -86,7 +86,8 @@ def server_problem(error: ServerError, spec: Spec, retry_after: float | None) ->
     """Return the problem to raise for an error response; `retry_after` is the wait in seconds that it requests."""
     if error.codes & _NO_CREDIT_CODES:
         return _no_credit(spec)
-    message = f"{spec.model} {_meaning(error.status)} ({error.status}): {plain_detail(error.message)}"
+    detail = plain_detail(error.message) or "the reply has no message"
+    message = f"{spec.model} {_meaning(error.status)} ({error.status}): {detail}"
     if error.status >= 500 or error.status in _TEMPORARY_STATUSES:
         return TemporaryFailure(message, retry_after=retry_after)
     return PermanentFailure(message)

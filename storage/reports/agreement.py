@@ -100,7 +100,7 @@ def report(engine: Engine, study: Study, group: RaterGroup, *, resamples: int = 
 def describe_unmeasured(kinds: Sequence[str]) -> str:
     """Return a sentence about kinds of values that have no scale."""
     names = ", ".join(kind.replace("_", " ") for kind in kinds)
-    return f"Not shown: {names}. Kappa and alpha are not defined for values without a declared scale."
+    return f"Not shown: {names}. Kappa and alpha need a declared scale, or scores that are all numbers."
 
 
 def _report_panel(panel: RaterPanel, scales: Scales, resamples: int) -> PanelReport:
