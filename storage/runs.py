@@ -80,7 +80,7 @@ class Progress:
         return (
             f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} disputed, "
             f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {totals.describe_calls()}, "
-            f"{totals.prompt_tokens + totals.completion_tokens:,} tokens, {totals.describe_cost()}, {errors}{note}"
+            f"{totals.describe_tokens()}, {totals.describe_cost()}, {errors}{note}"
         )
 
 

@@ -78,6 +78,8 @@ class Totals:
     dollars: float = 0.0
     unpriced: int = 0
     """Calls whose price is unknown: they are not in `dollars`."""
+    uncounted: int = 0
+    """Calls whose tokens the provider did not state, or not as possible numbers."""
     refused_schemas: int = 0
     """Requests for JSON that were refused and made as text instead; they are not errors."""
     reused: int = 0
@@ -93,6 +95,12 @@ class Totals:
             f"{count:,} {word}" for count, word in ((self.reused, "reused"), (self.interrupted, "interrupted")) if count
         ]
         return format_count(self.calls, "call") + (f" ({', '.join(details)})" if details else "")
+
+    def describe_tokens(self) -> str:
+        """Return the tokens in words. Unknown tokens are never shown as 0 tokens."""
+        tokens = self.prompt_tokens + self.completion_tokens
+        unknown = f"tokens unknown for {format_count(self.uncounted, 'call')}" if self.uncounted else ""
+        return ", ".join(filter(None, (format_count(tokens, "token") if tokens or not unknown else "", unknown)))
 
     def describe_cost(self) -> str:
         """Return the cost in words. An unknown price is never shown as $0.00."""
@@ -247,6 +255,7 @@ def totals(session: Session, *, trace_id: int | None = None, run_ids: Sequence[i
     """Return the sums over the calls of a trace, or of runs."""
     answered, reused = col(EventRow.type).in_(("turn", "unreadable", "extracted")), col(EventRow.reused)
     paid = not_(reused)
+    uncounted = or_(col(EventRow.prompt_tokens).is_(None), col(EventRow.completion_tokens).is_(None))
     query = select(
         func.count().filter(answered),
         func.count().filter(col(EventRow.type) == "call_failed"),
@@ -255,6 +264,7 @@ def totals(session: Session, *, trace_id: int | None = None, run_ids: Sequence[i
         func.coalesce(func.sum(col(EventRow.seconds)).filter(paid), 0.0),
         func.coalesce(func.sum(col(EventRow.dollars)).filter(paid), 0.0),
         func.count().filter(answered, paid, col(EventRow.dollars).is_(None)),
+        func.count().filter(answered, paid, uncounted),
         func.count().filter(col(EventRow.type) == "schema_refused"),
         func.count().filter(reused),
         func.coalesce(func.sum(col(EventRow.dollars)).filter(reused), 0.0),

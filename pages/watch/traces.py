@@ -363,8 +363,8 @@ def draw_status(trace: Trace, totals: Totals) -> None:
     parts = [f":{colour}-badge[{icon} {name}]"]
     if totals.calls:
         parts.append(numbers.format_count(totals.calls, "turn"))
-    if totals.completion_tokens:
-        parts.append(numbers.format_count(totals.prompt_tokens + totals.completion_tokens, "token"))
+    if totals.completion_tokens or totals.uncounted:
+        parts.append(totals.describe_tokens())
         parts.append(numbers.format_duration(totals.seconds))
         parts.append(numbers.format_dollars(totals.dollars, totals.unpriced).replace("$", r"\$"))
     if trace.problem:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, not_, select
+from sqlalchemy import func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -28,6 +28,8 @@ class RunCost:
     """Calls whose price is unknown."""
     paid_dollars: float = 0.0
     """Without reused replies."""
+    uncounted: int = 0
+    """Calls whose tokens are unknown."""
 
     @property
     def dollars_per_thousand(self) -> float | None:
@@ -36,8 +38,9 @@ class RunCost:
 
     @property
     def tokens_per_trace(self) -> float | None:
-        """Tokens of prompts and replies per trace; None without calls."""
-        return (self.prompt_tokens + self.completion_tokens) / self.traces if self.traces else None
+        """Tokens of prompts and replies per trace; None if a number of tokens is unknown, or without calls."""
+        known = self.traces and not self.uncounted
+        return (self.prompt_tokens + self.completion_tokens) / self.traces if known else None
 
     @property
     def seconds_per_trace(self) -> float | None:
@@ -47,7 +50,7 @@ class RunCost:
 
 def cost_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, RunCost]:
     """Return run id -> the sums over its calls; a run without calls has zeros."""
-    dollars = col(EventRow.dollars)
+    dollars, tokens = col(EventRow.dollars), (col(EventRow.prompt_tokens), col(EventRow.completion_tokens))
     query = (
         select(
             col(EventRow.run_id),
@@ -60,6 +63,7 @@ def cost_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, RunCost]:
             func.coalesce(func.sum(dollars), 0.0),
             func.count().filter(dollars.is_(None)),
             func.coalesce(func.sum(dollars).filter(not_(col(EventRow.reused))), 0.0),
+            func.count().filter(or_(*(column.is_(None) for column in tokens))),
         )
         .where(col(EventRow.run_id).in_(run_ids), col(EventRow.type).in_(("turn", "unreadable", "extracted")))
         .group_by(col(EventRow.run_id))

@@ -168,11 +168,19 @@ def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
 def test_totals_include_unreadable_replies_and_exclude_unknown_prices(engine, a_live_trace):
     append(engine, a_live_trace, *EVENTS)
     sums = {"prompt_tokens": 40, "completion_tokens": 8, "seconds": 3.0, "dollars": 1.0}
-    expected = Totals(calls=5, errors=1, **sums, unpriced=1, refused_schemas=1)
+    expected = Totals(calls=5, errors=1, **sums, unpriced=1, uncounted=1, refused_schemas=1)
     with reading(engine) as session:
         assert traces.totals(session, trace_id=a_live_trace) == expected
         assert traces.totals(session, run_ids=[traces.get(session, a_live_trace).run_id]) == expected
         assert traces.totals(session, trace_id=0) == Totals()
+
+
+def test_unknown_tokens_are_never_shown_as_zero():
+    assert Totals(calls=4, uncounted=4).describe_tokens() == "tokens unknown for 4 calls"
+    assert Totals(calls=4, prompt_tokens=1500, uncounted=1).describe_tokens() == (
+        "1,500 tokens, tokens unknown for 1 call"
+    )
+    assert Totals().describe_tokens() == "0 tokens"
 
 
 def test_traces_are_filtered(engine, a_study, a_live_trace):

@@ -205,11 +205,10 @@ def _usage_parts(progress: Progress) -> list[str]:
     totals = progress.totals
     if not totals.calls and not totals.errors:
         return ["no calls yet" if progress.done < progress.traces else "no calls recorded"]
-    tokens = totals.prompt_tokens + totals.completion_tokens
     parts = [totals.describe_calls()]
-    if tokens:
+    if totals.prompt_tokens + totals.completion_tokens or totals.uncounted:
         parts += [
-            numbers.format_count(tokens, "token"),
+            totals.describe_tokens(),
             numbers.format_dollars(totals.dollars, totals.unpriced).replace("$", r"\$"),
         ]
     if totals.saved_dollars:

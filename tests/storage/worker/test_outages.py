@@ -33,6 +33,7 @@ def test_an_impossible_number_of_tokens_is_unknown(engine, a_study):
     run, progress = execute(engine, launch.create_run(engine, make_request(a_study)), ScriptedModel(lambda ask: reply))
     assert (run.state, progress.done, progress.totals.prompt_tokens) == ("finished", 3, 0)
     assert (progress.totals.unpriced, progress.totals.seconds) == (6, 6.0)
+    assert "tokens unknown for 6 calls" in progress.summary()
 
 
 def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study, monkeypatch):
