@@ -555,7 +555,9 @@ def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
 def test_judges_are_ranked_with_a_recommendation_and_compared(run_with_sample):
     text = run_with_sample("judges", "--study", "tour", "--reference", "majority")
     assert text.exit_code == 0, text.stderr
-    assert text.stdout.splitlines()[2].split()[:3] == ["judge", "decision", "accuracy"]
+    _, reference, rule, header = text.stdout.splitlines()[:4]
+    assert reference.startswith("Reference majority") and rule.startswith("Use: coverage at least 0.95, winning rate")
+    assert header.split()[:3] == ["judge", "decision", "accuracy"]
     rows = json.loads(run_with_sample("judges", "--study", "tour", "--reference", "majority", "--json").stdout)
     assert {"dollars_per_1000", "seconds_per_1000", "efficient"} <= rows[0].keys()
     assert {row["decision"] for row in rows} >= {"ceiling", "baseline"}
