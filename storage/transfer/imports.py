@@ -173,7 +173,11 @@ class _Import:
         """Raise TiebreakError for a value in the file that is not on its scale."""
         scales = studies.scales(self.session, self.study_id)
         for kind, criterion, value in self.records.distinct_values():
-            studies.check_value(scales, kind, criterion, value)
+            try:
+                studies.check_value(scales, kind, criterion, value)
+            except TiebreakError as error:
+                item, annotator = self.records.find_label(kind, criterion, value) or ("", "")
+                raise TiebreakError(f"Label of {annotator!r} on item {item!r}: {error}") from None
         for record in self.records.of(AdjudicationRecord):
             target = record.ruling.target
             studies.check_value(scales, target.kind, target.criterion, record.ruling.value)

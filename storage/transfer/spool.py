@@ -132,6 +132,17 @@ class SortedRecords:
             for kind, criterion, _, value in self._values:
                 yield cast(Kind, kind), criterion, value
 
+    def find_label(self, kind: Kind, criterion: str, value: Value | None) -> tuple[str, str] | None:
+        """Return item and annotator of the first label with a value; None if there is none."""
+        keys = list(self.targets)
+        for batch in self.labels.batches():
+            for target, annotator, columns in batch:
+                item, *subject = keys[target][:3]
+                found = columns["value"]
+                if subject == [kind, criterion] and type(found) is type(value) and found == value:
+                    return item, annotator
+        return None
+
     def close(self) -> None:
         """Delete the temporary files."""
         self.items.close()

@@ -177,6 +177,12 @@ def test_an_invalid_record_rolls_the_import_back(engine, reason):
         assert studies.names(session) == ["s"]
 
 
+def test_a_label_off_its_scale_is_named_by_item_and_annotator(engine):
+    wrong = make_label(7, "zoe", "item 0")
+    with pytest.raises(TiebreakError, match="Label of 'zoe' on item 'item 0': 7 is not on the scale of preference"):
+        imports.import_records(engine, "s", [*one_of_each_type(), make_label(1, "yan", "item 0"), wrong])
+
+
 def test_settings_with_former_names_are_those_of_the_same_run(engine):
     settings = debates.make_settings(reply_order="sequential").model_dump(mode="json")
     former = {name: value for name, value in settings.items() if name != "reply_order"} | {"speaking": "in turn"}
