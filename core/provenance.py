@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 VERSION = "0.1.0"
 RESAMPLES, SEED = 1_000, 0
 """The defaults of all intervals by resampling: see core.statistics.measures.intervals."""
+CAUSE_RESAMPLES = 400
+"""Of the causes of disagreements, which fit a model for each resample."""
 PACKAGES = ("numpy", "scipy", "pandas", "krippendorff")
 """The libraries that compute the statistics."""
 BOOTSTRAP = f"BCa bootstrap of items ({RESAMPLES:,} resamples, seed {SEED})"
@@ -25,7 +27,7 @@ BIAS_TESTS = (
 PAIRED_DIFFERENCES = f"{INTERVALS}; p-values: paired bootstrap, corrected by Holm's method"
 CAUSE_MODEL = (
     "Shares of the disagreements, from a model of votes and verdicts (docs/statistics.md). 95 % intervals: the model "
-    f"is estimated again on resampled targets ({RESAMPLES:,} resamples, seed {SEED}), documents and dialogues as "
+    f"is estimated again on resampled targets ({CAUSE_RESAMPLES:,} resamples, seed {SEED}), documents and dialogues as "
     "units, and a cause is drawn for each disagreement"
 )
 

@@ -106,7 +106,7 @@ def granted_reads() -> set[tuple[int, str]]:
 
 @contextmanager
 def reading_for(purpose: str) -> Iterator[None]:
-    """Permit the reads of a purpose of `storage.read_guard` in the block, whoever asks."""
+    """Permit the reads of a purpose of `storage.read_guard` in the block, without a checked permission."""
     token = _purposes.set(_purposes.get() | {purpose})
     try:
         yield

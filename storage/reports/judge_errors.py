@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
+from core.provenance import CAUSE_RESAMPLES
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.disagreement_causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
@@ -71,7 +72,7 @@ class JudgeErrors:
         return f"{self.judge} differs from people on {counts}: {', '.join(parts)}."
 
 
-def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 400) -> list[JudgeErrors]:
+def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_RESAMPLES) -> list[JudgeErrors]:
     """Decompose the disagreements of every judge of a query, the judge with the most disagreements first.
 
     Judges whose values are between the categories have none, and a reason.
