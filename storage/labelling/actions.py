@@ -23,7 +23,8 @@ from storage.database_errors import DatabaseUnavailable
 from storage.json_columns import sanitize
 from storage.labelling import action_log, action_state, panels, tasks
 from storage.labelling.action_fields import Action, problem
-from storage.labelling.effects import CARRY_OUT, Transaction, standing_now
+from storage.labelling.action_transaction import Transaction, standing_now
+from storage.labelling.effects import CARRY_OUT
 from storage.labelling.work import Json, Refused, Task, Work, locate, target_name
 from storage.postgresql import DEFERRED
 from storage.tables import AnnotatorRow
