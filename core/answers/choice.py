@@ -391,11 +391,10 @@ class Choice(Single[int]):
             if before.endswith(" from") and MOVES.search(before):  # `I change my vote from Submission 1 to ...`
                 yield number, True
                 continue
-            yield number, _ends(self.words, "than", before) or self.words.starts("than_after", after[:12]) is not None
+            follows = self.words.starts("than_after", after[:12]) is not None
+            yield number, follows or _ends_with_than(self.words, before)
 
 
-def _ends(words: Words, concept: str, text: str) -> bool:
-    return (
-        re.search(words.any(concept) + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$", text[-40:])
-        is not None
-    )
+def _ends_with_than(words: Words, text: str) -> bool:
+    than = words.any("than") + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
+    return re.search(than, text[-40:]) is not None
