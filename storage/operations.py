@@ -6,7 +6,7 @@ permission was not checked in the same operation. Commands and workers are not e
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 
 EVERY_STUDY = 0
@@ -102,6 +102,16 @@ def granted_reads() -> set[tuple[int, str]]:
     """Return the permissions that permit reads now."""
     current = _reads.get()
     return set() if current is None else current.granted
+
+
+def context_of_reads() -> Context:
+    """Return a new context with what permits reads now, for a thread that reads later; it permits no changes."""
+    context = Context()
+    context.run(_reads.set, Operation(set(granted_reads())))
+    context.run(_purposes.set, _purposes.get())
+    for variable in (_enforced, _reads_freely):
+        context.run(variable.set, variable.get())
+    return context
 
 
 @contextmanager

@@ -11,14 +11,17 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import Context, copy_context
+from contextvars import Context
 from dataclasses import dataclass
 from typing import TypeVar
 
 from pages.parts import memory
+from storage import operations
 
-LIMIT = 1.5
+LIMIT = 0.5
 """Processor seconds up to which figures are computed while the visitor waits."""
+LONG = 5.0
+"""Processor seconds from which figures are computed in a thread of their own."""
 MAX_ENTRIES = 256
 log = logging.getLogger("tiebreak")
 Version = TypeVar("Version", bound=Hashable)
@@ -35,14 +38,19 @@ class _Entry:
     ended: float
     """When they were complete, by the monotonic clock."""
     context: Context
-    """The context of the page that computed them, with the permissions that were checked for its reads."""
+    """With the permissions that were checked for the reads of the page that computed them, and nothing of Streamlit's:
+    a thread cannot draw, and a cached function would try to draw its spinner where the page was when it computed."""
+    wanted: Hashable = None
+    """The version that was requested last; a computation that has to wait for another one computes this."""
     job: "Future[None] | None" = None
 
 
 _entries: dict[Hashable, _Entry] = {}
 _changed = threading.Lock()
-# One thread: figures use all of a core, and the pages of other visitors need one too.
+# One thread for figures that take seconds, and one for those that take longer, which the others would wait for. More
+# would take the processors from the pages of other visitors.
 _executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="figures")
+_long_executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="long figures")
 
 
 def shown_version(key: Hashable, newest: Version) -> Version:
@@ -67,10 +75,10 @@ def computed(key: Hashable, version: Version, seconds: float, compute: "Compute[
     with _changed:
         entry = _entries.get(key)
         if entry is not None and entry.ready == version:
-            entry.compute, entry.context = compute, copy_context()  # type: ignore[assignment]
+            entry.compute, entry.context = compute, operations.context_of_reads()  # type: ignore[assignment]
             entry.seconds = max(entry.seconds, seconds)
             return
-        _add(key, _Entry(version, seconds, compute, time.monotonic(), copy_context()))  # type: ignore[arg-type]
+        _add(key, _Entry(version, seconds, compute, time.monotonic(), operations.context_of_reads()))  # type: ignore[arg-type]
     if seconds > LIMIT:
         memory.release()
 
@@ -83,7 +91,7 @@ def has_figures(key: Hashable, newest: Version, compute: "Compute[Version]") -> 
     with _changed:
         entry = _entries.get(key)
         if entry is None:
-            entry = _Entry(None, math.inf, compute, 0.0, copy_context())  # type: ignore[arg-type]
+            entry = _Entry(None, math.inf, compute, 0.0, operations.context_of_reads())  # type: ignore[arg-type]
             _add(key, entry)
         if entry.ready is not None or not entry.seconds:
             return True
@@ -116,15 +124,19 @@ def is_pending(key: Hashable, newest: Hashable, drawn: Hashable) -> bool:
 
 def _request(entry: _Entry, version: Hashable) -> None:
     """Start to compute a version, unless one is being computed or has only just been: others need the processor too."""
+    entry.wanted = version
     if entry.job is not None and not entry.job.done():
         return
     if entry.ready is not None and time.monotonic() - entry.ended < entry.seconds / 2:
         return
     # The page has checked more than a fragment that asks for a newer version.
-    entry.job = _executor.submit(entry.context.copy().run, _compute, entry, version)
+    executor = _long_executor if LONG < entry.seconds < math.inf else _executor
+    entry.job = executor.submit(entry.context.copy().run, _compute, entry)
 
 
-def _compute(entry: _Entry, version: Hashable) -> None:
+def _compute(entry: _Entry) -> None:
+    with _changed:
+        version = entry.wanted
     start = time.thread_time()
     try:
         entry.compute(version)

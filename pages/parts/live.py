@@ -1,7 +1,8 @@
 """Values that a page shows while they change: read from the database again only after a change."""
 
+import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -18,6 +19,27 @@ def load(key: str, topics: tuple[str, ...], read: Callable[[], Value]) -> Value:
     if stored is None or stored[0] != (topics, version):
         stored = ((topics, version), read())
         st.session_state[f"live_{key}"] = stored
+    value: Value = stored[1]
+    return value
+
+
+_shared: dict[tuple[str, str, tuple[str, ...]], tuple[changes.Version, Any]] = {}
+_reading = threading.Lock()
+
+
+def load_shared(key: str, topics: tuple[str, ...], read: Callable[[], Value]) -> Value:
+    """Return `read()`, or its last result for any visitor if none of the topics has changed.
+
+    After a change one visitor reads, and the others wait for the result: every open page asks at the same time. The
+    page has checked that the visitor may see it.
+    """
+    engine = resources.engine()
+    place = (str(engine.url), key, topics)
+    with _reading:
+        version = changes.version(engine, *topics)  # before reading: a change meanwhile gives a new version
+        stored = _shared.get(place)
+        if stored is None or stored[0] != version:
+            stored = _shared[place] = (version, read())
     value: Value = stored[1]
     return value
 

@@ -1,7 +1,7 @@
 """Inter-annotator agreement, and agreement between judges; the page updates as labels are saved."""
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -9,11 +9,9 @@ from core.formats.tables import flatten
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import STATISTIC_NAMES
 from pages.parts import (
-    background,
     charts,
     downloads,
     heat_map,
-    live,
     name_columns,
     numbers,
     permissions,
@@ -25,7 +23,8 @@ from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, item_drilldown, tag_section
 from pages.results.parts.agreement_rows import StatisticChoice
-from storage import database, labels, studies
+from pages.results.parts.alignment_data import Version
+from storage import database, studies
 from storage.reports import agreement, reason_tags
 from storage.reports.agreement import AgreementReport, PanelReport
 from storage.reports.agreement_items import ItemQuery
@@ -34,31 +33,17 @@ from storage.reports.reason_tags import TagRow
 from storage.studies import Study
 
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
+PAGE = "agreement"
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
 
 
-def label_version(study: Study) -> tuple[int, ...]:
-    """Return the version of the labels, which changes whenever a label is saved."""
-
-    def read() -> tuple[int, ...]:
-        with database.reading(resources.engine()) as session:
-            return labels.version(session, study.id)
-
-    return live.load("labels", (live.study_topic(study.id),), read)
-
-
-def figures_key(study: Study) -> Hashable:
-    """Return the key of the page's figures in `pages.parts.background`."""
-    return str(resources.engine().url), study.id, "agreement", st.query_params.get("between", "")
-
-
-def shown_version(study: Study) -> tuple[int, ...]:
+def shown_version(study: Study) -> Version:
     """Return the version that is drawn: the newest, or of a large study the last one whose figures are complete."""
-    return background.shown_version(figures_key(study), label_version(study))
+    return alignment_data.shown_version(study, PAGE)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def load_report(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> AgreementReport:
+def load_report(url: str, study_id: int, group: RaterGroup, version: Version) -> AgreementReport:
     """Return the figures of a version of the labels; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
@@ -66,7 +51,7 @@ def load_report(url: str, study_id: int, group: RaterGroup, version: tuple[int, 
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def load_tags(url: str, study_id: int, version: tuple[int, ...]) -> list[TagRow]:
+def load_tags(url: str, study_id: int, version: Version) -> list[TagRow]:
     """Return the tags in the reasons of labels at a version."""
     with database.reading(resources.engine()) as session:
         return reason_tags.report(session, study_id)
@@ -76,15 +61,6 @@ def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
     drawn_version = shown_version(study)
 
-    @permissions.fragment(run_every=0.5)
-    def watch_labels() -> None:
-        newest = label_version(study)
-        if newest == drawn_version:
-            return
-        if not background.is_pending(figures_key(study), newest, drawn_version):
-            st.rerun()
-        st.caption(f":material/sync: {alignment_data.PENDING}")
-
     @permissions.fragment()
     def draw_figures() -> None:
         item_drilldown.apply_selection()
@@ -92,11 +68,11 @@ def draw_page(study: Study) -> None:
             group = choose_group()
             start, version = time.thread_time(), shown_version(study)
 
-            def compute(newer: tuple[int, ...]) -> AgreementReport:
+            def compute(newer: Version) -> AgreementReport:
                 return load_report(str(resources.engine().url), study.id, group, newer)
 
             report = compute(version)
-            background.computed(figures_key(study), version, time.thread_time() - start, compute)
+            alignment_data.computed(study, PAGE, version, start, compute)
             view = choose_view(report)
         if report.unmeasured:
             st.caption(agreement.describe_unmeasured(report.unmeasured))
@@ -106,7 +82,7 @@ def draw_page(study: Study) -> None:
         figures = [panel for panel in report.panels if panel.judges == judges]
         draw_report(study, report, figures, ItemQuery(group, kind, criterion, judges=judges))
 
-    watch_labels()
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     draw_figures()
 
 

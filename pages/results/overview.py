@@ -51,7 +51,7 @@ def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
     drawn = counts, _ = page_version(study)
 
-    @permissions.fragment(run_every=1)
+    @permissions.fragment(run_every=alignment_data.INTERVAL)
     def watch_version() -> None:
         if page_version(study) != drawn:
             st.rerun()
@@ -106,7 +106,7 @@ def page_version(study: Study) -> tuple[StudyCounts, Version]:
         with database.reading(resources.engine()) as session:
             return overview.counts(session, study.id)
 
-    return live.load("counts", (live.study_topic(study.id),), read), alignment_data.label_version(study)
+    return live.load_shared("counts", (live.study_topic(study.id),), read), alignment_data.label_version(study)
 
 
 def draw_waiting(study: Study) -> int:

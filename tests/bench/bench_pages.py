@@ -163,14 +163,16 @@ def address(served: Served, visited: Visited) -> str:
     return f"{served.address}/{visited.path}?study={quote(large_study.STUDY)}{visited.query and '&'}{visited.query}"
 
 
-def measure(context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller") -> Times:
+def measure(
+    context: Any, served: Served, visited: Visited, visits: int, labeller: "Labeller", *, only_live: bool = False
+) -> Times:
     """Return the times of a page."""
     times = Times()
     page = context.new_page()
     page.set_default_timeout(LIMIT)
     open_address(page, served, visited)
     times.first = page.evaluate("bench.settled()")
-    for number in range(1, visits + 1):
+    for number in range(1, 1 if only_live else visits + 1):
         open_address(page, served, visited)
         times.load.append(page.evaluate("bench.loaded()"))
         page.evaluate("bench.complete()")
@@ -191,6 +193,14 @@ def measure(context: Any, served: Served, visited: Visited, visits: int, labelle
             times.figures.append(page.evaluate("bench.settled()"))
     page.close()
     return times
+
+
+def open_tab(context: Any, served: Served, visited: Visited) -> None:
+    """Open a page that stays open in a tab of its own, and wait for its figures."""
+    page = context.new_page()
+    page.set_default_timeout(LIMIT)
+    open_address(page, served, visited)
+    page.evaluate("bench.settled()")
 
 
 def open_address(page: Any, served: Served, visited: Visited) -> None:
@@ -253,7 +263,7 @@ def measure_items(page: Any, number: int) -> list[float]:
     return [page.evaluate("bench.listed()")]
 
 
-def print_table(served: Served, browser: Any, names: Sequence[str], visits: int) -> None:
+def print_table(served: Served, browser: Any, options: argparse.Namespace) -> None:
     """Print the times of every page, and the memory of the server after it."""
     from playwright.sync_api import Error
 
@@ -263,12 +273,14 @@ def print_table(served: Served, browser: Any, names: Sequence[str], visits: int)
     print("|---|---|---|---|---|---|---|---|---|---|")
     labeller = Labeller(database.connect(served.database))
     cookie = {"name": "tiebreak_annotator", "value": quote("annotator 1"), "url": served.address}
-    for name in names:
+    for name in options.pages:
         context = browser.new_context(viewport={"width": 1440, "height": 900})
         context.add_cookies([cookie])
         context.add_init_script(SCRIPT.replace("LIMIT", str(LIMIT)))
         try:
-            times = measure(context, served, PAGES[name], visits, labeller)
+            for other in options.open:
+                open_tab(context, served, PAGES[other])
+            times = measure(context, served, PAGES[name], options.visits, labeller, only_live=options.live)
         except Error as error:
             print(f"| {name} | {str(error).partition(chr(10))[0]} |", flush=True)
             continue
@@ -310,6 +322,8 @@ def main() -> None:
     parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
     parser.add_argument("--visits", type=int, default=5, help="warm visits of each page")
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
+    parser.add_argument("--live", action="store_true", help="only the first visit and saved labels")
+    parser.add_argument("--open", nargs="+", choices=PAGES, default=[], help="pages that are open in other tabs")
     options = parser.parse_args()
     if CHROMIUM is None:
         raise SystemExit("There is no chromium on this machine.")
@@ -325,7 +339,7 @@ def main() -> None:
         print("Milliseconds: median / p95 (n).\n")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         stack.callback(browser.close)
-        print_table(served, browser, options.pages, options.visits)
+        print_table(served, browser, options)
 
 
 if __name__ == "__main__":

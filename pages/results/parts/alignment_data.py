@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from pages.parts import background, live, memory, permissions, resources
+from pages.parts import background, live, memory, numbers, permissions, resources
 from storage import database, studies
 from storage.reports import alignment, disagreements, judge_costs, judge_opinions, references
 from storage.reports.alignment import AlignmentData
@@ -14,25 +14,27 @@ from storage.reports.judge_opinions import StudyOpinions
 from storage.studies import Study
 
 Version = tuple[int, ...]
-PENDING = "There are newer labels or verdicts. The figures below are computed with them in the background."
+INTERVAL = 0.5
+"""Seconds after which an open page looks for newer labels again."""
 LARGE = 20_000
 """Items times runs from which a page does not wait for its first figures."""
 COMPUTING = "The figures are computed in the background."
 
 
 def label_version(study: Study) -> Version:
-    """Return a version that changes whenever a label or an opinion is added."""
+    """Return a version that changes whenever a label or an opinion is added; its first number is that of labels."""
 
     def read() -> Version:
         with database.reading(resources.engine()) as session:
             return disagreements.version(session, study.id)
 
-    return live.load("opinions", (live.study_topic(study.id),), read)
+    return live.load_shared("opinions", (live.study_topic(study.id),), read)
 
 
 def figures_key(study: Study, page: str) -> Hashable:
     """Return the key of a page's figures in `pages.parts.background`."""
-    return str(resources.engine().url), study.id, page, st.query_params.get("reference", "")
+    choices = tuple(st.query_params.get(name, "") for name in ("reference", "between"))
+    return str(resources.engine().url), study.id, page, choices
 
 
 def shown_version(study: Study, page: str) -> Version:
@@ -54,7 +56,7 @@ def has_figures(study: Study, page: str, version: Version, compute: Callable[[Ve
     if background.has_figures(key, version, compute):
         return True
 
-    @permissions.fragment(run_every=1)
+    @permissions.fragment(run_every=INTERVAL)
     def watch_figures() -> None:
         if not background.is_first_pending(key):
             st.rerun()
@@ -66,16 +68,23 @@ def has_figures(study: Study, page: str, version: Version, compute: Callable[[Ve
 def rerun_on_change(study: Study, drawn_version: Version, page: str = "") -> None:
     """Run the page again when a label or an opinion is added to what was drawn, and its figures are complete."""
 
-    @permissions.fragment(run_every=1)
+    @permissions.fragment(run_every=INTERVAL)
     def watch_version() -> None:
         newest = label_version(study)
         if newest == drawn_version:
             return
         if not background.is_pending(figures_key(study, page), newest, drawn_version):
             st.rerun()
-        st.caption(f":material/sync: {PENDING}")
+        st.caption(f":material/sync: {describe_newer(drawn_version, newest)}")
 
     watch_version()
+
+
+def describe_newer(drawn: Version, newest: Version) -> str:
+    """Return what the drawn figures do not contain yet: `3 newer labels`, or verdicts and decisions."""
+    labels = newest[0] - drawn[0]
+    name = numbers.format_count(labels, "newer label") if labels > 0 else "There are newer verdicts or decisions"
+    return f"{name}. The figures below are computed with {'it' if labels == 1 else 'them'} in the background."
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

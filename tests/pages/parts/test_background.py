@@ -6,9 +6,10 @@ from contextvars import ContextVar, copy_context
 import pytest
 
 from pages.parts import background
+from storage import operations
 
 SLOW = 10.0
-permission = ContextVar("permission", default="")
+place_on_page = ContextVar("place_on_page", default="")
 
 
 @pytest.fixture(autouse=True)
@@ -35,15 +36,17 @@ def test_figures_that_took_a_moment_are_computed_while_the_visitor_waits():
 
 
 def test_the_earlier_version_is_drawn_until_the_newest_is_complete(monkeypatch):
-    computed, may_end = [], threading.Event()
+    computed, has_begun, may_end = [], threading.Event(), threading.Event()
 
     def compute(version):
+        has_begun.set()
         may_end.wait(5)
         computed.append(version)
 
     background.computed("judges", 1, SLOW, compute)
     background._entries["judges"].ended -= SLOW
     assert background.shown_version("judges", 2) == 1
+    assert has_begun.wait(5)
     assert background.shown_version("judges", 3) == 1  # one computation at a time
     assert background.is_pending("judges", 3, drawn=1)
     may_end.set()
@@ -79,19 +82,56 @@ def test_the_oldest_entries_are_forgotten(monkeypatch):
     assert list(background._entries) == [1, 2]
 
 
-def test_a_newer_version_is_computed_with_the_permissions_of_the_page():
-    """A fragment asks for it, which has not checked as much."""
+def test_a_newer_version_is_computed_with_the_permissions_of_the_page_and_nothing_else_of_it():
+    """A fragment asks for it, which has not checked as much; a thread cannot draw where the page was."""
     computed = []
 
+    def compute(version):
+        computed.append((version, operations.granted_reads(), operations.reads_are_enforced(), place_on_page.get()))
+
     def draw():
-        permission.set("view")
-        background.computed("overview", 1, SLOW, lambda version: computed.append((version, permission.get())))
+        operations.enforce()
+        place_on_page.set("in a fragment")
+        with operations.reading_operation():
+            operations.grant(1, "view")
+            background.computed("overview", 1, SLOW, compute)
 
     copy_context().run(draw)
     background._entries["overview"].ended -= SLOW
     assert background.is_pending("overview", 2, drawn=1)
     finish("overview")
-    assert computed == [(2, "view")]
+    assert computed == [(2, {(1, "view")}, True, "")]
+
+
+def test_a_computation_that_waits_for_another_one_is_of_the_newest_version():
+    computed, may_end = [], threading.Event()
+
+    def compute(version):
+        may_end.wait(5)
+        computed.append(version)
+
+    for key in ("judges", "causes"):
+        background.computed(key, 1, 2.0, compute)
+        background._entries[key].ended -= SLOW
+        assert background.is_pending(key, 2, drawn=1)
+    assert background.is_pending("causes", 3, drawn=1)
+    may_end.set()
+    finish("judges")
+    finish("causes")
+    assert computed == [2, 3]
+
+
+def test_figures_that_take_long_do_not_delay_others():
+    may_end = threading.Event()
+    background.computed("alignment", 1, SLOW, lambda version: may_end.wait(5))
+    background.computed("judges", 1, 2.0, lambda version: None)
+    for key in ("alignment", "judges"):
+        background._entries[key].ended -= SLOW
+        assert background.is_pending(key, 2, drawn=1)
+    finish("judges")
+    assert not background._entries["alignment"].job.done()
+    may_end.set()
+    finish("alignment")
 
 
 def test_the_first_figures_are_computed_once_while_pages_are_drawn():

@@ -6,6 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record
+from core.labels import Target
+from pages.parts import background, resources
+from storage import database, labels, studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.test_alignment import make_trace
@@ -90,3 +93,18 @@ def test_the_labels_that_separate_two_judges_are_planned() -> None:
     (row,) = app.dataframe[0].value.to_dict("records")
     assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", "0")
     assert row["First right : second right"] == "40 : 0 of 40"
+
+
+def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures in a fragment, with a spinner: the thread that computes them later cannot draw it."""
+    monkeypatch.setattr(background, "LIMIT", -1.0)
+    prepare_study(planted_records())
+    app = visit(PAGE)
+    with database.writing(resources.engine()) as session:
+        target = Target(item="i0", kind="preference", criterion="helpfulness")
+        labels.save(session, studies.get(session, "s").id, target, "dan", 0)
+    app.run()
+    (entry,) = background._entries.values()
+    assert entry.job is not None
+    entry.job.result(20)
+    assert entry.seconds and "4 annotators" in page_text(app.run())

@@ -1,0 +1,216 @@
+"""A saved label on open pages, without a browser: python -m tests.bench.bench_live --database URL [--pages judges ...]
+
+Opens pages of a large study (`large_study`) on WebSockets, all at the same time as tabs of one browser, and saves
+labels in another process than the server, one at a time. Each page runs its fragments as a browser does. For each page
+it prints the milliseconds, median / p95 / maximum (n),
+
+- sign: from a saved label until the page is sent that there is one, or figures with it;
+- figures: until a run of the page with its figures has ended;
+
+and the processor seconds of the server for each label. A browser adds its own time to draw them. See `bench_pages`.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, urlencode, urlsplit
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import ClientConnection, connect
+
+from storage import database
+from tests.bench import large_study
+from tests.bench.bench_pages import PAGES, Labeller, Visited, large_database, resident_megabytes
+from tests.bench.databases import POSTGRESQL_HELP
+from tests.browser.conftest import Served, serve, stop_server
+
+LIMIT = 240.0
+"""Seconds that the figures of a page may take."""
+SIGNS = ("newer label", "computed in the background")
+
+
+@dataclass
+class Tab:
+    """An open page."""
+
+    name: str
+    signed: threading.Event = field(default_factory=threading.Event)
+    settled: threading.Event = field(default_factory=threading.Event)
+    sign: list[float] = field(default_factory=list)
+    """Milliseconds, for each label."""
+    figures: list[float] = field(default_factory=list)
+    saved: float = 0.0
+    problem: str = ""
+
+    def expect(self) -> None:
+        """Wait for a label that is saved now."""
+        self.signed.clear()
+        self.settled.clear()
+        self.saved = time.perf_counter()
+
+    def show_sign(self) -> None:
+        if self.saved and not self.signed.is_set():
+            self.sign.append(1e3 * (time.perf_counter() - self.saved))
+            self.signed.set()
+
+    def show_figures(self) -> None:
+        self.show_sign()
+        if self.saved and not self.settled.is_set():
+            self.figures.append(1e3 * (time.perf_counter() - self.saved))
+        self.settled.set()
+
+    def watch(self, served: Served, visited: Visited) -> None:
+        """Open the page, run its fragments when they are due, and note what the server sends."""
+        try:
+            with _connect(served) as socket:
+                visit = Visit(self, socket)
+                visit.open(visited)
+                while True:
+                    visit.receive()
+        except Exception as error:  # a thread reports everything
+            self.problem = f"{type(error).__name__}: {error}"
+            self.settled.set()
+
+
+class Visit:
+    """The connection of a page."""
+
+    def __init__(self, tab: Tab, socket: ClientConnection) -> None:
+        self._tab, self._socket, self._request = tab, socket, BackMsg()
+        self._due: dict[str, tuple[float, float]] = {}
+        """Fragment -> when it runs next, and the seconds after which it runs again."""
+        self._has_sign = False
+        self._scheduled: set[str] = set()
+        """The fragments of the last run."""
+
+    def open(self, visited: Visited) -> None:
+        self._request.rerun_script.query_string = urlencode({"study": large_study.STUDY})
+        self._request.rerun_script.page_name = visited.path
+        self._socket.send(self._request.SerializeToString())
+        self._request.rerun_script.is_auto_rerun = True
+
+    def receive(self) -> None:
+        """Handle one message, or run the fragments that are due."""
+        wait = min((at for at, _ in self._due.values()), default=time.monotonic() + 1) - time.monotonic()
+        try:
+            content = self._socket.recv(max(0.0, wait))
+        except TimeoutError:
+            self._run_fragments()
+            return
+        message = ForwardMsg()
+        message.ParseFromString(content)  # type: ignore[arg-type]  # binary frames only
+        match message.WhichOneof("type"):
+            case "new_session":
+                self._has_sign, self._scheduled = False, set()
+                self._request.rerun_script.page_script_hash = message.new_session.page_script_hash
+            case "auto_rerun":
+                interval, fragment = message.auto_rerun.interval, message.auto_rerun.fragment_id
+                self._due[fragment] = (time.monotonic() + interval, interval)
+                self._scheduled.add(fragment)
+            case "delta":
+                self._look_at(message.delta.new_element)
+            case "script_finished" if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                self._due = {fragment: self._due[fragment] for fragment in self._scheduled}
+                if not self._has_sign:
+                    self._tab.show_figures()
+
+    def _run_fragments(self) -> None:
+        for fragment, (at, interval) in self._due.items():
+            if at <= time.monotonic():
+                self._request.rerun_script.fragment_id = fragment
+                self._socket.send(self._request.SerializeToString())
+                self._due[fragment] = (time.monotonic() + interval, interval)
+
+    def _look_at(self, element: Element) -> None:
+        if element.WhichOneof("type") == "exception":
+            raise AssertionError(element.exception.message)
+        if any(sign in element.markdown.body for sign in SIGNS):
+            self._has_sign = True
+            self._tab.show_sign()
+
+
+def _connect(served: Served) -> ClientConnection:
+    return connect(
+        f"ws://{urlsplit(served.address).netloc}/_stcore/stream",
+        origin=served.address,  # type: ignore[arg-type]  # a type of the library for a text
+        additional_headers={"Cookie": f"tiebreak_annotator={quote('annotator 1')}"},
+        subprotocols=["streamlit"],  # type: ignore[list-item]
+        max_size=None,
+    )
+
+
+def processor_seconds(process: int) -> float:
+    """Return the user and system time of a process."""
+    values = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def summarize(times: Sequence[float]) -> str:
+    """Return median, 95th percentile, maximum and n of some times."""
+    ordered = sorted(times)
+    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
+    return f"{statistics.median(ordered):.0f} / {p95:.0f} / {ordered[-1]:.0f} ({len(ordered)})"
+
+
+def wait(tabs: Sequence[Tab]) -> None:
+    """Wait until every page shows its newest figures."""
+    for tab in tabs:
+        if not tab.settled.wait(LIMIT) or tab.problem:
+            raise SystemExit(f"{tab.name}: {tab.problem or 'the figures are not complete'}")
+
+
+def measure(served: Served, names: Sequence[str], labels: int, pause: float) -> None:
+    """Open the pages, save labels, and print the times."""
+    labeller = Labeller(database.connect(served.database))
+    tabs = [Tab(name) for name in names]
+    for tab in tabs:  # one after another: first figures take long
+        threading.Thread(target=tab.watch, args=(served, PAGES[tab.name]), daemon=True).start()
+        wait([tab])
+    used = []
+    for _ in range(labels):
+        time.sleep(pause)
+        before = processor_seconds(served.process.pid)
+        labeller.save()
+        for tab in tabs:
+            tab.expect()
+        wait(tabs)
+        used.append(processor_seconds(served.process.pid) - before)
+    print("| page | sign | figures |\n|---|---|---|")
+    for tab in tabs:
+        print(f"| {tab.name} | {summarize(tab.sign)} | {summarize(tab.figures)} |")
+    print(f"processor seconds of the server for a label: median {statistics.median(used):.2f} (n {len(used)}); "
+          "resident {:.0f} MB (peak {:.0f})".format(*resident_megabytes(served.process.pid)) +
+          f"; load average {os.getloadavg()[0]:.1f}")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--items", type=int, default=50_000)
+    parser.add_argument("--judges", type=int, default=20)
+    parser.add_argument("--labels", type=int, default=2, help="labels for each item")
+    parser.add_argument("--database", help="the URL of a database; the study is planted if it has no tables")
+    parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
+    parser.add_argument("--saved", type=int, default=10, help="labels that are saved")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between complete figures and the next label")
+    parser.add_argument("--port", type=int, default=0)
+    live = [name for name, visited in PAGES.items() if visited.live]
+    parser.add_argument("--pages", nargs="+", choices=live, default=["overview", "judges", "causes", "agreement"])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        url = stack.enter_context(large_database(options, Path(folder)))
+        served = serve(url, Path(folder) / "server.log", options.port)
+        stack.callback(stop_server, served)
+        measure(served, options.pages, options.saved, options.pause)
+
+
+if __name__ == "__main__":
+    main()
