@@ -9,6 +9,8 @@ CHARACTER, WIDE_CHARACTER, PADDING = 7.0, 7.5, 18
 """Pixels of a character in several lines and in one, and of the space around the text of a cell."""
 ONE_LINE, LINE = 35, 18
 """Pixels of a row of one line, and of each further line."""
+LOWEST_WRAPPED = 65
+"""Pixels of the lowest row in which Streamlit wraps texts: above 4 rem."""
 
 
 def fit(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> tuple[int | None, dict[str, Any]]:
@@ -24,7 +26,7 @@ def fit(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> tuple[
         characters = max(1, int((width - PADDING) / CHARACTER))
         most = max([most, *(_lines(text, characters) for text in texts)])
         columns[name] = st.column_config.TextColumn(width=width)
-    return (ONE_LINE + LINE * (most - 1) if most > 1 else None), columns
+    return (max(LOWEST_WRAPPED, ONE_LINE + LINE * (most - 1)) if most > 1 else None), columns
 
 
 def _lines(text: str, characters: int) -> int:

@@ -11,11 +11,12 @@ from functools import wraps
 import streamlit as st
 
 from pages.parts import resources, visitor
-from storage import access, audit, database, operations
+from storage import access, audit, database, deletions, operations
 from storage.access import Permission
 from storage.accounts.identity import Actor
 from storage.audit import Action
 from storage.database import Session
+from storage.deletions import Deleted
 
 PAGE_KEY = "page_permission"
 """The name of the page's permission in the state of the session."""
@@ -109,6 +110,12 @@ def study_names(permission: Permission = Permission.open) -> list[str]:
     """Return the names of the studies in which the visitor has a permission by role, newest first."""
     with database.reading(resources.engine()) as session:
         return access.study_names(session, visitor.current_actor(), permission)
+
+
+def deleted_studies() -> list[Deleted]:
+    """Return the deleted studies that the visitor may restore, the newest deletion first."""
+    with database.reading(resources.engine()) as session:
+        return [one for one in deletions.deleted_studies(session) if allows(one.id, Permission.manage)]
 
 
 def permissions_anywhere() -> frozenset[Permission]:

@@ -145,7 +145,10 @@ def draw_header(title: str, sentence: str) -> Study:
 
 def draw_no_study() -> None:
     """Draw the empty state of a visitor without any study, and stop the page."""
-    if permissions.is_administrator():
+    if permissions.deleted_studies():
+        st.info("There is no study now. Those that were deleted can be restored on the page Studies.")
+        st.page_link(page_path(STUDIES), label="Restore a study", icon=":material/restore_from_trash:")
+    elif permissions.is_administrator():
         st.info("There are no studies yet.")
         st.page_link(page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
     else:

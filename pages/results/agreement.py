@@ -21,7 +21,7 @@ from pages.parts import (
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, item_drilldown, tag_section
+from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, tag_section
 from pages.results.parts.agreement_rows import StatisticChoice
 from pages.results.parts.alignment_data import Version
 from storage import database, studies
@@ -64,7 +64,7 @@ def draw_page(study: Study) -> None:
     @permissions.fragment()
     def draw_figures() -> None:
         item_drilldown.apply_selection()
-        with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+        with choices.draw_row():
             group = choose_group()
             start, version = time.thread_time(), shown_version(study)
 
@@ -114,18 +114,8 @@ def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
 
 def _choose(label: str, options: Sequence[str], key: str) -> str:
     """Draw a choice; a single option is returned without a widget."""
-    if len(options) < 2:
-        return options[0]
-    selected = st.selectbox(
-        label,
-        options,
-        format_func=agreement_rows.criterion_name if key == "criterion" else str,
-        key=key,
-        bind="query-params",
-        width=240,
-        on_change=item_drilldown.clear_selection,
-    )
-    return selected or options[0]
+    name = agreement_rows.criterion_name if key == "criterion" else str
+    return choices.choose(label, options, key, name, item_drilldown.clear_selection)
 
 
 def empty_state(study: Study, group: str) -> None:

@@ -97,7 +97,7 @@ def draw_rows(rows: list[BiasRow]) -> None:
         charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
     if rows:
         lines = [table_line(row) for row in rows]
-        row_height, names = name_columns.fit(lines, {"Judge": 240})
+        row_height, names = name_columns.fit(lines, {"Judge": 300})
         columns = COLUMNS | names
         st.dataframe(lines, key="biases_table", hide_index=True, row_height=row_height, column_config=columns)
         cells = judge_biases.table(rows)

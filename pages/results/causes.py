@@ -74,7 +74,7 @@ def draw_page(study: Study) -> None:
     if not keys:
         st.info(escape_markdown(judge_ranking.why_unranked(data)))
         return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with choices.draw_row():
         query = choices.choose_query(data, keys)
 
     chosen = slice_section.chosen_slice()

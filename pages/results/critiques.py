@@ -11,6 +11,7 @@ from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
+from pages.results.parts import choices
 from storage import aius, database, labels, studies
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
@@ -53,7 +54,7 @@ def draw_page(study: Study) -> None:
 def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
     """Draw the choices of the judge and of the level of averaging; both are in the URL."""
     sources = list(dict.fromkeys(row.source for row in rows))
-    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+    with choices.draw_row():
         source = st.segmented_control(
             "Judged by",
             sources,

@@ -270,7 +270,7 @@ def draw_table(ranking: Ranking) -> None:
         if estimate.value is not None
     ]
     widths = {"Accuracy": 146, "Coverage": 146}
-    row_height, names = name_columns.fit(lines, {"Judge": 250})
+    row_height, names = name_columns.fit(lines, {"Judge": 300})
     right = {name: st.column_config.TextColumn(alignment="right", width=width) for name, width in widths.items()}
     st.dataframe(
         lines,

@@ -13,6 +13,7 @@ from pages.parts import charts, colours, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
+from pages.results.parts import choices
 from storage import database
 from storage.reports import peer_reviews
 from storage.reports.peer_reviews import PeerErrors
@@ -30,12 +31,13 @@ SHARE_TITLES = {
 }
 
 
-def choose_run(runs: list[Run]) -> tuple[Run, float]:
-    """Draw the choices; returns the run and the tolerance as a share of the scale. Both are in the URL."""
-    names = [run.name for run in runs]
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        name = st.selectbox("Run", names, key="run", bind="query-params", width=300, on_change=clear_selection)
-        run = runs[names.index(name) if name in names else 0]
+def choose(runs: list[Run]) -> tuple[Run, str, float]:
+    """Draw the choices; returns the run, the criterion and the tolerance as a share of the scale, all in the URL."""
+    with choices.draw_row():
+        names = [run.name for run in runs]
+        run = runs[names.index(choices.choose("Run", names, "run", on_change=clear_selection))]
+        criteria = peer_reviews.criteria_of_run(run) or [""]
+        criterion = choices.choose("Criterion", criteria, "criterion", on_change=clear_selection)
         percent = round(100 * error_analysis.THRESHOLD)
         if run.settings.get("verdict", "score") == "score":
             percent = st.slider(
@@ -52,18 +54,7 @@ def choose_run(runs: list[Run]) -> tuple[Run, float]:
                 "The paper uses 25 %.",
                 on_change=clear_selection,
             )
-    return run, percent / 100
-
-
-def choose_criterion(run: Run) -> str:
-    """Draw the choice of a criterion if the run has several; it is in the URL."""
-    criteria = peer_reviews.criteria_of_run(run)
-    if len(criteria) < 2:
-        return criteria[0] if criteria else ""
-    name = st.selectbox(
-        "Criterion", criteria, key="criterion", bind="query-params", width=300, on_change=clear_selection
-    )
-    return str(name)
+    return run, criterion, percent / 100
 
 
 def empty_state(study: Study) -> None:
@@ -79,8 +70,7 @@ def draw_page(study: Study) -> None:
         runs = peer_reviews.find_runs(session, study.id)
     if not runs:
         return empty_state(study)
-    run, threshold = choose_run(runs)
-    criterion = choose_criterion(run)
+    run, criterion, threshold = choose(runs)
     with database.reading(resources.engine()) as session:
         errors = peer_reviews.load_errors(session, run, shell.current_annotator(), criterion)
     if not errors.reviewed:
@@ -89,9 +79,8 @@ def draw_page(study: Study) -> None:
     tolerance = error_analysis.score_tolerance(errors.settings.scale, threshold) if is_score else None
     outcomes = error_analysis.classify_traces(errors.reviewed, tolerance)
     draw_shares(outcomes)
-    st.space("small")
     draw_chart(outcomes)
-    st.caption(describe_rule(errors, tolerance))
+    st.caption(f"Run {escape_markdown(run.name)}: {describe_rule(errors, tolerance)}")
     draw_misleading_peers(outcomes)
     draw_selected_items(outcomes, errors)
 
@@ -131,11 +120,11 @@ def format_share(share: Estimate) -> str:
 def describe_rule(errors: PeerErrors, tolerance: float | None) -> str:
     """Return the definition of a correct answer, and the number of traces left out."""
     if errors.settings.kind != "score":
-        rule = "An answer is right if it equals people's answer or the item's reference"
+        rule = "an answer is right if it equals people's answer or the item's reference"
     elif tolerance is not None:
-        rule = f"A score is right if it is at most {tolerance:g} from people's mean"
+        rule = f"a score is right if it is at most {tolerance:g} from people's mean"
     else:
-        rule = "A score is right if it equals people's mean"
+        rule = "a score is right if it equals people's mean"
     parts = [rule, "unreadable replies count as wrong"]
     if errors.without_truth:
         parts.append(f"{numbers.format_count(errors.without_truth, 'trace')} without a truth to compare with left out")

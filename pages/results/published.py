@@ -7,7 +7,7 @@ import streamlit as st
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, published_chart, reference_choice
+from pages.results.parts import alignment_data, choices, published_chart, reference_choice
 from storage import database, studies
 from storage.reports import published
 from storage.reports.published import PublishedRow, PublishedTable
@@ -30,16 +30,17 @@ def draw_page(study: Study) -> None:
         tables = {table.name: table for table in published.available(session, study.id)}
     if not tables:
         return empty_state(study)
-    name = st.selectbox(
+    row = choices.draw_row()
+    name = row.selectbox(
         "Table or figure",
         list(tables),
         key="table",
         bind="query-params",
-        width=300,
+        width=choices.width("Table or figure", tables),
         help="Those for which this study has values of the right kind.",
     )
     version = alignment_data.label_version(study)
-    reference = reference_choice.draw_choice(study, version)[0] if tables[name].has_reference else ""
+    reference = reference_choice.draw_choice(study, version, row)[0] if tables[name].has_reference else ""
     rows = load_rows(str(resources.engine().url), study.id, version, name, reference)
     draw_table(study, tables[name], rows)
 

@@ -16,7 +16,7 @@ from pages.parts import charts, downloads, intervals, name_columns, numbers, res
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, wrap_name
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, reference_choice
+from pages.results.parts import agreement_rows, alignment_data, choices, reference_choice
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
 from storage.reports import systems
@@ -54,10 +54,10 @@ def draw_page(study: Study) -> None:
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     reference, row = reference_choice.draw_choice(study, drawn_version)
     data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
-    choices = load_choices(str(resources.engine().url), study.id, drawn_version, reference, data)
-    if not choices:
+    found = load_choices(str(resources.engine().url), study.id, drawn_version, reference, data)
+    if not found:
         return empty_state(study)
-    choice, judge = choose(choices, row)
+    choice, judge = choose(found, row)
 
     def compute(version: Version) -> SystemReport:
         url = str(resources.engine().url)
@@ -83,29 +83,15 @@ def empty_state(study: Study) -> None:
     )
 
 
-def choose(choices: Sequence[Choice], row: DeltaGenerator) -> tuple[Choice, str]:
+def choose(found: Sequence[Choice], row: DeltaGenerator) -> tuple[Choice, str]:
     """Draw the choices of kind, criterion and judge into a row; they are in the URL. The judge is "" for none."""
     with row:
-        kinds = list(dict.fromkeys(choice.kind for choice in choices))
-        kind = kinds[0]
-        if len(kinds) > 1:
-            kind = st.selectbox(
-                "Kind",
-                kinds,
-                format_func=KINDS.__getitem__,
-                key="kind",
-                bind="query-params",
-                width=260,
-            )
-        of_kind = {choice.criterion: choice for choice in choices if choice.kind == kind}
-        criterion = next(iter(of_kind))
-        if len(of_kind) > 1:
-            criterion = st.selectbox(
-                "Criterion", list(of_kind), format_func=agreement_rows.criterion_name, key="criterion",
-                bind="query-params", width=260,
-            )  # fmt: skip
+        kinds = list(dict.fromkeys(choice.kind for choice in found))
+        kind = choices.choose("Kind", kinds, "kind", KINDS.__getitem__)
+        of_kind = {choice.criterion: choice for choice in found if choice.kind == kind}
+        criterion = choices.choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name)
         choice = of_kind[criterion]
-        judge = st.selectbox("Judge", [*choice.judges, NO_JUDGE], key="judge", bind="query-params", width=360)
+        judge = choices.choose("Judge", [*choice.judges, NO_JUDGE], "judge")
     return choice, "" if judge == NO_JUDGE else judge
 
 

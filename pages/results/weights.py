@@ -18,7 +18,7 @@ from core.statistics.reports.weight_distances import (
 )
 from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
-from pages.results.parts import weight_charts
+from pages.results.parts import choices, weight_charts
 from storage import database, labels, studies
 from storage.reports import weights
 from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail
@@ -107,7 +107,7 @@ def empty_state(study: Study) -> None:
 
 def choose_distance(largest: int) -> DistanceChoice:
     """Draw the choice of a distance; `largest` is the highest number of aspects in a set."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="choices"):
+    with choices.draw_row():
         name = st.segmented_control(
             "Distance",
             list(MEASURES),

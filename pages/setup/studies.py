@@ -30,7 +30,7 @@ def draw_overview() -> None:
     draw_import_result()
     linked = (Permission.view, Permission.run, Permission.label, Permission.edit)
     permitted = {permission: set(permissions.study_names(permission)) for permission in linked}
-    deleted = study_actions.deleted_studies()
+    deleted = permissions.deleted_studies()
     if not all_studies:
         empty_state(bool(deleted))
     grid = st.grid(3, min_column_width=320)

@@ -1,9 +1,10 @@
 """Choices of a result page that are in the URL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.results.parts import agreement_rows
 from pages.results.parts.alignment_rows import KINDS
@@ -12,6 +13,16 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 
 ALL_SCENARIOS = "all scenarios"
+
+
+def draw_row() -> DeltaGenerator:
+    """Draw the row for all choices of a page: in one line on a wide screen, where the style sheet lets them shrink."""
+    return st.container(horizontal=True, vertical_alignment="bottom", key="choices")
+
+
+def width(label: str, texts: Iterable[str]) -> int:
+    """Return the pixels of a selectbox that shows its label and the longest of its texts."""
+    return min(760, max(150, 8 * max(map(len, texts)) + 60, 8 * len(label) + 16))
 
 
 def choose(
@@ -24,10 +35,9 @@ def choose(
     """Draw a choice; a single option is returned without a widget."""
     if len(options) < 2:
         return options[0]
-    longest = max(len(format_func(option)) for option in options)
     choice = st.selectbox(
         label, options, format_func=format_func, key=key, bind="query-params", on_change=on_change,
-        width=min(760, max(260, 8 * longest + 60)),
+        width=width(label, map(format_func, options)),
     )  # fmt: skip
     return choice or options[0]
 

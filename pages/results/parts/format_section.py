@@ -34,7 +34,7 @@ def draw_section(rows: Sequence[FormatRow]) -> None:
     if any(row.effect is not None for row in rows):
         charts.draw(format_figure(rows), "formats", summarize(rows), data=ChartData(list(rows), METHOD, "targets"))
     lines = [table_line(row) for row in rows]
-    row_height, names = name_columns.fit(lines, {"Judge": 240})
+    row_height, names = name_columns.fit(lines, {"Judge": 300})
     st.dataframe(lines, key="formats_table", hide_index=True, row_height=row_height, column_config=names)
     cells = format_effects.table(rows)
     text = csv_text(list(cells[0]), [list(line.values()) for line in cells])

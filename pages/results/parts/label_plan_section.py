@@ -39,7 +39,7 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
         "differ first."
     )
     lines = [plan_line(pair) for pair in found.pairs]
-    row_height, names = name_columns.fit(lines, {"Judge": 240, "Other judge": 240})
+    row_height, names = name_columns.fit(lines, {"Judge": 300, "Other judge": 300})
     st.dataframe(lines, key="plans", hide_index=True, row_height=row_height, column_config=COLUMNS | names)
     rows = label_plans.table(found)
     text = csv_text(list(rows[0]), [list(row.values()) for row in rows])

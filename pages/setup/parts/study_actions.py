@@ -41,12 +41,6 @@ def draw_actions(study: Study) -> None:
     st.caption(f"A deleted study can be restored for {deletions.PERIOD.days} days on the page Studies.")
 
 
-def deleted_studies() -> list[Deleted]:
-    """Return the studies that the visitor may restore."""
-    with database.reading(resources.engine()) as session:
-        return [one for one in deletions.deleted_studies(session) if permissions.allows(one.id, Permission.manage)]
-
-
 def draw_deleted_studies(deleted: Sequence[Deleted]) -> None:
     """Draw the studies that can be restored, if there are any."""
     if (chosen := _draw_deleted(deleted, "study", "studies")) is not None:

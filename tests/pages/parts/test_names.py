@@ -23,5 +23,7 @@ def test_a_column_has_the_width_of_its_longest_name_and_rows_of_several_lines() 
     assert columns["Judge"]["width"] == 260 and height is not None and height > 2 * name_columns.LINE
     long_word, _ = name_columns.fit([{"Judge": "1 " + "x" * 40}], {"Judge": 260})
     assert long_word == name_columns.ONE_LINE + 2 * name_columns.LINE
+    two_lines, _ = name_columns.fit([{"Judge": "x" * 20 + " " + "y" * 20}], {"Judge": 200})
+    assert two_lines is not None and two_lines > 4 * 16  # Streamlit wraps texts in rows above 4 rem only
     height, columns = name_columns.fit([{"Judge": "gpt-4o-mini"}], {"Judge": 260})
     assert height is None and columns["Judge"]["width"] < 120

@@ -19,7 +19,7 @@ def test_the_errors_of_a_run_have_three_shares() -> None:
 def test_the_tolerance_can_be_set_for_scores() -> None:
     prepare_sample()
     app = visit("results/peer_errors", "")
-    assert "A score is right if it is at most 0.5 from people's mean" in page_text(app)
+    assert "a score is right if it is at most 0.5 from people's mean" in page_text(app)
     app.slider(key="within").set_value(100).run()
     assert "at most 2 from" in page_text(app)
 

@@ -54,6 +54,16 @@ def test_a_deleted_study_is_restored() -> None:
     assert study_names() == [name]
 
 
+@pytest.mark.parametrize("page", ["results/judges", "label/disagreements"])
+def test_other_pages_link_to_where_a_deleted_study_can_be_restored(page: str) -> None:
+    (name,) = study_names()
+    visit("setup/studies", view="study", open=name).button(key="delete_study_confirmed").click().run()
+    app = visit(page, "ann")
+    assert not app.exception
+    assert "can be restored on the page Studies" in page_text(app) and "no studies yet" not in page_text(app)
+    assert [link.label for link in app.get("page_link")] == ["Restore a study"]
+
+
 def test_a_deleted_run_is_restored() -> None:
     (name,) = study_names()
     with database.writing(resources.engine()) as session:
