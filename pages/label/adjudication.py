@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.pairs import target_name
 from pages.label.parts import adjudication_panel, adjudication_texts
-from pages.parts import case_orders, numbers, paging, permissions, resources, shell
+from pages.parts import case_orders, clickable_table, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage import database
 from storage.access import Permission
@@ -49,13 +49,10 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
         open_case(int(ids[0]) if first is None else first)
     st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
-    table = st.dataframe(
+    clicked = clickable_table.draw(
         [_row(study, case) for case in shown],
-        key=f"cases_{state}_{page}",
-        on_select="rerun",
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(shown), 740),
+        f"cases_{state}_{page}",
+        max_height=740,
         column_config={
             "Split": st.column_config.NumberColumn(
                 format="%.2f",
@@ -66,8 +63,8 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
             ),
         },
     )
-    if table.selection.cells:
-        open_case(shown[table.selection.cells[0][0]].id)
+    if clicked is not None:
+        open_case(shown[clicked].id)
     paging.draw_pagination("page", len(ids), CASES_PER_PAGE, bind="query-params")
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.pairs import target_name
 from pages.label.parts import evidence
-from pages.parts import paging, permissions, resources, shell
+from pages.parts import clickable_table, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from storage import database, labels
 from storage.access import Permission
@@ -25,18 +25,15 @@ def draw_list(threads: list[Thread], *, closed: bool) -> None:
         return
     page = paging.current_page("page", len(listed), THREADS_PER_PAGE)
     shown = paging.page_slice(listed, page, THREADS_PER_PAGE)
-    table = st.dataframe(
+    clicked = clickable_table.draw(
         [_row(thread) for thread in shown],
-        key=f"threads_{closed}_{page}",
-        on_select="rerun",
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(shown), 740),
+        f"threads_{closed}_{page}",
+        max_height=740,
         column_config={"Last change": st.column_config.DatetimeColumn(format="distance")},
     )
     paging.draw_pagination("page", len(listed), THREADS_PER_PAGE, bind="query-params")
-    if table.selection.cells:
-        thread = shown[table.selection.cells[0][0]]
+    if clicked is not None:
+        thread = shown[clicked]
         st.query_params.update({"on": str(thread.target_id), "of": thread.annotator})
         st.rerun()
 

@@ -10,6 +10,7 @@ from core.statistics.reports.agreement import AgreementRow
 from core.wording import STATISTIC_NAMES
 from pages.parts import (
     charts,
+    clickable_table,
     downloads,
     heat_map,
     name_columns,
@@ -277,26 +278,18 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
     ordered = sorted(defined, key=lambda entry: entry[1].value or 0)
     key = f"pair_list_{st.session_state.get('charted', 0)}"
     lines = [
-        {"Pair": " × ".join(pair), name: numbers.format_estimate(row.value, row.low, row.high), "n": row.items}
+        {"Pair": " × ".join(pair), "n": row.items, name: numbers.format_estimate(row.value, row.low, row.high)}
         for pair, row in ordered
     ]
     row_height, names = name_columns.fit(lines, {"Pair": 240})
-    st.dataframe(
+    clickable_table.draw(
         lines,
-        key=key,
-        hide_index=True,
-        height=min(38 + (row_height or name_columns.ONE_LINE) * len(lines), 600),
+        key,
+        lambda row, _: item_drilldown.select(raters=ordered[row][0]),
+        max_height=600,
         row_height=row_height,
         column_config=names | {"n": st.column_config.NumberColumn(width=50)},
-        selection_mode="single-row",
-        on_select=lambda: _select_listed([pair for pair, _ in ordered], key),
     )
-
-
-def _select_listed(pairs: Sequence[tuple[str, str]], key: str) -> None:
-    rows = st.session_state[key].selection.rows
-    if rows:
-        item_drilldown.select(raters=pairs[rows[0]])
 
 
 def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice) -> None:
@@ -325,25 +318,20 @@ def _select_pair() -> None:
 def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool) -> None:
     """Draw every figure, one row for each criterion and scenario; a click selects its items."""
     lines = agreement_rows.table_lines(stage_figures, query, choice, by_scenario)
-    key = f"figures_{st.session_state.get('charted', 0)}"
-    st.dataframe(
+    keys = list(lines)
+
+    def select_line(row: int, _: str) -> None:
+        _, criterion, scenario = keys[row]
+        item_drilldown.select(criterion=criterion, scenario=scenario)
+
+    clickable_table.draw(
         list(lines.values()),
-        key=key,
-        on_select=lambda: _select_line(list(lines), key),
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(lines), 400),
+        f"figures_{st.session_state.get('charted', 0)}",
+        select_line,
         column_config={name: st.column_config.TextColumn(alignment="right") for name in agreement_rows.SHORT.values()},
     )
     csv_text = agreement_rows.to_csv(row for figures in stage_figures for row in figures.rows())
     downloads.draw_csv_download(csv_text, "agreement.csv")
-
-
-def _select_line(keys: list[agreement_rows.LineKey], key: str) -> None:
-    cells = st.session_state[key].selection.cells
-    if cells:
-        _, criterion, scenario = keys[cells[0][0]]
-        item_drilldown.select(criterion=criterion, scenario=scenario)
 
 
 draw_page(shell.draw_header("Inter-annotator agreement", "Agreement beyond chance, between people and between judges."))

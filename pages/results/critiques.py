@@ -7,7 +7,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.formats.tables import csv_text
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, clickable_table, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
@@ -102,13 +102,10 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
             names = [escape_markdown(display_name(row)) for row in ranking if row.reason == reason]
             st.caption(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}: {escape_markdown(reason)}.")
         downloads.draw_csv_download(rows_csv(rows), "critiques.csv")
-    st.dataframe(
+    clickable_table.draw(
         [table_line(row) for row in ranking],
-        key="board",
-        on_select=lambda: _select_line([display_name(row) for row in ranking]),
-        selection_mode="single-row",
-        hide_index=True,
-        height=min(38 + 35 * len(ranking), 420),
+        "board",
+        lambda row, _: _select(display_name(ranking[row])),
         column_config=_right_aligned(
             "Precision", "Recall", "F1", "Coverage", "Possible P", "Possible R", "Possible F1"
         ),
@@ -147,11 +144,6 @@ def _right_aligned(*names: str) -> dict[str, ColumnConfig | str | None]:
     return {name: st.column_config.TextColumn(alignment="right") for name in names}
 
 
-def _select_line(names: list[str]) -> None:
-    rows = st.session_state["board"].selection.rows
-    _select(names[rows[0]] if rows else None)
-
-
 def _select(author: str | None) -> None:
     """Write the selected author to the URL."""
     if author is None:
@@ -181,17 +173,12 @@ def draw_selected_critiques(study: Study, source: str) -> None:
         details = critiques.drill_down(session, study.id, source, author_id(author), author in GROUP_NAMES.values())
     count = numbers.format_count(len(details), "critique")
     st.subheader(f"Selected: {count} by {escape_markdown(author)}", anchor=False)
-    table = st.dataframe(
-        [critique_line(detail) for detail in details],
-        key="selected_critiques",
-        on_select="rerun",
-        selection_mode="single-row",
-        hide_index=True,
-        height=min(38 + 35 * len(details), 420),
-        column_config=_right_aligned("Precision", "Recall", "F1"),
+    lines = [critique_line(detail) for detail in details]
+    clicked = clickable_table.draw(
+        lines, "selected_critiques", column_config=_right_aligned("Precision", "Recall", "F1")
     )
-    if table.selection.rows:
-        draw_links(study, details[table.selection.rows[0]])
+    if clicked is not None:
+        draw_links(study, details[clicked])
 
 
 def draw_links(study: Study, detail: CritiqueDetail) -> None:

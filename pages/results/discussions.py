@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
 from core.formats.tables import csv_text
 from core.provenance import WILSON
 from core.statistics.reports.discussions import AblationRow, ChangeRow, InfluenceRow, PanelReport
-from pages.parts import charts, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, clickable_table, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -99,9 +98,8 @@ def draw_changes(rows: Sequence[ChangeRow]) -> None:
     ]
     row_height, names = name_columns.fit(lines, {"Judge": 260})
     key = f"changes_{st.session_state.get('opened', 0)}"
-    st.dataframe(
-        lines, key=key, hide_index=True, row_height=row_height, selection_mode="single-row",
-        on_select=lambda: _select_row(rows, key),
+    clickable_table.draw(
+        lines, key, lambda row, _: select(rows[row].judge), row_height=row_height,
         column_config=names
         | {"p": st.column_config.TextColumn(help="Sign test of as many changes to the reference as from it; Holm.")},
     )  # fmt: skip
@@ -172,12 +170,6 @@ def clear_selection() -> None:
 def _select_point() -> None:
     point = charts.clicked_point("influences")
     select(None if point is None else SEPARATOR.join(point))
-
-
-def _select_row(rows: Sequence[ChangeRow], key: str) -> None:
-    chosen: Any = st.session_state[key].selection.rows
-    if chosen:
-        select(rows[chosen[0]].judge)
 
 
 draw_page(shell.draw_header("Discussions", "Do judges convince each other, and of the right answer?"))

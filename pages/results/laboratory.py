@@ -1,7 +1,6 @@
 """Stored aspect scores under other weights: is the gain over one overall score from decomposing or from weighting?"""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -9,7 +8,7 @@ from core.formats.tables import csv_text
 from core.labels import Target
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, clickable_table, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, laboratory_charts, reference_choice
@@ -118,20 +117,15 @@ def draw_changes(study: Study, report: LaboratoryReport) -> None:
     viewed = {Target(item=change.item, kind="preference", criterion=change.criterion) for change in report.changes}
     shell.record_views(study.id, viewed)
     st.caption("1 and 2 are the responses, 0 is a tie. Click a row to open its trace.")
-    table: Any = st.dataframe(
+    clicked = clickable_table.draw(
         [
             {"Item": change.item, "Reference": str(change.reference)}
             | {scheme: "–" if value is None else str(value) for scheme, value in change.preferences.items()}
             for change in report.changes
         ],
-        key=f"changes-{report.judge}",
-        on_select="rerun",
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(report.changes), 420),
+        f"changes-{report.judge}",
     )
-    cells = table.selection.cells
-    if cells and (trace := report.changes[cells[0][0]].trace) is not None:
+    if clicked is not None and (trace := report.changes[clicked].trace) is not None:
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace)})
 
 

@@ -9,7 +9,7 @@ from core.provenance import WILSON
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports import peer_errors as error_analysis
 from core.statistics.reports.peer_errors import OutcomeSlice, TraceOutcome
-from pages.parts import charts, colours, numbers, resources, shell
+from pages.parts import charts, clickable_table, colours, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
@@ -269,17 +269,10 @@ def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> Non
         st.subheader(f"Selected items: {len(selected):,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     rows = [table_line(outcome, errors) for outcome in selected]
-    st.dataframe(
-        rows,
-        key="selected_items",
-        on_select=lambda: _open_trace(selected),
-        selection_mode="single-row",
-        hide_index=True,
-        height=min(38 + 35 * len(rows), 460),
-    )
-    trace_id = st.session_state.pop("open_trace", None)
-    if trace_id is not None:
-        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace_id)})
+    clicked = clickable_table.draw(rows, "selected_items")
+    if clicked is not None:
+        trace = selected[clicked].reviewed.trace
+        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace)})
     if any(outcome.reviewed.item in errors.hidden for outcome in selected):
         st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
 
@@ -298,12 +291,6 @@ def table_line(outcome: TraceOutcome, errors: PeerErrors) -> dict[str, str]:
 def add_sign(text: str, right: bool) -> str:
     """Return `2.0 ✓` or `2.0 ✗`."""
     return f"{text} {'✓' if right else '✗'}"
-
-
-def _open_trace(selected: list[TraceOutcome]) -> None:
-    rows = st.session_state["selected_items"].selection.rows
-    if rows:
-        st.session_state["open_trace"] = selected[rows[0]].reviewed.trace
 
 
 draw_page(

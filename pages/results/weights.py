@@ -16,7 +16,7 @@ from core.statistics.reports.weight_distances import (
     rank_distance,
     top_k_distance,
 )
-from pages.parts import numbers, resources, shell
+from pages.parts import clickable_table, numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import choices, weight_charts
 from storage import database, labels, studies
@@ -184,13 +184,9 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
         }
         for row in rows
     ]
-    table: Any = st.dataframe(
+    clicked = clickable_table.draw(
         lines,
-        key="pairs",
-        on_select="rerun",
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(lines), 420),
+        "pairs",
         column_config={
             "Distance": st.column_config.TextColumn(alignment="right"),
             "Undefined as 0": st.column_config.TextColumn(
@@ -200,8 +196,7 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
         },
     )
     st.caption("Click a row, or a point of the chart, to list the weightings.")
-    cells = table.selection.cells
-    return rows[cells[0][0]] if cells else None
+    return None if clicked is None else rows[clicked]
 
 
 def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) -> None:
@@ -211,17 +206,9 @@ def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) ->
     st.subheader(f"Weightings of {escape_markdown(pair)}: {len(details):,}", anchor=False)
     if any(detail.blind for detail in details):
         st.caption(":material/visibility_off: Weights for aspects that you have not weighted are hidden.")
-    table: Any = st.dataframe(
-        [weighting_line(detail) for detail in details],
-        key=f"weightings-{pair}",
-        on_select="rerun",
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(details), 420),
-    )
-    cells = table.selection.cells
-    if cells and details[cells[0][0]].trace is not None:
-        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(details[cells[0][0]].trace)})
+    clicked = clickable_table.draw([weighting_line(detail) for detail in details], f"weightings-{pair}")
+    if clicked is not None and details[clicked].trace is not None:
+        st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(details[clicked].trace)})
 
 
 def weighting_line(detail: WeightingDetail) -> dict[str, Any]:

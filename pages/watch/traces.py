@@ -13,7 +13,7 @@ from core.pairs import pair_item, pair_numbers
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
-from pages.parts import colours, items, live, numbers, paging, permissions, resources, shell
+from pages.parts import clickable_table, colours, items, live, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns, views
 from storage import aius, database, runs, studies, trace_opinions, traces
@@ -161,13 +161,10 @@ def draw_table(
         }
         for trace in matches
     ]
-    table = st.dataframe(
+    clicked = clickable_table.draw(
         rows,
-        key="traces_table",
-        on_select="rerun",
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(rows), 740),
+        "traces_table",
+        max_height=740,
         column_config={
             "Contention": st.column_config.TextColumn(
                 alignment="right", help="Disagreement of the opinions, from 0 to 1; otherwise why it is not known."
@@ -177,8 +174,8 @@ def draw_table(
             ),
         },
     )
-    if table.selection.cells:
-        st.query_params["trace"] = str(matches[table.selection.cells[0][0]].id)
+    if clicked is not None:
+        st.query_params["trace"] = str(matches[clicked].id)
         st.rerun()
 
 

@@ -21,8 +21,23 @@ def test_the_figures_of_peer_errors_follow_each_other_on_a_phone(visit, served):
     page = visit(f"{served.address}/peer_errors?study={REVIEWS}", viewport=PHONE)
     page.wait_for_function(
         """() => {
-          const boxes = [...document.querySelectorAll(".st-key-headline > *")].map((one) => one.getBoundingClientRect());
+          const figures = [...document.querySelectorAll(".st-key-headline > *")];
+          const boxes = figures.map((figure) => figure.getBoundingClientRect());
           const gaps = boxes.slice(1).map((box, place) => box.top - boxes[place].bottom);
           return gaps.length === 2 && gaps.every((gap) => gap >= 0 && gap < 24);
         }"""
     )
+
+
+def test_a_row_of_a_table_opens_with_the_keyboard_and_with_a_click(visit, served):
+    page = visit(f"{served.address}/discussions?study={SAMPLE}")
+    table = page.locator("[data-testid=stDataFrame]").first
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 300, "y": 52})
+    page.get_by_text("changes its opinion").wait_for()
+    page.get_by_role("button", name="Close").click()
+    page.get_by_text("Click a point or a row").wait_for()
+    canvas = page.get_by_test_id("data-grid-canvas").first
+    canvas.focus()
+    canvas.press("ArrowDown")
+    page.get_by_text("changes its opinion").wait_for()

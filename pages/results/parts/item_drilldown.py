@@ -1,14 +1,14 @@
 """The items of a selected figure with their values, and links to each item and its trace."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from core.llm import images
 from core.pairs import target_item, target_name
-from pages.parts import items, numbers, resources, shell
+from pages.parts import clickable_table, items, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage import database, studies
@@ -121,27 +121,28 @@ def draw_list(drilldown: Drilldown) -> None:
 
 
 def draw_table(judged_items: list[TargetValues]) -> None:
-    """Draw one row per item; the last column opens its trace, any other column the item."""
-    raters = sorted({rater for judged_item in judged_items for rater in judged_item.values})
+    """Draw one row per item; the last column opens its trace, any other column the item.
+
+    The raters with the most values come first, so that judges are not behind many annotators.
+    """
+    counts = Counter(rater for judged_item in judged_items for rater in judged_item.values)
+    raters = sorted(counts, key=lambda rater: (-counts[rater], rater))
     several_criteria = len({judged_item.target.criterion for judged_item in judged_items}) > 1
-    rows = [table_line(judged_item, raters, several_criteria) for judged_item in judged_items]
-    names = list(rows[0])
+    with_trace = any(judged_item.trace is not None for judged_item in judged_items)
+    rows = [
+        table_line(judged_item, raters, several_criteria=several_criteria, with_trace=with_trace)
+        for judged_item in judged_items
+    ]
     key = f"selected_items_{st.session_state.get('opened', 0)}"
-    st.dataframe(
-        rows,
-        key=key,
-        on_select=lambda: _open_item(judged_items, key),
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + 35 * len(rows), 460),
-        column_order=names,
-    )
+    clickable_table.draw(rows, key, lambda row, column: _open_item(judged_items[row], column))
     trace_id = st.session_state.pop("open_trace", None)
     if trace_id is not None:
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace_id)})
 
 
-def table_line(judged_item: TargetValues, raters: list[str], several_criteria: bool) -> dict[str, str]:
+def table_line(
+    judged_item: TargetValues, raters: list[str], *, several_criteria: bool, with_trace: bool
+) -> dict[str, str]:
     """Return the table row of an item."""
     row = {"Item": judged_item.target.item, "Scenario": judged_item.scenario}
     if several_criteria:
@@ -149,7 +150,7 @@ def table_line(judged_item: TargetValues, raters: list[str], several_criteria: b
     if judged_item.target.part:
         row["Part"] = judged_item.target.part
     row |= {rater: HIDDEN_TEXT if judged_item.blind else format_values(judged_item, rater) for rater in raters}
-    return row | ({"Trace": "open ›"} if judged_item.trace is not None else {})
+    return row | ({"Trace": "open ›" if judged_item.trace is not None else ""} if with_trace else {})
 
 
 def format_values(judged_item: TargetValues, rater: str) -> str:
@@ -158,12 +159,8 @@ def format_values(judged_item: TargetValues, rater: str) -> str:
     return " → ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values)
 
 
-def _open_item(judged_items: list[TargetValues], key: str) -> None:
-    cells: Any = st.session_state[key].selection.cells
-    if not cells:
-        return
-    judged_item = judged_items[cells[0][0]]
-    if cells[0][1] == "Trace" and judged_item.trace is not None:
+def _open_item(judged_item: TargetValues, column: str) -> None:
+    if column == "Trace" and judged_item.trace is not None:
         st.session_state["open_trace"] = judged_item.trace
     else:
         st.session_state["clicked"] = {"item": judged_item.target.item, "part": judged_item.target.part or None}

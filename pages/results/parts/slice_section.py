@@ -1,13 +1,12 @@
 """Where a judge differs from people more often, as a section of the page Causes."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import downloads, numbers
+from pages.parts import clickable_table, downloads, numbers
 from pages.parts.text import escape_markdown
 from storage.reports import discordance
 from storage.reports.rationales import RationaleReport
@@ -40,8 +39,8 @@ def draw_section(rows: Sequence[SliceRow], judge: str) -> None:
     st.caption("Fisher's exact test, corrected by Benjamini and Hochberg's method over all judges. Click a row.")
     lines = [table_line(row) for row in own]
     key = f"{KEY}_{st.session_state.get('opened', 0)}"
-    st.dataframe(
-        lines, key=key, hide_index=True, selection_mode="single-row", on_select=lambda: _select_row(own, key),
+    clickable_table.draw(
+        lines, key, lambda row, _: select(own[row].slice),
         column_config={"p": st.column_config.TextColumn(help="Corrected over all slices of all judges.")},
     )  # fmt: skip
     cells = discordance.table(rows)
@@ -64,10 +63,7 @@ def draw_rationales(report: RationaleReport, judge: str) -> None:
     )
     key = f"rationales_{st.session_state.get('opened', 0)}"
     rows = list(report.rows)
-    st.dataframe(
-        [table_line(row) for row in rows], key=key, hide_index=True, selection_mode="single-row",
-        on_select=lambda: _select_row(rows, key),
-    )  # fmt: skip
+    clickable_table.draw([table_line(row) for row in rows], key, lambda row, _: select(rows[row].slice))
 
 
 def summarize(judge: str, found: Sequence[SliceRow], tested: int) -> str:
@@ -92,9 +88,3 @@ def table_line(row: SliceRow) -> dict[str, str]:
         "Excess": numbers.format_estimate(row.excess, row.low, row.high),
         "p": numbers.format_p(row.p_corrected),
     }
-
-
-def _select_row(rows: Sequence[SliceRow], key: str) -> None:
-    chosen: Any = st.session_state[key].selection.rows
-    if chosen:
-        select(rows[chosen[0]].slice)

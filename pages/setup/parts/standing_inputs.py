@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.protocols import registry
-from pages.parts import numbers, paging, permissions, resources
+from pages.parts import clickable_table, numbers, paging, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from storage import database, inputs, runs
@@ -40,7 +40,7 @@ def draw(study: Study, annotator: str | None) -> None:
 
 def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
     """Draw the items of a page; returns the selected one."""
-    table = st.dataframe(
+    clicked = clickable_table.draw(
         [
             {
                 "Item": row.item,
@@ -52,17 +52,13 @@ def _draw_table(rows: list[StandingInput]) -> StandingInput | None:
             }
             for row in rows
         ],
-        hide_index=True,
-        key="inputs_table",
+        "inputs_table",
         column_config={
             "Prompt": st.column_config.TextColumn(width="large"),
             "Reference": st.column_config.TextColumn(width="medium"),
         },
-        on_select="rerun",
-        selection_mode="single-row",
     )
-    chosen = [number for number in table.selection.rows if number < len(rows)]
-    return rows[chosen[0]] if chosen else None
+    return None if clicked is None else rows[clicked]
 
 
 def _draw_editor(study: Study, row: StandingInput, annotator: str | None) -> None:

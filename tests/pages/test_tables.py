@@ -1,0 +1,40 @@
+"""Rows of tables open in the same way on all pages."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from pages.parts import clickable_table
+from tests.paths import ROOT
+
+FOR_SEVERAL = {"pages/label/home.py", "pages/setup/parts/training_form.py"}
+"""Their buttons act on several rows, which are selected with check boxes."""
+
+
+def test_every_table_with_rows_to_open_is_a_clickable_table() -> None:
+    own = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "pages").rglob("*.py")
+        if re.search(r'selection_mode="(single|multi)-(row|cell)"', path.read_text())
+    }
+    assert own - {"pages/results/alignment.py"} == FOR_SEVERAL | {"pages/parts/clickable_table.py"}
+
+
+def test_a_click_calls_the_function_with_the_row_and_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, state, clicks = {}, {}, []
+
+    def dataframe(lines, key, **options) -> SimpleNamespace:
+        drawn.update(options)
+        return state[key]
+
+    monkeypatch.setattr(clickable_table.st, "dataframe", dataframe)
+    monkeypatch.setattr(clickable_table.st, "session_state", state)
+    lines = [{"Item": "a"}, {"Item": "b"}]
+    state["table"] = SimpleNamespace(selection=SimpleNamespace(cells=[(1, "Item")]))
+    assert clickable_table.draw(lines, "table", lambda *click: clicks.append(click)) == 1
+    drawn["on_select"]()
+    assert clicks == [(1, "Item")]
+    assert clickable_table.draw(lines[:1], "table") is None and drawn["on_select"] == "rerun"
+    state["table"].selection.cells = []
+    assert clickable_table.draw(lines, "table") is None
