@@ -1,7 +1,7 @@
 """Reasons and caveats: why a statistic is undefined, and the caveats of its value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,10 @@ FEW_ITEMS = 50
 """Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
 FEW_GROUPS = 20
 """Below this many resampled groups the same holds; groups are also more unequal than items."""
+FEW_SHARED = 2.0
+"""A mean over pairs of raters has no interval if two raters share fewer than this times sqrt(items) items on average.
+The bias of a pair's coefficient is proportional to 1 / (its items), the standard error of the mean to 1 / sqrt(items):
+below, intervals are around another value, see docs/statistics.md."""
 MAX_NAMES = 5
 """Names that a note lists; of more it gives the number."""
 PAIR_STATISTICS = ("cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *CORRELATIONS)
@@ -49,6 +53,16 @@ class LabelSummary:
     """Rater pairs that share items but have no kappa."""
     pairs_without_correlation: int
     groups: int | None
+
+    @property
+    def mean_shared(self) -> float:
+        """The mean number of items that two raters share, of those who share an item."""
+        return self.label_pairs / max(1, self.overlapping_pairs)
+
+    @property
+    def shares_few_items(self) -> bool:
+        """Whether a mean over pairs of raters has too few items for each pair, see `FEW_SHARED`."""
+        return self.overlapping_pairs > 1 and self.mean_shared < FEW_SHARED * np.sqrt(self.paired_items)
 
 
 def summarize_ratings(ratings: Ratings, patterns: Patterns) -> LabelSummary:
@@ -141,6 +155,8 @@ def column_range(values: Floats, mask: Bools) -> tuple[Floats, Floats]:
 
 def agreement_estimate(name: str, result: Resampled, summary: LabelSummary) -> Estimate:
     """Return the estimate of an agreement statistic with its counts and its reason."""
+    if name in PAIR_STATISTICS and summary.shares_few_items:
+        result = replace(result, low=None, high=None, problem=few_shared_items(summary))
     too_few_shared = name in CORRELATIONS and summary.most_shared < MIN_ITEMS_FOR_CORRELATION
     is_undefined = result.value is None or too_few_shared
     return Estimate(
@@ -199,6 +215,14 @@ def why_no_interval(result: Resampled, summary: LabelSummary) -> str:
             f"{upper:.1f} % of further items may disagree"
         )
     return result.problem
+
+
+def few_shared_items(summary: LabelSummary) -> str:
+    """Return why a mean over pairs of raters has no interval."""
+    return (
+        f"no interval: two annotators share {summary.mean_shared:.1f} items on average, and the mean over such pairs "
+        "is biased; Krippendorff's alpha is not"
+    )
 
 
 def pair_caveats(name: str, summary: LabelSummary) -> list[str]:

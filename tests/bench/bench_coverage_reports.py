@@ -32,8 +32,12 @@ from tests.bench.bench_coverage import DESIGNS, draw_codes
 
 SIZES = (20, 50, 100, 300)
 RESAMPLES = 1000
+TRUE_GAMES = 400_000
+"""Of each two systems in the study whose strengths count as the truth."""
 Draw = Callable[[np.random.Generator, int, int], Mapping[str, Estimate]]
 """(generator, units, resamples) -> estimates by name."""
+Cases = Mapping[Draw, tuple[tuple[int, ...], int]]
+"""Case -> the numbers of units, and the units of the study that has the true value."""
 
 
 def means(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -92,7 +96,7 @@ def correlations_of_systems(rng: np.random.Generator, units: int, resamples: int
     items = np.tile(np.arange(30), units).astype(str)
     if not resamples:  # the truth: a thousand systems hold it to .01, and n x n signs stay small
         values = correlation.row_correlations(np.stack([judge.mean(axis=1)[None], people.mean(axis=1)[None]]))[:, 0]
-        return {f"{n}_between_systems": _value(v) for n, v in zip(correlation.FUNCTIONS, values, strict=True)}
+        return {f"{n}_between_systems": estimate_of(v) for n, v in zip(correlation.FUNCTIONS, values, strict=True)}
     found = correlation.system_level_correlations(
         judge.ravel(), people.ravel(), systems.tolist(), items.tolist(), resamples=resamples
     )
@@ -110,8 +114,8 @@ def prediction_powered(rng: np.random.Generator, units: int, resamples: int) -> 
     judge = np.where(rng.random(human.size) < 0.8, human, rng.choice([0.0, 0.5, 1.0], human.size))
     found = prediction_powered_mean(human[:units], judge[:units], judge[units:], limits=(0, 1))
     return {
-        "labels and verdicts": _value(found.value, found.low, found.high),
-        "labels alone": _value(found.human, found.human_low, found.human_high),
+        "labels and verdicts": estimate_of(found.value, found.low, found.high),
+        "labels alone": estimate_of(found.human, found.human_low, found.human_high),
     }
 
 
@@ -124,9 +128,9 @@ def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
         rows[:, :-1], rows[:, -1], ("a", "b", "c"), numeric=False, units=patterns.units
     )
     if not resamples:
-        return {"advantage": _value(float(np.mean([each.advantage_probability for each in test.tests])))}
+        return {"advantage": estimate_of(float(np.mean([each.advantage_probability for each in test.tests])))}
     (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples, 0)
-    return {"advantage": _value(0.0, result.low, result.high)}
+    return {"advantage": estimate_of(0.0, result.low, result.high)}
 
 
 def strengths(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -134,13 +138,15 @@ def strengths(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
     true = np.array([0.9, 0.2, -0.3, -0.8])
     pairs = np.array([(one, other) for one in range(4) for other in range(one + 1, 4)])
     if not resamples:  # a tie is half a win for each, which moves the strengths of an unlimited study
-        first, second = np.repeat(pairs, 4000, axis=0).T
+        first, second = np.repeat(pairs, TRUE_GAMES, axis=0).T
     else:
         first, second = np.repeat(pairs, units, axis=0).T
     wins = rng.random(first.size) < 1 / (1 + np.exp(true[second] - true[first]))
     winner = np.where(rng.random(first.size) < 0.1, 0, np.where(wins, 1, 2))
     found = rate_systems(first, second, winner, "abcd", resamples=max(resamples, 2))
-    return {f"strength of {rating.system}": _value(rating.strength or 0.0, rating.low, rating.high) for rating in found}
+    return {
+        f"strength of {rating.system}": estimate_of(rating.strength or 0.0, rating.low, rating.high) for rating in found
+    }
 
 
 def slices(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -159,7 +165,7 @@ def slices(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str,
 def _excess(differs: Bools, inside: int, groups: Sequence[str] | None) -> Estimate:
     known = np.ones(differs.size, bool)
     (row,) = slice_rows("judge", differs, {("scenario", "a"): (np.arange(differs.size) < inside, known)}, groups)
-    return _value(0.15, row.low, row.high)
+    return estimate_of(0.15, row.low, row.high)
 
 
 def equal_judges(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -176,14 +182,14 @@ def equal_judges(rng: np.random.Generator, units: int, resamples: int) -> Mappin
 
 def _separation(found: Separation) -> Estimate:
     """Return an interval that holds 0 if two judges are not separated."""
-    return _value(0.0, float(found.separated), 1.0)
+    return estimate_of(0.0, float(found.separated), 1.0)
 
 
-def _value(value: Any, low: float | None = None, high: float | None = None) -> Estimate:
+def estimate_of(value: Any, low: float | None = None, high: float | None = None) -> Estimate:
     return Estimate(None if value is None else float(value), low, high, 0, 0, 0, 0, 0, "")
 
 
-CASES: Mapping[Draw, tuple[tuple[int, ...], int]] = {
+CASES: Cases = {
     means: (SIZES, 100_000),
     grouped_means: (SIZES, 100_000),
     critique_f1: (SIZES, 100_000),
@@ -197,34 +203,38 @@ CASES: Mapping[Draw, tuple[tuple[int, ...], int]] = {
     slices: (SIZES, 10),
     equal_judges: (SIZES, 10),
 }
-"""Case -> the numbers of units, and the units of the study that has the true value."""
 
 
-def coverage(draw: Draw, units: int, truth: Mapping[str, Estimate], studies: int) -> dict[str, float]:
-    """Return the share of studies whose interval holds the true value, in per cent."""
-    held = dict.fromkeys(truth, 0)
+def coverage(draw: Draw, units: int, truth: Mapping[str, Estimate], studies: int) -> dict[str, str]:
+    """Return the share of studies whose interval holds the true value, in per cent.
+
+    A study without an interval does not hold it; in brackets is the share without an interval, if there are any.
+    """
+    held, without = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
     rng = np.random.default_rng(units)
     for _ in range(studies):
         for name, estimate in draw(rng, units, RESAMPLES).items():
-            value = truth[name].value
-            held[name] += value is not None and None not in (estimate.low, estimate.high) and (
-                (estimate.low or 0) <= value <= (estimate.high or 0)
-            )  # fmt: skip
-    return {name: 100 * count / studies for name, count in held.items()}
+            value, low, high = truth[name].value, estimate.low, estimate.high
+            without[name] += low is None or high is None
+            held[name] += value is not None and low is not None and high is not None and low <= value <= high
+    ends = {name: f" ({100 * count / studies:.1f})" if count else "" for name, count in without.items()}
+    return {name: f"{100 * count / studies:.1f}{ends[name]}" for name, count in held.items()}
 
 
-def main(studies: int = 1000, names: Sequence[str] = ()) -> None:
+def print_coverage(cases: Cases, studies: int, names: Sequence[str]) -> None:
     """Print a table for each case, or for those with the names."""
-    for draw, (sizes, largest) in CASES.items():
+    print(f"{studies} studies each; Monte Carlo error +-{196 * (0.95 * 0.05 / studies) ** 0.5:.1f} points")
+    for draw, (sizes, largest) in cases.items():
         if names and draw.__name__ not in names:
             continue
         truth = draw(np.random.default_rng(99), largest, 0)
         columns = [coverage(draw, size, truth, studies) for size in sizes]
-        print(f"\n{(draw.__doc__ or '').splitlines()[0]:<60}" + "".join(f"{size:>8}" for size in sizes))
+        print(f"\n{(draw.__doc__ or '').splitlines()[0]}")
+        print(" " * 50 + "".join(f"{size:>14}" for size in sizes))
         for name in truth:
-            print(f"  {name:<58}" + "".join(f"{column[name]:8.1f}" for column in columns), flush=True)
+            print(f"  {name:<48}" + "".join(f"{column[name]:>14}" for column in columns), flush=True)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])
+    print_coverage(CASES, int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])

@@ -18,7 +18,7 @@ from core.labels import PREFERENCE
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.comparison import compare_scores
-from core.statistics.measures.disagreement_causes import CAUSES, find_causes
+from core.statistics.measures.disagreement_causes import CAUSES, causes_of_votes, count_votes
 from core.statistics.reports.discussions import Debate, StatedOpinion, change_rows, influence_rows
 from core.statistics.reports.judge_biases import BiasRow, bias_rows
 from core.statistics.reports.recommendations import rank_judges
@@ -122,7 +122,7 @@ def covered_causes(study: Study, judge: str) -> tuple[bool, ...]:
     """Return whether the interval of each cause holds its true share among the judge's disagreements."""
     ratings, values = study.dataset.ratings, study.dataset.judges[judge].values
     assert isinstance(ratings, Ratings)
-    causes = find_causes(ratings, np.where(np.isnan(values), -1, values).astype(np.int16))
+    causes = causes_of_votes(count_votes(ratings), np.where(np.isnan(values), -1, values).astype(np.int16))
     cause = np.digitize(study.shares[judge][causes.disagreeing], CLEAR)
     true = np.bincount(cause, minlength=len(CAUSES)) / causes.disagreements
     return tuple(bool(one.low <= share <= one.high) for one, share in zip(causes.shares, true, strict=True))

@@ -24,3 +24,10 @@ def students_t_cdf(degrees: float, t: float) -> float:
     from scipy.special import stdtr  # takes a sixth of a second to import
 
     return float(stdtr(degrees, t))
+
+
+def students_t_quantile(degrees: float, probability: float) -> float:
+    """Return the value below which values of Student's t with these degrees of freedom have this probability."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, probability))

@@ -75,6 +75,7 @@ def estimate_statistics(
     numbers = category_numbers(ratings.categories)
     patterns = distinct_patterns(ratings)
     by_counts, by_rows = patterns.with_min_labels(1).merged_by_counts(), patterns.with_min_labels(2)
+    summary = notes.summarize_ratings(ratings, patterns)
     results: dict[str, Resampled] = {}
     count_names = [name for name in names if name in COUNT_STATISTICS]
     if count_names:
@@ -83,9 +84,9 @@ def estimate_statistics(
     pair_names = [name for name in names if name not in COUNT_STATISTICS]
     if pair_names:
         family = pair_statistics(by_rows.codes, numbers, pair_names)
-        results |= zip(pair_names, bootstrap(family, by_rows.units, resamples, seed), strict=True)
+        of_pairs = 0 if summary.shares_few_items else resamples
+        results |= zip(pair_names, bootstrap(family, by_rows.units, of_pairs, seed), strict=True)
     results |= {name: alpha_from_package(name, result, by_counts, numbers) for name, result in results.items()}
-    summary = notes.summarize_ratings(ratings, patterns)
     return {name: notes.agreement_estimate(name, results[name], summary) for name in names}
 
 

@@ -108,11 +108,6 @@ def distinct_rows(counts: Ints) -> tuple[Ints, Ints]:
     return keys[:, None] // powers % base, inverse
 
 
-def find_causes(ratings: Ratings, verdicts: Codes, *, resamples: int = 400, seed: int = 0) -> Causes:
-    """Decompose the disagreements of a judge; see `causes_of_votes`."""
-    return causes_of_votes(count_votes(ratings), verdicts, resamples=resamples, seed=seed)
-
-
 def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed: int = 0) -> Causes:
     """Decompose the disagreements of a judge; `verdicts` (N,) are codes of the categories, others are left out.
 

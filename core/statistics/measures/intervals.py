@@ -34,7 +34,7 @@ class Resampled:
 
 
 def bootstrap(family: Family, units: Units, resamples: int, seed: int) -> list[Resampled]:
-    """Return value and interval of each statistic of the family; all use the same resamples."""
+    """Return value and interval of each statistic of the family, all from the same resamples; 0 for values alone."""
     if not units.size:
         undefined = family(np.zeros((1, units.frequencies.size)))
         return [Resampled(None, None, None, 0) for _ in undefined]
@@ -42,10 +42,12 @@ def bootstrap(family: Family, units: Units, resamples: int, seed: int) -> list[R
         features, units = merge_equal_rows(family.features, units)
         family = SumStatistic(features, family.combine).of_counts(units.largest_resample)
     values = family(units.frequencies[None])[:, 0]
+    if not resamples:
+        return [percentile_interval(float(value), np.empty(0)) for value in values]
     chunks = [family(weights) for weights in units.resample_weights(resamples, seed)]
     weights, block_frequencies = units.jackknife_weights()
     jackknife = family(weights)
-    resampled = np.concatenate(chunks, axis=1) if chunks else np.empty((values.size, 0))
+    resampled = np.concatenate(chunks, axis=1)
     return [
         bca_interval(float(value), row, without_block, block_frequencies)
         for value, row, without_block in zip(values, resampled, jackknife, strict=True)

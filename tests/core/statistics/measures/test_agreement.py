@@ -24,3 +24,20 @@ def test_items_without_a_pair_of_labels_give_no_statistic_and_a_reason():
     assert "no item was labelled by two annotators" in estimate.reason
     scores = Scores(("i",), ("a", "b"), np.array([[1.5, np.nan]]))
     assert {one.value for one in agreement.estimate_score_statistics(scores).values()} == {None}
+
+
+def test_mean_over_pairs_that_share_few_items_has_no_interval():
+    """Kappas of four items are biased by more than the width of the interval of their mean."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, (300, 1))
+    codes = np.where(rng.random((300, 40)) < 0.7, truth, rng.integers(0, 3, (300, 40)))
+    few = np.where(rng.random(codes.shape).argsort(axis=1) < 5, codes, -1)
+    found = agreement.estimate_statistics(
+        ratings_from_codes(few, 3), ("cohen_kappa", "spearman", "fleiss_kappa"), resamples=50
+    )
+    for name in ("cohen_kappa", "spearman"):
+        assert found[name].value is not None and found[name].low is None and found[name].high is None
+        assert "two annotators share 3.9 items on average" in found[name].reason
+    assert found["fleiss_kappa"].low is not None
+    full = agreement.estimate_statistics(ratings_from_codes(codes[:, :5], 3), ("cohen_kappa", "spearman"), resamples=50)
+    assert all(one.low is not None and "share" not in one.reason for one in full.values())

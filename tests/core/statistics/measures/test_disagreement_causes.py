@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from core.statistics.measures.disagreement_causes import CAUSES, find_causes
+from core.statistics.measures.disagreement_causes import CAUSES, causes_of_votes, count_votes
 from tests.core.statistics.builders import ratings_from_codes
 
 
@@ -33,7 +33,7 @@ def test_planted_shares_are_within_their_intervals(raters):
     covered = np.zeros(3)
     for seed in range(20):
         ratings, verdicts, cause = planted(seed, clear=0, raters=raters)
-        found = find_causes(ratings, verdicts)
+        found = causes_of_votes(count_votes(ratings), verdicts)
         truth = np.bincount(cause[found.disagreeing], minlength=3) / found.disagreements
         covered += [share.low <= true <= share.high for share, true in zip(found.shares, truth, strict=True)]
         assert found.error_rate == pytest.approx(0.15, abs=0.08)
@@ -44,7 +44,7 @@ def test_shares_of_two_groups_of_items_are_found_roughly():
     found, truths = [], []
     for seed in range(6):
         ratings, verdicts, cause = planted(seed, clear=0.75, items=600)
-        causes = find_causes(ratings, verdicts, resamples=20)
+        causes = causes_of_votes(count_votes(ratings), verdicts, resamples=20)
         found.append([share.value for share in causes.shares])
         truths.append(np.bincount(cause[causes.disagreeing], minlength=3) / causes.disagreements)
     assert np.mean(found, axis=0) == pytest.approx(np.mean(truths, axis=0), abs=0.15)
@@ -52,7 +52,7 @@ def test_shares_of_two_groups_of_items_are_found_roughly():
 
 def test_a_judge_that_follows_all_people_is_never_wrong():
     ratings, verdicts, _ = planted(3, clear=0, error=0.0, raters=3)
-    found = find_causes(ratings, verdicts)
+    found = causes_of_votes(count_votes(ratings), verdicts)
     assert found.shares[0].cause == "judge error" and found.shares[0].value < 0.2
     assert found.error_rate is not None and found.error_rate < 0.08
 
@@ -60,13 +60,13 @@ def test_a_judge_that_follows_all_people_is_never_wrong():
 def test_a_judge_against_unanimous_people_is_wrong():
     codes = np.repeat(np.arange(40)[:, None] % 2, 5, axis=1)
     verdicts = np.where(np.arange(40) < 10, 1 - np.arange(40) % 2, np.arange(40) % 2).astype(np.int16)
-    found = find_causes(ratings_from_codes(codes, 2), verdicts)
+    found = causes_of_votes(count_votes(ratings_from_codes(codes, 2)), verdicts)
     assert found.disagreements == 10 and found.shares[0].value > 0.99
     ends = {share.cause: (share.low, share.high) for share in found.shares}
     assert ends["judge error"] == pytest.approx((0.6915, 1), abs=1e-4)  # 10 of 10, Clopper & Pearson
     assert ends["human noise"] == pytest.approx((0, 0.3085), abs=1e-4)
     verdicts[0] = codes[0, 0]
-    few = find_causes(ratings_from_codes(codes, 2), verdicts)
+    few = causes_of_votes(count_votes(ratings_from_codes(codes, 2)), verdicts)
     assert few.shares == () and few.reason == "10 disagreements needed for the shares"
     assert np.isfinite(few.probabilities[1:10]).all()
 
@@ -75,7 +75,7 @@ def test_items_without_a_majority_are_not_decided():
     codes = np.repeat(np.arange(40)[:, None] % 2, 4, axis=1)
     codes[:6, :2] = 1 - codes[:6, :2]
     verdicts = (1 - np.arange(40) % 2).astype(np.int16)
-    found = find_causes(ratings_from_codes(codes, 2), verdicts, resamples=5)
+    found = causes_of_votes(count_votes(ratings_from_codes(codes, 2)), verdicts, resamples=5)
     assert (found.items, found.decided, found.disagreements) == (40, 34, 34)
 
 
@@ -85,10 +85,10 @@ def test_probabilities_add_up_and_names_of_categories_do_not_matter(seed, n_cate
     rng = np.random.default_rng(seed)
     codes = rng.integers(-1, n_categories, (60, 4)).astype(np.int16)
     verdicts = rng.integers(-1, n_categories, 60).astype(np.int16)
-    found = find_causes(ratings_from_codes(codes, n_categories), verdicts, resamples=10)
+    found = causes_of_votes(count_votes(ratings_from_codes(codes, n_categories)), verdicts, resamples=10)
     mirrored = np.where(codes >= 0, n_categories - 1 - codes, -1)
     other = np.where(verdicts >= 0, n_categories - 1 - verdicts, -1).astype(np.int16)
-    reverse = find_causes(ratings_from_codes(mirrored, n_categories), other, resamples=10)
+    reverse = causes_of_votes(count_votes(ratings_from_codes(mirrored, n_categories)), other, resamples=10)
     if not found.shares:
         assert found.reason
         return
@@ -99,7 +99,7 @@ def test_probabilities_add_up_and_names_of_categories_do_not_matter(seed, n_cate
 
 
 def test_few_targets_have_no_decomposition():
-    found = find_causes(ratings_from_codes(np.zeros((20, 2), int), 2), np.ones(20, np.int16))
+    found = causes_of_votes(count_votes(ratings_from_codes(np.zeros((20, 2), int), 2)), np.ones(20, np.int16))
     assert found.shares == () and found.reason == "20 targets with a verdict and two labels, 30 needed"
 
 
@@ -114,7 +114,7 @@ def test_merged_patterns_give_the_causes_of_single_items(seed, n_categories, clu
     codes = np.where(rng.random(codes.shape) < 0.3, -1, codes).astype(np.int16)
     verdicts = np.where(rng.random(300) < 0.7, truth, rng.integers(-1, n_categories, 300)).astype(np.int16)
     ratings = ratings_from_codes(codes, n_categories, [f"g{n // 3}" for n in range(300)] if clusters else None)
-    found = find_causes(ratings, verdicts, resamples=10)
+    found = causes_of_votes(count_votes(ratings), verdicts, resamples=10)
     counts = (codes[:, :, None] == np.arange(n_categories)).sum(axis=1)
     used = (counts.sum(axis=1) > 1) & (verdicts >= 0)
     majority = np.where(2 * counts.max(axis=1) > counts.sum(axis=1), counts.argmax(axis=1), -1)

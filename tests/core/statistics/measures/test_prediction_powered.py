@@ -13,7 +13,9 @@ def test_the_mean_computed_by_hand():
     result = prediction_powered_mean(human, judge, unlabelled, judge_weight=1.0)
     assert result.value == pytest.approx(0.75 - (0.75 - 4 / 6))
     variance = np.var(human - judge, ddof=1) / 12 + np.var(unlabelled, ddof=1) / 6
-    assert result.high - result.low == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-6)
+    assert result.high - result.low == pytest.approx(
+        2 * 2.2009852 * np.sqrt(variance), rel=1e-6
+    )  # t with 11 degrees of freedom
 
 
 def test_few_or_equal_labels_have_no_interval_and_limits_end_it():
@@ -96,3 +98,14 @@ def test_intervals_of_clustered_values_cover_the_truth():
             result = prediction_powered_mean(*values, clusters=clusters)
             found.append(result.low <= 0.5 <= result.high)
     assert np.mean(covered) > 0.9 > np.mean(ignored)
+
+
+def test_intervals_and_caveat_count_items_and_not_their_pairs():
+    """40 pairs of 20 items are 20 observations: t has 19 degrees of freedom, and the caveat of few items remains."""
+    rng = np.random.default_rng(6)
+    human, numbers = rng.random(40), np.repeat(np.arange(20), 2)
+    result = prediction_powered_mean(human, human, np.empty(0), clusters=(numbers, np.empty(0, np.int64)))
+    sums = np.bincount(numbers, human - human.mean())
+    error = np.sqrt(20 / 19 * (sums**2).sum()) / 40
+    assert result.high - result.low == pytest.approx(2 * 2.0930241 * error)
+    assert "fewer than 50 labelled items" in result.reason
