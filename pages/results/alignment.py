@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.provenance import INTERVALS
+from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
 from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
@@ -29,7 +30,6 @@ from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures, Place
 from storage import database, studies
 from storage.reports import alignment
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import ALL
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.references import ADJUDICATED
 from storage.studies import Study

@@ -12,8 +12,9 @@ from core.statistics.data.frames import ALL
 from core.statistics.reports.run_comparison import Pair as RunPair
 from core.statistics.reports.run_comparison import changed_targets
 from storage import targets
-from storage.reports.disagreements import NO_VERDICT, Drilldown, Pair, drill_down_judges, format_value
+from storage.reports.disagreements import Drilldown, Pair, drill_down_judges
 from storage.reports.judge_ranking import labelled_by, listed
+from storage.reports.judge_values import NO_VERDICT, format_value
 
 MAX_LISTED = 500
 """Changed targets that are listed."""
@@ -99,7 +100,7 @@ def _row(
         criterion, part = part.split("\n", 1)
     target = targets.from_columns(str(dataset.item[place]), dataset.kind, criterion, part)
     trace = trace_of(dataset, place, columns[0])
-    return Pair(target, str(dataset.scenario[place]), trace, None, None, given), values
+    return Pair(target, str(dataset.scenario[place]), trace, None, given), values
 
 
 def trace_of(dataset: Dataset, place: int, column: str) -> int:

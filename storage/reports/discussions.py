@@ -15,7 +15,8 @@ from core.trace import Turn
 from storage import database, runs, targets
 from storage.reports import disagreements, turns
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.disagreements import Drilldown, JudgeQuery
+from storage.reports.disagreements import Drilldown
+from storage.reports.judge_values import JudgeQuery
 from storage.reports.order_consistency import choice_of_turn
 from storage.studies import Study
 

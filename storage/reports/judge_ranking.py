@@ -28,8 +28,9 @@ from core.statistics.reports.recommendations import (
 )
 from storage.reports import judge_costs
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
+from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
+from storage.reports.judge_values import JudgeQuery
 from storage.studies import Study
 
 MAX_PAIRS = 500

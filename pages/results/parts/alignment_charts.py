@@ -10,7 +10,8 @@ from pages.parts import chart_cells, chart_selection, charts, colours, heat_map,
 from pages.parts.charts import Series
 from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, name_lines, place_rows, wrap_name
 from pages.parts.text import truncate
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Matrix, Pair
+from storage.reports.disagreements import Matrix
+from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeValues
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -243,14 +244,13 @@ def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> N
     chart_cells.set_ranges(figure, len(column_labels), len(row_labels))
 
 
-def score_figure(pairs: Sequence[Pair], *, judge: str, title: str) -> "go.Figure":
-    """Return a point for each item: people's mean and the judge's score, which are equal on the dashed line."""
+def score_figure(values: JudgeValues, *, judge: str, title: str) -> "go.Figure":
+    """Return a point for each target with both: people's mean and the judge's score, equal on the dashed line."""
     import plotly.graph_objects as go
 
-    scored = [pair for pair in pairs if pair.distance >= 0]
-    means = [pair.mean or 0.0 for pair in scored]
-    judge_scores = [float(str(pair.judge)) for pair in scored]
-    names = [pair.target.item for pair in scored]
+    scored = values.with_distance()
+    means, judge_scores = scored.means.tolist(), scored.numbers.tolist()
+    names = scored.opinions["item"].tolist()
     ends = [min([*means, *judge_scores], default=0.0), max([*means, *judge_scores], default=1.0)]
     line = {"dash": "dash", "color": charts.GREY}
     figure = go.Figure(go.Scatter(x=ends, y=ends, mode="lines", line=line, hoverinfo="skip"))
@@ -261,7 +261,10 @@ def score_figure(pairs: Sequence[Pair], *, judge: str, title: str) -> "go.Figure
             mode="markers",
             marker={"size": 10, "color": charts.accent_colour(), "opacity": 0.7},
             customdata=names,
-            hovertext=[_score_hover(pair, judge) for pair in scored],
+            hovertext=[
+                _score_hover(name, judge, score, mean)
+                for name, score, mean in zip(names, judge_scores, means, strict=True)
+            ],
             hoverinfo="text",
             unselected={"marker": {"opacity": 0.2}},
         )
@@ -271,7 +274,7 @@ def score_figure(pairs: Sequence[Pair], *, judge: str, title: str) -> "go.Figure
     return charts.apply_layout(figure, title, 420)
 
 
-def _score_hover(pair: Pair, judge: str) -> str:
-    name = escape(truncate(pair.target.item, 60), quote=False)
-    scores = f"{escape(truncate(judge, 34), quote=False)} {pair.judge:g} · people {pair.mean:.2f}"
+def _score_hover(item: str, judge: str, score: float, mean: float) -> str:
+    name = escape(truncate(item, 60), quote=False)
+    scores = f"{escape(truncate(judge, 34), quote=False)} {score:g} · people {mean:.2f}"
     return f"<b>{name}</b><br>{scores}<br>Click to open the item"

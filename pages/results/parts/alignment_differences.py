@@ -1,12 +1,13 @@
 """Disagreement of one judge with people: tables of values whose cells list their items, and changed opinions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from core.labels import Scale
-from core.statistics.data.frames import find_pools, select_rows
 from core.statistics.reports.alignment import AlignmentRow
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
@@ -14,10 +15,14 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_charts, alignment_rows, item_drilldown
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
 from pages.results.parts.alignment_rows import VIEWS, Figures
-from storage.reports import disagreements
+from storage.reports import disagreements, judge_values
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, Matrix, OpinionPair, Pair
+from storage.reports.disagreements import Drilldown, Matrix
+from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
 from storage.studies import Study
+
+if TYPE_CHECKING:
+    from core.statistics.data.arrays import Ints
 
 SELECTION_PARAMETERS = ("scenario", "cell", "change", "bias", "item", "part")
 """The URL parameters of the selection."""
@@ -53,25 +58,13 @@ class AlignmentView:
     by_scenario: bool
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def load_pairs(
+@st.cache_resource(max_entries=4, show_spinner=False)
+def load_values(
     url: str, study_id: int, version: tuple[int, ...], query: JudgeQuery, _data: AlignmentData
-) -> tuple[list[Pair], list[OpinionPair]]:
+) -> tuple[JudgeValues, JudgeValues]:
     """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
-    queries = [replace(query, criterion=criterion) for criterion in compared_criteria(_data, query)]
-    pairs = [pair for one_criterion in queries for pair in disagreements.pairs(_data, one_criterion)]
-    changes = [change for one_criterion in queries for change in disagreements.opinion_pairs(_data, one_criterion)]
-    return pairs, changes
-
-
-def compared_criteria(data: AlignmentData, query: JudgeQuery) -> list[str]:
-    """Return the criterion of a query; for "all" those that the judge judged, or none if their scales differ."""
-    if query.criterion != disagreements.ALL:
-        return [query.criterion]
-    opinions = select_rows(data.opinions, query.kind)
-    opinions = opinions[opinions["judge"] == query.judge]
-    criteria = sorted(opinions["criterion"].unique())
-    return criteria if len(criteria) == 1 or find_pools(opinions, data.scales) else []
+    criteria = judge_values.compared_criteria(_data, query)
+    return judge_values.load_values(_data, query, criteria), judge_values.load_changes(_data, query, criteria)
 
 
 def select(judge: str | None = None, **clicked: str) -> None:
@@ -130,20 +123,20 @@ def draw_differences(view: AlignmentView) -> None:
 def draw_details(view: AlignmentView, query: JudgeQuery) -> None:
     """Draw the tables of values and of changed opinions, and the selected items."""
     data, study = view.data, view.study
-    pairs, changes = load_pairs(str(resources.engine().url), study.id, view.version, query, data)
-    criteria = compared_criteria(data, query)
+    values, changes = load_values(str(resources.engine().url), study.id, view.version, query, data)
+    criteria = judge_values.compared_criteria(data, query)
     # Pooled criteria share one scale, so any of them can be used.
     scale = data.scales.get((query.kind, criteria[0])) if criteria else None
-    compared = disagreements.labelled_pairs(pairs)
     left, right = st.columns(2, gap="large")
     with left:
         if criteria:
-            draw_values(compared, query, scale)
+            draw_values(values, query, scale)
         else:
             st.caption("Choose one criterion to see where this judge and annotators disagree.")
-    with right if compared else left:
+    with right if values.labelled.any() else left:
         draw_changes(changes, query, scale)
-    draw_selected_items(study, query, pairs, changes, categorical=disagreements.is_categorical(pairs, scale))
+    categorical = judge_values.is_categorical(values.values, scale)
+    draw_selected_items(study, query, values, changes, categorical=categorical)
 
 
 def link_other_page(study: Study, kind: str) -> None:
@@ -196,21 +189,22 @@ def name_axes(query: JudgeQuery, scale: Scale, rows: str, columns: str) -> AxisN
     return AxisNames(rows, columns, names)
 
 
-def draw_values(pairs: Sequence[Pair], query: JudgeQuery, scale: Scale | None) -> None:
+def draw_values(values: JudgeValues, query: JudgeQuery, scale: Scale | None) -> None:
     """Draw the judge's values against people's, as a table or as points."""
-    if not pairs or scale is None:
+    if scale is None or not values.labelled.any():
         st.caption("People have not labelled any item that this judge has judged.")
         return
-    title = f"Judge and people: {count_targets(pairs, query.kind)}"
-    if disagreements.is_categorical(pairs, scale):
-        matrix = disagreements.count_matrix([pair.cell for pair in pairs], scale, (NO_VERDICT, NO_MAJORITY))
+    title = f"Judge and people: {count_targets(values, query.kind)}"
+    if judge_values.is_categorical(values.values.take(values.labelled), scale):
+        cells = values.cells.take(values.labelled)
+        matrix = disagreements.count_matrix(cells, scale, (NO_VERDICT, NO_MAJORITY))
         names = name_axes(query, scale, "Judge", "People, by majority")
         figure = alignment_charts.matrix_figure(matrix, names, title=title)
         alt, data = describe_matrix(title, matrix, names), matrix_data(matrix, names)
         charts.draw(figure, "cells", alt, lambda: _select_cell("cells", "cell"), data, st.query_params.get("cell"))
     else:
         item = st.query_params.get("item")
-        figure = alignment_charts.score_figure(pairs, judge=query.judge, title=title)
+        figure = alignment_charts.score_figure(values, judge=query.judge, title=title)
         charts.draw(figure, "dots", title, _select_point, ChartData(method=""), item)
 
 
@@ -223,12 +217,13 @@ def matrix_data(matrix: Matrix, names: AxisNames) -> ChartData:
     return ChartData(rows, f"Counts; columns: {names.across}")
 
 
-def count_targets(pairs: Sequence[Pair], kind: str) -> str:
-    """Return `3 items`, or `6 targets of 3 items` if several criteria or parts of an item were judged."""
-    unit, items = alignment_rows.unit_name(kind), len({pair.target.item for pair in pairs})
-    if unit != "item" or items == len(pairs):
-        return numbers.format_count(len(pairs), unit)
-    return f"{numbers.format_count(len(pairs), 'target')} of {numbers.format_count(items, 'item')}"
+def count_targets(values: JudgeValues, kind: str) -> str:
+    """Return `3 items`, or `6 targets of 3 items` if several criteria or parts of a labelled item were judged."""
+    unit, count = alignment_rows.unit_name(kind), int(values.labelled.sum())
+    items = values.opinions["item"][values.labelled].nunique()
+    if unit != "item" or items == count:
+        return numbers.format_count(count, unit)
+    return f"{numbers.format_count(count, 'target')} of {numbers.format_count(items, 'item')}"
 
 
 def describe_matrix(title: str, matrix: disagreements.Matrix, names: AxisNames) -> str:
@@ -250,17 +245,17 @@ def _select_point() -> None:
     select_in_scenario(**({} if item is None else {"cell": ALL_DIFFERENCES, "item": item}))
 
 
-def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale | None) -> None:
+def draw_changes(changes: JudgeValues, query: JudgeQuery, scale: Scale | None) -> None:
     """Draw first against last opinions, and the number of changes towards people's majority."""
-    if not changes or scale is None or not disagreements.is_categorical([change.pair for change in changes], scale):
+    if not len(changes) or scale is None or not judge_values.is_categorical(changes.values, scale):
         return
-    matrix = disagreements.count_matrix([change.cell for change in changes], scale, (NO_VERDICT, NO_VERDICT))
-    several_judges = len({change.judge for change in changes}) > 1
+    matrix = disagreements.count_matrix(changes.change_cells, scale, (NO_VERDICT, NO_VERDICT))
+    several_judges = changes.opinions["rater"].nunique() > 1
     names = name_axes(query, scale, "First opinion", "Last opinion")
     title = f"First and last{' of all judges' * several_judges}: {numbers.format_count(len(changes), 'opinion')}"
     figure = alignment_charts.matrix_figure(matrix, names, title=title)
     alt, data = describe_matrix(title, matrix, names), matrix_data(matrix, names)
-    counts = disagreements.count_changes(changes)
+    counts = changes.count_changes()
     with_majority = counts.changed - counts.unknown
     text = f"Changed {numbers.format_count(counts.changed, 'opinion')} of {counts.opinions:,}."
     if with_majority:
@@ -274,10 +269,10 @@ def draw_changes(changes: Sequence[OpinionPair], query: JudgeQuery, scale: Scale
 
 
 def draw_selected_items(
-    study: Study, query: JudgeQuery, pairs: Sequence[Pair], changes: Sequence[OpinionPair], *, categorical: bool
+    study: Study, query: JudgeQuery, values: JudgeValues, changes: JudgeValues, *, categorical: bool
 ) -> None:
     """Draw the selected items, or a hint how to select."""
-    selection = _find_selected(query, pairs, changes, categorical)
+    selection = _find_selected(query, values, changes, categorical)
     if selection is None:
         st.caption("Click a judge, a cell or a point to list its items.")
         return
@@ -294,27 +289,31 @@ def draw_selected_items(
 
 
 def _find_selected(
-    query: JudgeQuery, pairs: Sequence[Pair], changes: Sequence[OpinionPair], categorical: bool
+    query: JudgeQuery, values: JudgeValues, changes: JudgeValues, categorical: bool
 ) -> tuple[str, Drilldown] | None:
     """Return a description of the selection and its items; None without a selection."""
-    parameters, viewer, judge = st.query_params, shell.current_annotator(), query.judge
+    parameters, judge = st.query_params, query.judge
+
+    def list_targets(of_judge: JudgeValues, places: "Ints") -> Drilldown:
+        limit, item = item_drilldown.MAX_ITEMS, parameters.get("item")
+        return disagreements.list_targets(of_judge, places, judge, shell.current_annotator(), limit=limit, item=item)
+
     if cell := parameters.get("cell"):
-        matches = disagreements.select_pairs(pairs, None if cell == ALL_DIFFERENCES else cell, categorical=categorical)
+        places = values.select(None if cell == ALL_DIFFERENCES else cell, categorical=categorical)
         row, _, column = cell.partition(" × ")
         value_names = [alignment_rows.value_name(query.kind, name) for name in (row, column)]
         difference = (
             f"{judge} differs from the majority" if categorical else f"{judge} and people, largest difference first"
         )
         description = difference if cell == ALL_DIFFERENCES else f"{judge}: {value_names[0]} · people: {value_names[1]}"
-        return description, disagreements.drill_down(matches, judge, viewer)
+        return description, list_targets(values, places)
     if change := _parameter("change"):
         row, _, column = change.partition(" × ")
         value_names = [alignment_rows.value_name(query.kind, name) for name in (row, column)]
-        return f"First {value_names[0]} · last {value_names[1]}", disagreements.drill_down_changes(
-            [pair for pair in changes if pair.cell == (row, column)], viewer
-        )
+        description = f"First {value_names[0]} · last {value_names[1]}"
+        return description, list_targets(changes, changes.select_change((row, column)))
     bias = _parameter("bias")
     if bias in BIAS_NAMES:
-        matches = [pair for pair in pairs if pair.chose("longer" if bias == "longer" else "shown_first")]
-        return f"{judge} chose {BIAS_NAMES[bias]}", disagreements.drill_down(matches, judge, viewer)
+        places = np.flatnonzero(values.chose("longer" if bias == "longer" else "shown_first"))
+        return f"{judge} chose {BIAS_NAMES[bias]}", list_targets(values, places)
     return None

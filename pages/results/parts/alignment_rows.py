@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
+from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
 from pages.parts import downloads, numbers
 from pages.parts.values import RESPONSE_NAMES
 from pages.results.parts import agreement_rows
 from storage.reports.alignment import FIRST_OPINION
-from storage.reports.disagreements import ALL
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.references import BY_PEOPLE, Reference
 

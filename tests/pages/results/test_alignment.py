@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -28,10 +30,11 @@ from pages.parts import charts, resources
 from pages.results.parts import alignment_charts, alignment_differences, alignment_rows
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
 from storage import database, labels, studies
-from storage.reports import alignment
+from storage.reports import alignment, judge_values
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, JudgeQuery, Matrix, Pair
+from storage.reports.disagreements import Matrix
 from storage.reports.judge_costs import JudgeCost
+from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import APP, page_text, prepare_study, visit
@@ -218,24 +221,22 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     assert "Selected items: 3" in text
     assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
     data, query = alignment_data(), JudgeQuery("j0", "preference", "all")
-    pairs, _ = alignment_differences.load_pairs("", 1, (), query, data)
-    assert Counter(pair.cell for pair in pairs) == {("1", "1"): 3, ("2", "1"): 3}
-    assert alignment_differences.count_targets(pairs, "preference") == "6 targets of 3 items"
-    assert alignment_differences.count_targets(pairs[:3], "preference") == "3 items"
+    values, _ = alignment_differences.load_values("", 1, (), query, data)
+    assert Counter(values.cells.tolist()) == {("1", "1"): 3, ("2", "1"): 3}
+    assert alignment_differences.count_targets(values, "preference") == "6 targets of 3 items"
+    assert alignment_differences.count_targets(values.take(np.arange(3)), "preference") == "3 items"
 
 
 def test_criteria_on_different_scales_are_not_pooled_in_the_drilldown() -> None:
     scale = Scale(level="nominal", categories=(1, 2))
     prepare_study(pooled_records(accuracy=scale))
     query = JudgeQuery("j0", "preference", "all")
-    assert alignment_differences.compared_criteria(alignment_data(), query) == []
-    assert alignment_differences.compared_criteria(alignment_data(), replace(query, criterion="accuracy")) == [
-        "accuracy"
-    ]
+    assert judge_values.compared_criteria(alignment_data(), query) == []
+    assert judge_values.compared_criteria(alignment_data(), replace(query, criterion="accuracy")) == ["accuracy"]
 
 
 def test_a_judge_whose_criteria_cannot_be_pooled_is_seen_on_one_criterion(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment_differences, "find_pools", lambda *_: [])
+    monkeypatch.setattr(judge_values, "find_pools", lambda *_: [])
     prepare_study(pooled_records())
     text = readable_text(visit_page())
     assert "Choose one criterion to see where this judge and annotators disagree." in text
@@ -431,10 +432,17 @@ def test_nonzero_cells_are_clickable_and_missing_values_have_a_dashed_border() -
 
 @pytest.mark.usefixtures("light_theme")
 def test_scores_are_drawn_against_peoples_mean_without_missing_verdicts() -> None:
-    pairs = [
-        Pair(make_target(item), "", 1, score, None, {"ann": 1, "ben": 2}) for item, score in (("a", 2.5), ("b", None))
-    ]
-    figure = alignment_charts.score_figure(pairs, judge="j", title="t")
+    target = {"criterion": "clarity", "part": ""}
+    opinions = pd.DataFrame([{"item": "a", "value": 2.5} | target, {"item": "b", "value": None} | target])
+    labels = pd.DataFrame(
+        [
+            {"item": item, "rater": rater, "value": value} | target
+            for item in "ab"
+            for rater, value in (("ann", 1), ("ben", 2))
+        ]
+    )
+    values = JudgeValues(opinions.astype({"value": object}), labels.astype({"value": object}))
+    figure = alignment_charts.score_figure(values, judge="j", title="t")
     assert list(figure.data[1].x) == [1.5] and list(figure.data[1].y) == [2.5]
     assert list(figure.data[1].customdata) == ["a"]
 

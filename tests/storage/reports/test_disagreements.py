@@ -3,15 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, Record
 from core.labels import PREFERENCE, Scale
+from core.statistics.data.columns import Column
 from storage import labels, studies
 from storage.database import reading, writing
-from storage.reports import alignment, disagreements
+from storage.reports import alignment, disagreements, judge_values
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, JudgeQuery
+from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
 from storage.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
@@ -51,40 +53,63 @@ def query(judge: str = "j1", **fields: Any) -> JudgeQuery:
     return JudgeQuery(**{"judge": judge, "kind": "preference", "criterion": "helpfulness"} | fields)
 
 
-def test_a_pair_has_the_judges_value_and_the_strict_majority(engine: Engine) -> None:
+def values_of(data: AlignmentData, asked: JudgeQuery) -> JudgeValues:
+    return judge_values.load_values(data, asked, [asked.criterion])
+
+
+def changes_of(data: AlignmentData, judge: str) -> JudgeValues:
+    return judge_values.load_changes(data, query(judge), ["helpfulness"])
+
+
+def items_at(values: JudgeValues, places: Any) -> list[str]:
+    return values.opinions["item"].iloc[places].tolist()
+
+
+def cells_at(values: JudgeValues, places: Any) -> dict[str, tuple[str, str]]:
+    return dict(zip(items_at(values, places), values.cells.take(places).tolist(), strict=True))
+
+
+def test_a_pair_has_the_judges_value_and_the_labels(engine: Engine) -> None:
     _, data = load(engine)
     pairs = {pair.target.item: pair for pair in disagreements.pairs(data, query())}
-    assert {item: pair.cell for item, pair in pairs.items()} == {
+    assert {item: pair.judge for item, pair in pairs.items()} == {"a": 2, "b": 2, "c": None, "d": 2}
+    assert pairs["a"].labels == {"ann": 2, "ben": 2, "cat": 1} and pairs["d"].labels == {}
+
+
+def test_a_cell_has_the_judges_value_and_the_strict_majority(engine: Engine) -> None:
+    _, data = load(engine)
+    values = values_of(data, query())
+    assert cells_at(values, np.arange(len(values))) == {
         "a": ("2", "2"),
         "b": ("2", NO_MAJORITY),
         "c": (NO_VERDICT, "1"),
         "d": ("2", NO_MAJORITY),
     }
-    assert pairs["a"].labels == {"ann": 2, "ben": 2, "cat": 1}
-    assert [pair.target.item for pair in disagreements.labelled_pairs(list(pairs.values()))] == ["a", "b", "c"]
+    assert items_at(values, np.flatnonzero(values.labelled)) == ["a", "b", "c"]
 
 
 def test_all_criteria_of_a_kind_are_one_query(engine: Engine) -> None:
     _, data = load(engine)
     every = disagreements.pairs(data, replace(query(), criterion="all"))
-    assert [pair.target for pair in every] == [pair.target for pair in disagreements.pairs(data, query())]
-    assert every and all(pair.labels for pair in disagreements.labelled_pairs(every))
+    assert every and every == disagreements.pairs(data, query())
 
 
 def test_a_missing_verdict_or_majority_is_not_a_disagreement(engine: Engine) -> None:
     _, data = load(engine)
-    differing = disagreements.select_pairs(disagreements.pairs(data, query("j0")), None, categorical=True)
-    assert {pair.target.item: pair.cell for pair in differing} == {"a": ("1", "2"), "c": ("0", "1")}
-    assert disagreements.select_pairs(disagreements.pairs(data, query()), None, categorical=True) == []
+    values = values_of(data, query("j0"))
+    assert cells_at(values, values.select(None, categorical=True)) == {"a": ("1", "2"), "c": ("0", "1")}
+    assert not values_of(data, query()).select(None, categorical=True).size
 
 
 def test_a_matrix_has_every_category_and_missing_values_where_they_occur(engine: Engine) -> None:
     _, data = load(engine)
-    pairs = disagreements.labelled_pairs(disagreements.pairs(data, query()))
-    matrix = disagreements.count_matrix([pair.cell for pair in pairs], PREFERENCE, (NO_VERDICT, NO_MAJORITY))
+    values = values_of(data, query())
+    missing = (NO_VERDICT, NO_MAJORITY)
+    matrix = disagreements.count_matrix(values.cells.take(values.labelled), PREFERENCE, missing)
     assert matrix.rows == ("1", "2", "0", NO_VERDICT) and matrix.columns == ("1", "2", "0", NO_MAJORITY)
     assert matrix.counts == {("2", "2"): 1, ("2", NO_MAJORITY): 1, (NO_VERDICT, "1"): 1}
-    assert disagreements.count_matrix([("1", "1")], PREFERENCE, (NO_VERDICT, NO_MAJORITY)).rows == ("1", "2", "0")
+    cells = Column.of([("1", "1")])
+    assert disagreements.count_matrix(cells, PREFERENCE, missing).rows == ("1", "2", "0")
 
 
 def test_pairs_can_be_limited_to_a_scenario(engine: Engine) -> None:
@@ -95,44 +120,59 @@ def test_pairs_can_be_limited_to_a_scenario(engine: Engine) -> None:
 
 def test_a_drilldown_counts_targets_that_the_viewer_has_not_labelled(engine: Engine) -> None:
     _, data = load(engine)
-    pairs = disagreements.labelled_pairs(disagreements.pairs(data, query("j0")))
-    drilldown = disagreements.drill_down(pairs, "j0", "cat")
+    values = values_of(data, query("j0"))
+    labelled = np.flatnonzero(values.labelled)
+    drilldown = disagreements.list_targets(values, labelled, "j0", "cat", limit=9)
     assert [item.target.item for item in drilldown.items] == ["a"] and drilldown.hidden == 2
     assert drilldown.items[0].values == {"j0": (1,), "ann": (2,), "ben": (2,), "cat": (1,)}
-    assert len(disagreements.drill_down(pairs, "j0", None).items) == 3
+    assert len(disagreements.list_targets(values, labelled, "j0", None, limit=9).items) == 3
+
+
+def test_a_list_ends_at_its_limit_but_has_the_opened_item(engine: Engine) -> None:
+    _, data = load(engine)
+    values = values_of(data, query("j0"))
+    places = np.arange(len(values))
+    listed = disagreements.list_targets(values, places, "j0", None, limit=1)
+    assert [item.target.item for item in listed.items] == ["a"] and (listed.total, listed.more) == (4, 3)
+    opened = disagreements.list_targets(values, places, "j0", None, limit=1, item="c")
+    assert [item.target.item for item in opened.items] == ["a", "c"] and (opened.total, opened.more) == (4, 2)
 
 
 def test_a_missing_verdict_is_shown_beside_the_labels(engine: Engine) -> None:
     _, data = load(engine)
-    (pair,) = disagreements.select_pairs(disagreements.pairs(data, query()), f"{NO_VERDICT} × 1", categorical=True)
-    assert disagreements.drill_down([pair], "j1", None).items[0].values["j1"] == (NO_VERDICT,)
+    values = values_of(data, query())
+    places = values.select(f"{NO_VERDICT} × 1", categorical=True)
+    (item,) = disagreements.list_targets(values, places, "j1", None, limit=9).items
+    assert item.values["j1"] == (NO_VERDICT,)
 
 
 def test_opinion_changes_are_counted_towards_and_away_from_the_majority(engine: Engine) -> None:
     _, data = load(engine)
-    changes = disagreements.opinion_pairs(data, query("j0"))
-    assert {change.pair.target.item: change.cell for change in changes} == {
+    changes = changes_of(data, "j0")
+    assert dict(zip(items_at(changes, np.arange(4)), changes.change_cells.tolist(), strict=True)) == {
         "a": ("1", "1"),
         "b": ("1", "2"),
         "c": ("1", "0"),
         "d": ("1", "1"),
     }
-    counts = disagreements.count_changes(changes)
+    counts = changes.count_changes()
     assert (counts.opinions, counts.changed, counts.towards, counts.away, counts.unknown) == (4, 2, 0, 1, 1)
-    assert disagreements.count_changes(disagreements.opinion_pairs(data, query("j2"))).towards == 1
+    assert changes_of(data, "j2").count_changes().towards == 1
 
 
 def test_an_unreadable_opinion_is_not_a_change(engine: Engine) -> None:
     _, data = load(engine)
-    counts = disagreements.count_changes(disagreements.opinion_pairs(data, query("j1")))
+    counts = changes_of(data, "j1").count_changes()
     assert (counts.opinions, counts.changed) == (3, 3)
 
 
 def test_a_method_has_the_opinion_pairs_of_all_its_judges(engine: Engine) -> None:
     _, data = load(engine)
-    changes = disagreements.opinion_pairs(data, query("j0 · j1 · j2"))
-    assert len(changes) == 12 and {change.judge for change in changes} == {"j0", "j1", "j2"}
-    drilldown = disagreements.drill_down_changes([change for change in changes if change.cell == ("1", "2")], None)
+    method = "j0 · j1 · j2"
+    pairs = disagreements.opinion_pairs(data, query(method))
+    assert len(pairs) == 12 and {pair.judge for pair in pairs} == {"j0", "j1", "j2"}
+    changes = changes_of(data, method)
+    drilldown = disagreements.list_targets(changes, changes.select_change(("1", "2")), method, None, limit=99)
     assert {
         tuple(values for rater, values in item.values.items() if rater.startswith("j")) for item in drilldown.items
     } == {((1, 2),)}
@@ -140,22 +180,13 @@ def test_a_method_has_the_opinion_pairs_of_all_its_judges(engine: Engine) -> Non
 
 def test_means_between_categories_are_not_categorical() -> None:
     scale = Scale(level="ordinal", categories=(1, 2, 3))
-    pair = disagreements.Pair(make_target(), "", 1, 2.5, 2, {"ann": 2, "ben": 3})
-    assert not disagreements.is_categorical([pair], scale)
-    assert disagreements.is_categorical([disagreements.Pair(make_target(), "", 1, 2, 2, {})], scale)
-    assert not disagreements.is_categorical([], Scale(level="interval", low=0, high=1))
-    assert (pair.mean, pair.distance) == (2.5, 0.0)
-
-
-def test_the_largest_distance_comes_first() -> None:
-    near, far, missing = (
-        disagreements.Pair(make_target(), "", 1, score, None, {"ann": 2}) for score in (2.5, 4.0, None)
-    )
-    assert disagreements.select_pairs([near, far, missing], None, categorical=False) == [far, near]
+    assert not judge_values.is_categorical(Column.of([2.5]), scale)
+    assert judge_values.is_categorical(Column.of([2, None]), scale)
+    assert not judge_values.is_categorical(Column.of([]), Scale(level="interval", low=0, high=1))
 
 
 def test_booleans_and_whole_numbers_are_formatted_differently() -> None:
-    assert [disagreements.format_value(value, "none") for value in (True, 1, 1.0, 2.5, None)] == [
+    assert [judge_values.format_value(value, "none") for value in (True, 1, 1.0, 2.5, None)] == [
         "true",
         "1",
         "1",
