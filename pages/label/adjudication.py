@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.pairs import target_name
 from pages.label.parts import adjudication_panel, adjudication_texts
-from pages.parts import case_orders, clickable_table, numbers, paging, permissions, resources, shell
+from pages.parts import case_orders, clickable_table, column_notes, numbers, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage import database
 from storage.access import Permission
@@ -31,6 +31,16 @@ KINDS = {
 }
 CASES_PER_PAGE = 50
 
+COLUMNS = {
+    "Split": st.column_config.NumberColumn(
+        format="%.2f",
+        help="Disagreement of the annotators, from 0 to 1; together with Judges it determines the order",
+    ),
+    "Judges": st.column_config.NumberColumn(
+        format="%.2f", help="Disagreement of the judges with each other or with the annotators, from 0 to 1"
+    ),
+}
+
 
 def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> None:
     """Draw the cases in one state without labels or verdicts, which would end blindness."""
@@ -50,19 +60,9 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
         open_case(int(ids[0]) if first is None else first)
     st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
     clicked = clickable_table.draw(
-        [_row(study, case) for case in shown],
-        f"cases_{state}_{page}",
-        max_height=740,
-        column_config={
-            "Split": st.column_config.NumberColumn(
-                format="%.2f",
-                help="Disagreement of the annotators, from 0 to 1; together with Judges it determines the order",
-            ),
-            "Judges": st.column_config.NumberColumn(
-                format="%.2f", help="Disagreement of the judges with each other or with the annotators, from 0 to 1"
-            ),
-        },
+        [_row(study, case) for case in shown], f"cases_{state}_{page}", max_height=740, column_config=COLUMNS
     )
+    column_notes.draw(COLUMNS)
     if clicked is not None:
         open_case(shown[clicked].id)
     paging.draw_pagination("page", len(ids), CASES_PER_PAGE, bind="query-params")

@@ -77,7 +77,7 @@ def _compact_heatmap(rows: PairRows, *, title: str) -> "go.Figure":
     figure.update_traces(
         xgap=1, ygap=1, showscale=True,
         colorbar={"orientation": "h", "thickness": 8, "len": 0.6, "x": 1, "xanchor": "right", "y": 0, "yanchor": "top",
-                  "tickvals": [0, 0.5, 1]},
+                  "tickvals": [0, 0.5, 1], "ticktext": ["0 or less", "0.5", "1"]},
     )  # fmt: skip
     figure.add_trace(_cell_buttons(rows, places))
     figure.update_xaxes(

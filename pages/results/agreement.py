@@ -11,6 +11,7 @@ from core.wording import STATISTIC_NAMES
 from pages.parts import (
     charts,
     clickable_table,
+    column_notes,
     downloads,
     heat_map,
     name_columns,
@@ -22,7 +23,7 @@ from pages.parts import (
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, tag_section
+from pages.results.parts import agreement_rows, alignment_data, alignment_rows, choices, item_drilldown, tag_section
 from pages.results.parts.agreement_rows import StatisticChoice
 from pages.results.parts.alignment_data import Version
 from storage import database, studies
@@ -176,7 +177,7 @@ def draw_headline(
         for row in agreement_rows.select_rows(panel.overall, kind, choice.many_raters, criterion)
         if not panel.as_shown
     }
-    unit = "target" if criterion == "all" else "item"
+    unit = alignment_rows.unit_name(kind, criterion)
     for column, (stage, row) in zip(st.columns(max(2, len(rows))), rows.items(), strict=False):
         with column, st.container(gap=None):
             st.caption(f"{STAGES[stage] or 'Overall'}: {STATISTIC_NAMES[choice.many_raters]}")
@@ -328,8 +329,10 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
         list(lines.values()),
         f"figures_{st.session_state.get('charted', 0)}",
         select_line,
-        column_config={name: st.column_config.TextColumn(alignment="right") for name in agreement_rows.SHORT.values()},
+        column_config=agreement_rows.COLUMNS,
     )
+    shown = set().union(*lines.values())
+    column_notes.draw({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
     csv_text = agreement_rows.to_csv(row for figures in stage_figures for row in figures.rows())
     downloads.draw_csv_download(csv_text, "agreement.csv")
 

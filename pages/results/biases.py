@@ -11,7 +11,7 @@ from core.formats.tables import csv_text
 from core.provenance import BIAS_TESTS
 from core.statistics.reports.format_effects import FormatRow
 from core.statistics.reports.judge_biases import BiasRow, summarize
-from pages.parts import charts, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, column_notes, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, bias_chart, choices, format_section, reference_choice
@@ -100,11 +100,16 @@ def draw_rows(rows: list[BiasRow]) -> None:
         row_height, names = name_columns.fit(lines, {"Judge": 300})
         columns = COLUMNS | names
         st.dataframe(lines, key="biases_table", hide_index=True, row_height=row_height, column_config=columns)
+        column_notes.draw(columns)
         cells = judge_biases.table(rows)
         downloads.draw_csv_download(csv_text(list(cells[0]), [list(line.values()) for line in cells]), "biases.csv")
 
 
 COLUMNS = {
+    "n": st.column_config.TextColumn(
+        help="Verdicts for one of the two responses, on pairs for which the side is known; for length and family also "
+        "with a value of the reference. Ties and missing verdicts are not a choice, so n is smaller than on Judges."
+    ),
     "Judge chose it": st.column_config.TextColumn(help="Of the pairs on which the judge decided."),
     "People chose it": st.column_config.TextColumn(help="On the same pairs; empty if people are not needed."),
     "Changed": st.column_config.TextColumn(help="Pairs with another verdict in the other order."),

@@ -163,7 +163,8 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
     """Draw the sentence of each judge, the chart and the table."""
     st.markdown("  \n".join(f"**{escape_markdown(errors.sentence)}**" for errors in found[:SENTENCES]))
     st.caption(
-        "Targets are those with a verdict, two labels or more, and a majority of the annotators. A disagreement is a "
+        "Targets are those with a verdict of the judge, two labels or more, and a majority of the annotators; the page "
+        "Judges also counts those without a verdict. A disagreement is a "
         "verdict that is not this majority. Judge error: fewer than a third of "
         "all possible annotators would choose the judge's verdict. Human noise: more than two thirds would, and those "
         "who labelled are the exception. Ambiguity: people are divided. Estimated from the votes on each target, how "

@@ -7,7 +7,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.formats.tables import csv_text
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, clickable_table, downloads, numbers, resources, shell
+from pages.parts import charts, clickable_table, column_notes, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
@@ -109,6 +109,10 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
         column_config=_right_aligned(
             "Precision", "Recall", "F1", "Coverage", "Possible P", "Possible R", "Possible F1"
         ),
+    )
+    st.caption(
+        "AIU: atomic information unit, one claim of a critique. Precision: the share of a critique's AIUs that are "
+        "true. Recall: the share of the reference critique's AIUs that it has. F1: their harmonic mean."
     )
     if any(row.unread for row in ranking):
         st.caption(
@@ -224,12 +228,11 @@ def draw_judges(leaderboard: Leaderboard) -> None:
             "left out; the last columns have the readable share, and the possible effect of the others. The number "
             "of AIUs is in parentheses."
         )
-    st.dataframe(
-        accuracy_lines(leaderboard.accuracies),
-        hide_index=True,
-        column_config=_right_aligned("All critiques", "By people", "By models", "Readable")
-        | {"Range": st.column_config.TextColumn(alignment="right", help=numbers.RANGE_HELP)},
-    )
+    columns = _right_aligned("All critiques", "By people", "By models", "Readable") | {
+        "Range": st.column_config.TextColumn(alignment="right", help=numbers.RANGE_HELP)
+    }
+    st.dataframe(accuracy_lines(leaderboard.accuracies), hide_index=True, column_config=columns)
+    column_notes.draw(columns)
 
 
 def display_name(row: Row) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 from core.formats.tables import csv_text
 from core.provenance import WILSON
 from core.statistics.reports.discussions import AblationRow, ChangeRow, InfluenceRow, PanelReport
-from pages.parts import charts, clickable_table, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, clickable_table, column_notes, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -97,12 +97,14 @@ def draw_changes(rows: Sequence[ChangeRow]) -> None:
         for row in rows
     ]
     row_height, names = name_columns.fit(lines, {"Judge": 260})
+    columns = names | {
+        "p": st.column_config.TextColumn(help="Sign test of as many changes to the reference as from it; Holm.")
+    }
     key = f"changes_{st.session_state.get('opened', 0)}"
     clickable_table.draw(
-        lines, key, lambda row, _: select(rows[row].judge), row_height=row_height,
-        column_config=names
-        | {"p": st.column_config.TextColumn(help="Sign test of as many changes to the reference as from it; Holm.")},
-    )  # fmt: skip
+        lines, key, lambda row, _: select(rows[row].judge), row_height=row_height, column_config=columns
+    )
+    column_notes.draw(columns)
 
 
 def draw_ablations(rows: Sequence[AblationRow]) -> None:

@@ -20,7 +20,7 @@ from core.statistics.reports.recommendations import (
     Ranking,
     summarize,
 )
-from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
+from pages.parts import charts, column_notes, downloads, name_columns, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -45,6 +45,16 @@ CEILING_HELP = (
     "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own accuracy "
     "against it. It also counts targets without a majority of all, so it is not the difference of the column Accuracy "
     "from the ceiling."
+)
+WINNING_HELP = (
+    "The winning rate of the alternative-annotator test: the share of the annotators for whom a test shows that the "
+    "judge is not worse than they are by more than ε, on the targets that they share with others. ε is the advantage "
+    "conceded to a judge for its lower cost."
+)
+COVERAGE_HELP = "The share of the common targets with a verdict of the judge."
+ACCURACY_HELP = (
+    "The share of the common targets on which the verdict is the value of the reference. Where missing verdicts are "
+    "left out, each judge has its own targets."
 )
 RULE = (
     "**Use**: the coverage and the winning rate of the alternative-annotator test reach their minimum, the lower end "
@@ -221,6 +231,8 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
         f"reference {escape_markdown(report.reference)}",
     )
     st.caption(f"{' · '.join(facts)}  \n{escape_markdown(describe_rule(query.rule))}")
+    if note := describe_counts(ranking):
+        st.caption(note)
     if different := [judge for judge in ranking.judges if 0 < judge.accuracy.items < ranking.targets]:
         shares = ", ".join(f"{judge.judge} on {judge.accuracy.items:,}" for judge in different)
         sentence = f"Accuracies are of different targets, of {ranking.targets:,}: {shares}."
@@ -232,6 +244,18 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
         st.caption(f":material/info: {escape_markdown(note)}")
     if ranking.ceiling.value is None:
         st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
+
+
+def describe_counts(ranking: Ranking) -> str:
+    """Return why the human ceiling is of other targets than the accuracy; "" if it is not."""
+    shared = ranking.ceiling.items
+    if ranking.ceiling.value is None or shared == ranking.targets:
+        return ""
+    return (
+        f"Accuracy and coverage are of the {numbers.format_count(ranking.targets, 'target')} with a value of the "
+        f"reference; the human ceiling, the distance from it and ω are of the {shared:,} that two annotators or more "
+        "labelled, also those without a majority."
+    )
 
 
 def draw_accuracy(report: JudgeReport) -> None:
@@ -269,25 +293,19 @@ def draw_table(ranking: Ranking) -> None:
         for name, role, estimate, note in others
         if estimate.value is not None
     ]
-    widths = {"Accuracy": 146, "Coverage": 146}
     row_height, names = name_columns.fit(lines, {"Judge": 300})
-    right = {name: st.column_config.TextColumn(alignment="right", width=width) for name, width in widths.items()}
-    st.dataframe(
-        lines,
-        key="judges_table",
-        hide_index=True,
-        row_height=row_height,
-        column_config=right
-        | names
-        | {
-            "": st.column_config.TextColumn(width=32, alignment="right"),
-            "Decision": st.column_config.TextColumn(width=132),
-            "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
-            "From ceiling": st.column_config.TextColumn(alignment="right", width=156, help=CEILING_HELP),
-            "ω": st.column_config.TextColumn(alignment="right", width=60),
-            "Why": st.column_config.TextColumn(width="large"),
-        },
-    )
+    columns = names | {
+        "": st.column_config.TextColumn(width=32, alignment="right"),
+        "Decision": st.column_config.TextColumn(width=132),
+        "Accuracy": st.column_config.TextColumn(alignment="right", width=146, help=ACCURACY_HELP),
+        "Coverage": st.column_config.TextColumn(alignment="right", width=146, help=COVERAGE_HELP),
+        "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
+        "From ceiling": st.column_config.TextColumn(alignment="right", width=156, help=CEILING_HELP),
+        "ω": st.column_config.TextColumn(alignment="right", width=60, help=WINNING_HELP),
+        "Why": st.column_config.TextColumn(width="large"),
+    }
+    st.dataframe(lines, key="judges_table", hide_index=True, row_height=row_height, column_config=columns)
+    column_notes.draw(columns)
 
 
 def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:

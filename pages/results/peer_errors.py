@@ -223,7 +223,7 @@ def _hover_text(bar: OutcomeSlice) -> str:
     low, high = 100 * (bar.share.low or 0), 100 * (bar.share.high or 0)
     share = f"{100 * (bar.share.value or 0):.0f} % [{low:.0f}, {high:.0f}] of {bar.share.items_total} traces"
     name = _slice_name(bar.peers_right, bar.peers, bar.chair_right)
-    return f"{name}<br>{len(bar.outcomes)} traces, {share}<br>Click to list the items"
+    return f"{name}<br>{len(bar.outcomes)} traces, {share}<br>Click to list the traces"
 
 
 def _select() -> None:
@@ -263,10 +263,10 @@ def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> Non
         if _slice_name(len(outcome.peers_right), len(outcome.reviewed.peers), outcome.chair_right) == selected_slice()
     ]
     if not selected:
-        st.caption("Click a bar to list its items.")
+        st.caption("Click a bar to list its traces.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected items: {len(selected):,}", anchor=False, width="content")
+        st.subheader(f"Selected traces: {len(selected):,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     rows = [table_line(outcome, errors) for outcome in selected]
     clicked = clickable_table.draw(rows, "selected_items")

@@ -16,7 +16,7 @@ from core.statistics.reports.weight_distances import (
     rank_distance,
     top_k_distance,
 )
-from pages.parts import clickable_table, numbers, resources, shell
+from pages.parts import clickable_table, column_notes, numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import choices, weight_charts
 from storage import database, labels, studies
@@ -184,17 +184,15 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
         }
         for row in rows
     ]
-    clicked = clickable_table.draw(
-        lines,
-        "pairs",
-        column_config={
-            "Distance": st.column_config.TextColumn(alignment="right"),
-            "Undefined as 0": st.column_config.TextColumn(
-                alignment="right",
-                help="Equal weights have no order. The paper counts them as the same order; here they are left out.",
-            ),
-        },
-    )
+    columns = {
+        "Distance": st.column_config.TextColumn(alignment="right"),
+        "Undefined as 0": st.column_config.TextColumn(
+            alignment="right",
+            help="Equal weights have no order. The paper counts them as the same order; here they are left out.",
+        ),
+    }
+    clicked = clickable_table.draw(lines, "pairs", column_config=columns)
+    column_notes.draw(columns)
     st.caption("Click a row, or a point of the chart, to list the weightings.")
     return None if clicked is None else rows[clicked]
 

@@ -13,7 +13,18 @@ from core.pairs import pair_item, pair_numbers
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
-from pages.parts import clickable_table, colours, items, live, numbers, paging, permissions, resources, shell
+from pages.parts import (
+    clickable_table,
+    colours,
+    column_notes,
+    items,
+    live,
+    numbers,
+    paging,
+    permissions,
+    resources,
+    shell,
+)
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns, views
 from storage import aius, database, runs, studies, trace_opinions, traces
@@ -41,6 +52,15 @@ PAIR_CAPTION = (
     "response {1}."
 )
 CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
+
+COLUMNS = {
+    "Contention": st.column_config.TextColumn(
+        alignment="right", help="Disagreement of the opinions, from 0 to 1; otherwise why it is not known."
+    ),
+    "Last opinions": st.column_config.TextColumn(
+        help="One per judge, in the order of the settings; the verdicts by criterion if there are none"
+    ),
+}
 
 
 def draw_list(study: Study) -> None:
@@ -161,19 +181,8 @@ def draw_table(
         }
         for trace in matches
     ]
-    clicked = clickable_table.draw(
-        rows,
-        "traces_table",
-        max_height=740,
-        column_config={
-            "Contention": st.column_config.TextColumn(
-                alignment="right", help="Disagreement of the opinions, from 0 to 1; otherwise why it is not known."
-            ),
-            "Last opinions": st.column_config.TextColumn(
-                help="One per judge, in the order of the settings; the verdicts by criterion if there are none"
-            ),
-        },
-    )
+    clicked = clickable_table.draw(rows, "traces_table", max_height=740, column_config=COLUMNS)
+    column_notes.draw(COLUMNS)
     if clicked is not None:
         st.query_params["trace"] = str(matches[clicked].id)
         st.rerun()

@@ -88,5 +88,5 @@ def test_a_click_on_a_bar_lists_its_items(served, visit):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 12)
     page.wait_for_timeout(400)
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 12)
-    page.get_by_text("Selected items").wait_for()
+    page.get_by_text("Selected traces").wait_for()
     assert "slice=" in page.url

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
 
 from core.labels import Level, Scale
 from core.statistics.reports.agreement import AgreementRow
@@ -21,6 +24,22 @@ SHORT = {
     "rank_distance": "Rank distance",
     "kendall_w": "Kendall's W",
 }
+HELP = {
+    "Percent": "The chance that two raters of a target, drawn at random, agree. Chance is not taken out.",
+    "Fleiss": "Fleiss' kappa: agreement beyond chance, 1 is perfect and 0 is chance, for any number of raters.",
+    "Alpha": "Krippendorff's alpha for categories without an order: like Fleiss' kappa, with labels of equal weight.",
+    "Alpha, ordinal": "Krippendorff's alpha for ordered categories: a larger distance counts more.",
+    "Alpha, interval": "Krippendorff's alpha for numbers: disagreement is the squared difference.",
+    "AC1": "Gwet's AC1, or AC2 for ordered categories: it does not fall when one category is very common.",
+    "Spearman": "The mean rank correlation of two raters; a rater who is stricter throughout does not lower it.",
+    "Distance": "Half the sum of the differences of weights: the part of the whole that differs.",
+    "Rank distance": "(1 − Kendall's tau-b) / 2 of the order of the weights: 0 is the same order, 1 the opposite.",
+    "Kendall's W": "The concordance of the raters' orders, 1 is the same order.",
+}
+TARGETS_HELP = "The targets that the statistics are of; an item has one for each criterion and part."
+COLUMNS: Mapping[str, Any] = {
+    name: st.column_config.TextColumn(alignment="right", help=text) for name, text in HELP.items()
+} | {"Targets": st.column_config.NumberColumn(help=TARGETS_HELP)}
 
 
 @dataclass(frozen=True)
@@ -120,7 +139,7 @@ def _line(
         stage
         | names
         | {SHORT[name]: "" for name in choice.table_statistics}
-        | {"Items": row.items, "Raters": row.raters}
+        | {"Targets": row.items, "Raters": row.raters}
     )
 
 

@@ -75,7 +75,7 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
     """Draw the items of the selection, or how to select."""
     scenario, criterion, raters = selected("scenario"), selected("criterion"), selected_raters()
     if scenario is None and criterion is None and not raters:
-        st.caption("Click a point, a cell or a row of the table to list its items.")
+        st.caption("Click a point, a cell or a row of the table to list its targets.")
         return
     selected_criterion = criterion or query.criterion
     query = replace(
@@ -86,7 +86,7 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
         resources.engine(), study, query, shell.current_annotator(), values=values, limit=MAX_ITEMS
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected items: {total:,}", anchor=False, width="content")
+        st.subheader(f"Selected targets: {total:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     parts = [agreement_rows.criterion_name(selected_criterion or ""), scenario, " × ".join(raters)]
     st.caption(" · ".join(escape_markdown(part) for part in parts if part))
@@ -94,7 +94,7 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
         return
     draw_table(judged_items)
     if total > MAX_ITEMS:
-        st.caption(f"The {MAX_ITEMS} items with the most disagreement, of {numbers.format_count(total, 'item')}.")
+        st.caption(f"The {MAX_ITEMS} targets with the most disagreement, of {numbers.format_count(total, 'target')}.")
     if any(judged_item.blind for judged_item in judged_items):
         st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
     judged_item = opened(judged_items)
@@ -117,7 +117,7 @@ def draw_list(drilldown: Drilldown) -> None:
     """Draw the items that are listed, and how many are not."""
     draw_table(list(drilldown.items[:MAX_ITEMS]))
     if drilldown.total > MAX_ITEMS:
-        st.caption(f"The first {MAX_ITEMS} of {numbers.format_count(drilldown.total, 'item')}.")
+        st.caption(f"The first {MAX_ITEMS} of {numbers.format_count(drilldown.total, 'target')}.")
 
 
 def draw_table(judged_items: list[TargetValues]) -> None:

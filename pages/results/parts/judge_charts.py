@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
@@ -11,6 +11,7 @@ from core.statistics.reports.recommendations import JudgeEvaluation, Ranking
 from core.wording import equate_p
 from pages.parts import chart_cells, chart_selection, charts, colours, heat_map, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
+from pages.parts.text import truncate
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -71,8 +72,14 @@ def zoomed_range(ranking: Ranking) -> tuple[float, float]:
     """Return the range of the axis: everything drawn with a margin, within 0 and 1."""
     estimates = [judge.accuracy for judge in ranking.judges] + [ranking.ceiling]
     estimates += [baseline.accuracy for baseline in ranking.baselines[:1]]
-    ends = [end for estimate in estimates for end in (estimate.low, estimate.value, estimate.high) if end is not None]
-    return max(-0.02, min(ends, default=0.0) - 0.05), min(1.02, max(ends, default=1.0) + 0.05)
+    return share_range(
+        [end for estimate in estimates for end in (estimate.low, estimate.value, estimate.high) if end is not None]
+    )
+
+
+def share_range(shares: Sequence[float]) -> tuple[float, float]:
+    """Return the range of an axis of shares: all of them with a margin, within 0 and 1."""
+    return max(-0.02, min(shares, default=0.0) - 0.05), min(1.02, max(shares, default=1.0) + 0.05)
 
 
 def _points(
@@ -166,8 +173,14 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
             cliponaxis=False,
         )
     )
-    figure.update_xaxes(title="Share of targets with a verdict", range=[-0.03, 1.06], tickformat=".0%")
-    figure.update_yaxes(title="Accuracy", range=[-0.03, 1.08], showgrid=True)
+    coverages = share_range([*(judge.coverage.value or 0.0 for judge in judges), 1.0])
+    accuracies = share_range([judge.accuracy.value for judge in judges if judge.accuracy.value is not None])
+    figure.update_xaxes(title="Share of targets with a verdict", range=coverages, tickformat=".0%")
+    figure.update_yaxes(title="Accuracy", range=accuracies, showgrid=True)
+    figure.add_vline(x=1, line={"color": charts.GREY, "width": 1}, layer="below")
+    for end in (0, 1):
+        if accuracies[0] <= end <= accuracies[1]:
+            figure.add_hline(y=end, line={"color": charts.GREY, "width": 1}, layer="below")
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
 
 
@@ -199,7 +212,9 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
     ticks = list(range(len(judges)))
     figure.update_xaxes(tickvals=ticks, ticktext=heat_map.column_numbers(len(ticks)), side="top")
     is_compact = len(judges) > MAX_CELL_TEXT
-    shown = heat_map.short_name if is_compact else wrap_name
+    if is_compact:
+        figure.update_traces(selector={"type": "heatmap"}, showscale=True, colorbar=_colour_bar(largest))
+    shown = _compact_name if is_compact else wrap_name
     labels = [f"{shown(name)} <b>{place}</b>" for place, name in enumerate(judges, start=1)]
     figure.update_yaxes(tickvals=ticks, ticktext=labels)
     chart_cells.set_ranges(figure, len(judges), len(judges))
@@ -207,7 +222,21 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
     row_height = max([smallest, *(LINE_HEIGHT * (label.count("<br>") + 1) for label in labels)])
     height = 110 + row_height * len(judges)
     charts.apply_layout(figure, "Row minus column, in accuracy", height, right_margin=False)
-    return figure.update_layout(margin={"t": 76, "b": 12})
+    return figure.update_layout(margin={"t": 76, "b": 56 if is_compact else 12})
+
+
+def _compact_name(name: str) -> str:
+    """Return a name of two lines or few more next to cells without texts: their hover texts have the whole name."""
+    return wrap_name(truncate(name, 2 * heat_map.COMPACT_NAME))
+
+
+def _colour_bar(largest: float) -> dict[str, Any]:
+    """Return the legend of the colours, from -`largest` to `largest`, under the matrix."""
+    return {
+        "orientation": "h", "thickness": 8, "len": 0.6, "x": 1, "xanchor": "right", "y": 0, "yanchor": "top",
+        "tickvals": [-largest, 0, largest], "ticktext": [f"{-largest:+.2f}", "0", f"{largest:+.2f}"],
+        "title": {"text": "Difference in accuracy", "side": "bottom", "font": {"size": 11}},
+    }  # fmt: skip
 
 
 Cells = Mapping[tuple[str, str], tuple[float | None, Comparison]]

@@ -5,7 +5,7 @@ import streamlit as st
 from core.formats.tables import csv_text
 from core.statistics.reports.label_plans import PairPlan, PlanReport
 from core.wording import STATISTIC_NAMES
-from pages.parts import downloads, name_columns
+from pages.parts import column_notes, downloads, name_columns
 from pages.parts.text import escape_markdown
 from storage.reports import label_plans
 
@@ -41,6 +41,7 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
     lines = [plan_line(pair) for pair in found.pairs]
     row_height, names = name_columns.fit(lines, {"Judge": 300, "Other judge": 300})
     st.dataframe(lines, key="plans", hide_index=True, row_height=row_height, column_config=COLUMNS | names)
+    column_notes.draw(COLUMNS)
     rows = label_plans.table(found)
     text = csv_text(list(rows[0]), [list(row.values()) for row in rows])
     downloads.draw_csv_download(text, "plan.csv", "download_plan")

@@ -82,8 +82,9 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
         hide_index=True,
     )
     st.caption(
-        "Statistics are of targets with a verdict and a reference (n). Tokens, seconds and dollars count a reused "
-        "reply as the call that was made; *Paid* is without reused replies."
+        "Statistics are of targets with a verdict and a reference (n): a missing verdict is left out here, whereas the "
+        "page Judges counts it as an error unless chosen otherwise. *Targets* are all of the run. Tokens, seconds and "
+        "dollars count a reused reply as the call that was made; *Paid* is without reused replies."
     )
     _draw_download(report.run_rows(compared, comparison), "runs.csv")
 

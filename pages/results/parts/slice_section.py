@@ -6,13 +6,21 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import clickable_table, downloads, numbers
+from pages.parts import clickable_table, column_notes, downloads, numbers
 from pages.parts.text import escape_markdown
 from storage.reports import discordance
 from storage.reports.rationales import RationaleReport
 
 SEPARATOR = ": "
 KEY = "slices_table"
+COLUMNS = {
+    "Differs": st.column_config.TextColumn(
+        help="Targets of the slice on which the judge differs from the majority of people, of those with a verdict."
+    ),
+    "Elsewhere": st.column_config.TextColumn(help="The same outside of the slice, where its feature is known."),
+    "Excess": st.column_config.TextColumn(help="The difference of the two shares, with its 95 % interval."),
+    "p": st.column_config.TextColumn(help="Corrected over all slices of all judges."),
+}
 
 
 def chosen_slice() -> Slice | None:
@@ -41,8 +49,9 @@ def draw_section(rows: Sequence[SliceRow], judge: str) -> None:
     key = f"{KEY}_{st.session_state.get('opened', 0)}"
     clickable_table.draw(
         lines, key, lambda row, _: select(own[row].slice),
-        column_config={"p": st.column_config.TextColumn(help="Corrected over all slices of all judges.")},
+        column_config=COLUMNS,
     )  # fmt: skip
+    column_notes.draw(COLUMNS)
     cells = discordance.table(rows)
     text = csv_text(list(cells[0]), [list(cell.values()) for cell in cells])
     downloads.draw_csv_download(text, "slices.csv", "download_slices")

@@ -111,13 +111,13 @@ def test_prevalence_is_explained() -> None:
 def test_a_selection_in_the_address_lists_its_items() -> None:
     prepare_study([*labelled_items("111", "120"), *labelled_items("111", scenario="writing")])
     app = visit_selection("", scenario="math", item="math 1")
-    assert "Selected items: 2" in page_text(app)
+    assert "Selected targets: 2" in page_text(app)
     items = app.dataframe[1].value
     assert list(items["Item"]) == ["math 1", "math 0"]
     assert list(items.loc[0, ["ann", "ben", "cat"]]) == ["1", "2", "0"]
     assert "Which is better for math 1?" in page_text(app)
     app.button(key="close_items").click().run()
-    assert "Selected items" not in page_text(app)
+    assert "Selected targets" not in page_text(app)
     assert "scenario" not in app.query_params
 
 

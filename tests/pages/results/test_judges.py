@@ -1,5 +1,6 @@
 """The page Judges: recommendations, the table, and the targets on which two judges differ."""
 
+import itertools
 import random
 
 import pytest
@@ -7,7 +8,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record
 from core.labels import Target
-from pages.parts import background, resources
+from core.statistics.measures.comparison import Comparison
+from pages.parts import background, charts, resources
+from pages.results.parts import judge_charts
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
@@ -55,6 +58,49 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
     assert (good["Range"], silent["Range"]) == ("", "0.33 to 1.00")
     assert "more than 0.05 below the human ceiling" in silent["Why"]
     assert {row["Decision"] for row in table(app)[2:]} == {"people", "baseline"}
+
+
+def test_the_page_states_why_the_ceiling_is_of_other_targets() -> None:
+    prepare_study(planted_records())
+    assert "also those without a majority" not in page_text(visit(PAGE))
+    split = [make_label(value, name, "tied") for value, name in ((1, "ann"), (2, "ben"))]
+    tied = [
+        ItemRecord(item=make_item("tied")),
+        *split,
+        make_trace("tied", ("good", "verdict", 1), ("silent", "verdict", 1)),
+    ]
+    prepare_study([*planted_records(), *tied], "with a tie")
+    text = page_text(visit(PAGE, study="with a tie"))
+    assert "60 targets common to all judges" in text
+    assert "Accuracy and coverage are of the 60 targets with a value of the reference" in text
+    assert "are of the 61 that two annotators or more labelled, also those without a majority" in text
+
+
+def test_help_texts_of_columns_can_be_read_without_a_mouse() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE)
+    (notes,) = [one for one in app.expander if one.label == "What the columns mean"]
+    text = notes.markdown[0].value
+    assert "**ω**: The winning rate of the alternative-annotator test" in text and "**From ceiling**" in text
+
+
+def test_axes_show_the_part_of_the_scale_with_judges() -> None:
+    assert judge_charts.share_range([0.7, 0.9]) == pytest.approx((0.65, 0.95))
+    assert judge_charts.share_range([0.01, 1.0]) == (-0.02, 1.02)
+    assert judge_charts.share_range([]) == (-0.02, 1.02)
+
+
+def test_the_matrix_of_many_judges_has_a_colour_bar_and_names_of_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: "light")
+    judges = [f"judge {number} with a long descriptive name" for number in range(judge_charts.MAX_CELL_TEXT + 1)]
+    pairs = list(itertools.combinations(judges, 2))
+    figure = judge_charts.difference_figure(
+        [Comparison(*pair, 0.2, 0.1, 0.3, 50, 0.01, None, 0.01) for pair in pairs], judges
+    )
+    assert figure.data[0].showscale and list(figure.data[0].colorbar.ticktext) == ["-0.20", "0", "+0.20"]
+    assert figure.layout.yaxis.ticktext[1] == "judge 1 with a long<br>descriptive name <b>2</b>"
+    few = judge_charts.difference_figure([Comparison(*pairs[0], 0.2, 0.1, 0.3, 50, 0.01, None, 0.01)], judges[:2])
+    assert not few.data[0].showscale
 
 
 def test_abstentions_can_be_left_out() -> None:

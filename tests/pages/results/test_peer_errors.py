@@ -27,7 +27,7 @@ def test_the_tolerance_can_be_set_for_scores() -> None:
 def test_a_slice_in_the_address_lists_its_items() -> None:
     prepare_study(option_review(answers="ABC"))
     app = visit("results/peer_errors", "", slice="1 of 3, chair right")
-    assert "Selected items: 1" in page_text(app)
+    assert "Selected traces: 1" in page_text(app)
     row = app.dataframe[0].value.to_dict("records")[0]
     assert row == {"Item": "sum", "Truth": "B", "a": "A ✗", "b": "B ✓", "c": "C ✗", "Chair": "B ✓"}
 
