@@ -137,6 +137,7 @@ def merge(session: Session, merged: str, into: str, prefer: str | None = None) -
         raise TiebreakError(f"--prefer names {source.name!r} or {target.name!r}.")
     for target_ids in batches(found.both, BATCH):
         _resolve(session, target_ids, source.id, target.id, copy=preferred == source.id)
+    _count_in_studies(session, source.id)
     for table in FINGERPRINTED:
         _move_fingerprinted(session, table, source.id, target.id, set(found.both) if table is LabelRow else set())
     for table, columns in UNIQUE.items():
@@ -241,6 +242,13 @@ def _move(session: Session, table: Any, column: Any, source: int, target: int) -
         update(table).where(column == source).values({column: target}),
         execution_options={"synchronize_session": False},
     )
+
+
+def _count_in_studies(session: Session, source: int) -> None:
+    """Count the change in the studies with labels of an annotator: the number of labels does not show it."""
+    labelled = select(col(LabelRow.study_id)).where(col(LabelRow.annotator_id) == source)
+    query = update(StudyRow).where(col(StudyRow.id).in_(labelled)).values(removals=col(StudyRow.removals) + 1)
+    session.execute(query, execution_options={"synchronize_session": False})
 
 
 def _rename_in_rules(session: Session, former: str, name: str) -> None:

@@ -6,12 +6,11 @@ value withdraws the earlier ones. Gold is people's decisions: see `core.labels.r
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import ColumnElement, Integer, Row, Select, Text, bindparam, delete, exists, func, or_, select
-from sqlalchemy import cast as sql_cast
+from sqlalchemy import ColumnElement, Integer, Row, Select, bindparam, delete, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
@@ -41,6 +40,7 @@ from storage.tables import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from core.statistics.data.columns import Column
     from core.statistics.data.label_table import LabelTable
 
 
@@ -231,27 +231,27 @@ def frame(session: Session, study_id: int) -> "pd.DataFrame":
     """Return the current labels, one per row: item, scenario, group, kind, criterion, part, rater, value."""
     import pandas as pd
 
-    values = _current_values(session, study_id)
-    names = _annotator_names(session)
-    labels = targets.frame(session, study_id).reindex([target for target, _ in values]).reset_index(drop=True)
-    labels["rater"] = pd.Series([names[annotator] for _, annotator in values], dtype="str")
-    labels["value"] = pd.Series(list(values.values()), dtype=object)
+    from core.statistics.data.columns import Column
+    from storage import current_labels
+
+    by_target = current_labels.read_targets(session, study_id)
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
+    raters = Column.of(annotator_ids).map(_annotator_names(session).__getitem__)
+    labels = by_target.frame.take(by_target.rows_of(target_ids)).reset_index(drop=True)
+    labels["rater"] = pd.Series(raters.values, dtype="str").take(raters.codes).array
+    labels["value"] = pd.Series(_parsed(texts).array(), dtype=object)
     return labels
 
 
 def table(session: Session, study_id: int) -> "LabelTable":
     """Return the same as `frame`, without pandas."""
-    import numpy as np
-
     from core.statistics.data.columns import Column
+    from storage import current_labels
 
-    newest = [(*key, text) for key, text in _current_texts(session, study_id).items() if text is not None]
-    target_ids, annotator_ids, texts = zip(*newest, strict=True) if newest else ((), (), ())
-    ids, by_target = targets.table(session, study_id)
-    places = {target: place for place, target in enumerate(ids)}
-    rows = by_target.take(np.fromiter(map(places.__getitem__, target_ids), np.int64, len(target_ids)))
-    names = _annotator_names(session)
-    return rows.assign(rater=Column.of(annotator_ids).map(names.__getitem__), value=Column.of(texts).map(json.loads))
+    by_target = current_labels.read_targets(session, study_id)
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
+    raters = Column.of(annotator_ids).map(_annotator_names(session).__getitem__)
+    return by_target.table.take(by_target.rows_of(target_ids)).assign(rater=raters, value=_parsed(texts))
 
 
 def gold_labels(session: Session, study_id: int) -> Iterator[Gold]:
@@ -269,7 +269,7 @@ def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Val
     """Return target id -> annotator -> current value."""
     names = _annotator_names(session)
     values: dict[int, dict[str, Value]] = defaultdict(dict)
-    for (target_id, annotator), value in _current_values(session, study_id).items():
+    for target_id, annotator, value in _current_values(session, study_id):
         values[target_id][names[annotator]] = value
     return dict(values)
 
@@ -290,30 +290,17 @@ def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tup
     return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
 
 
-def _current_values(session: Session, study_id: int) -> dict[tuple[int, int], Value]:
-    """Return (target id, annotator id) -> the value of the newest label, without withdrawn ones."""
-    return dict(_parse_values(_current_texts(session, study_id).items()))
+def _current_values(session: Session, study_id: int) -> Iterator[tuple[int, int, Value]]:
+    """Yield (target id, annotator id, value) of the newest labels, without withdrawn ones."""
+    from storage import current_labels
+
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
+    yield from zip(target_ids.tolist(), annotator_ids.tolist(), _parsed(texts).tolist(), strict=True)
 
 
-def _current_texts(session: Session, study_id: int) -> dict[tuple[int, int], str | None]:
-    """Return (target id, annotator id) -> the JSON of the newest label; None if it was withdrawn."""
-    value = sql_cast(col(LabelRow.value), Text)
-    query = (
-        select(col(LabelRow.target_id), col(LabelRow.annotator_id), value)
-        .where(col(LabelRow.study_id) == study_id)
-        .order_by(col(LabelRow.id))
-    )
-    return {(target, annotator): text for target, annotator, text in session.execute(query)}
-
-
-def _parse_values(texts: Iterable[tuple[Any, str | None]]) -> Iterator[tuple[Any, Value]]:
-    """Parse JSON values. A study has few different ones, and each is parsed once."""
-    parsed: dict[str, Value] = {}
-    for key, text in texts:
-        if text is not None:
-            if text not in parsed:
-                parsed[text] = json.loads(text)
-            yield key, parsed[text]
+def _parsed(texts: "Column") -> "Column":
+    """Return values from JSON. A study has few different ones, and each is parsed once."""
+    return texts.map(lambda text: None if text is None else json.loads(text))
 
 
 def _annotator_names(session: Session) -> dict[int, str]:

@@ -17,7 +17,6 @@ from storage.tables import ItemRow, OpinionRow, TargetRow
 if TYPE_CHECKING:
     import pandas as pd
 
-    from core.statistics.data.label_table import LabelTable
 
 TargetKey = tuple[str, str, str, str]
 """A target as its item, kind, criterion and part, which takes a fifth of its memory."""
@@ -96,35 +95,17 @@ def of_study(session: Session, study_id: int) -> list[tuple[int, Target]]:
 
 
 def keys_of_study(session: Session, study_id: int) -> list[tuple[int, TargetKey]]:
-    """Return the same with keys, in half of the time."""
-    query = _targets(study_id).add_columns(col(ItemRow.position))
-    rows = sorted(
-        (position, kind, criterion, part, id, item)
-        for id, item, kind, criterion, part, position in session.execute(query)
-    )
-    return [(id, (item, kind, criterion, part)) for _, kind, criterion, part, id, item in rows]
+    """Return the same with keys, in half of the time; shared, so do not modify."""
+    from storage import current_labels
+
+    return current_labels.read_targets(session, study_id).keys
 
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
-    """Return the study's targets by id: item, scenario, group, kind, criterion, part."""
-    import pandas as pd
+    """Return the study's targets by id: item, scenario, group, kind, criterion, part; shared, so do not modify."""
+    from storage import current_labels
 
-    query = _targets(study_id).add_columns(col(ItemRow.scenario), col(ItemRow.cluster))
-    columns = ["id", "item", "kind", "criterion", "part", "scenario", "group"]
-    rows = [tuple(row) for row in session.execute(query)]
-    return pd.DataFrame(rows, columns=columns).set_index("id")[COLUMNS]
-
-
-def table(session: Session, study_id: int) -> tuple[list[int], "LabelTable"]:
-    """Return the ids of the study's targets, and the same columns as `frame` in their order."""
-    from core.statistics.data.columns import Column
-    from core.statistics.data.label_table import LabelTable
-
-    query = _targets(study_id).add_columns(col(ItemRow.scenario), col(ItemRow.cluster))
-    names = ("id", "item", "kind", "criterion", "part", "scenario", "group")
-    columns = zip(*session.execute(query), strict=True)
-    found = dict(zip(names, columns, strict=False)) or dict.fromkeys(names, ())
-    return list(found["id"]), LabelTable({name: Column.of(found[name]) for name in COLUMNS})
+    return current_labels.read_targets(session, study_id).frame
 
 
 def of_frame(frame: "pd.DataFrame") -> list[Target]:

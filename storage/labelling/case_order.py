@@ -138,17 +138,13 @@ def _targets(study_id: int) -> Select[*tuple[Any, ...]]:
 
 def _labels(session: Session, study_id: int) -> dict[int, Texts]:
     """Return target id -> the current labels."""
-    query = (
-        select(col(LabelRow.target_id), col(LabelRow.annotator_id), sql_cast(col(LabelRow.value), Text))
-        .where(col(LabelRow.study_id) == study_id)
-        .order_by(col(LabelRow.id))
-    )
-    newest = {(target_id, annotator_id): text for target_id, annotator_id, text in session.execute(query)}
+    from storage import current_labels
+
+    target_ids, _, texts = current_labels.read(session, study_id).present()
     given: dict[int, list[str]] = defaultdict(list)
-    for (target_id, _), text in newest.items():
-        if text is not None:
-            given[target_id].append(text)
-    return {target_id: tuple(sorted(texts)) for target_id, texts in given.items()}
+    for target_id, text in zip(target_ids.tolist(), texts.tolist(), strict=True):
+        given[target_id].append(text)
+    return {target_id: tuple(sorted(listed)) for target_id, listed in given.items()}
 
 
 def _decided_states(session: Session, study_id: int) -> dict[int, State]:

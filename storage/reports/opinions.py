@@ -23,7 +23,7 @@ from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Kind, Scale, Value
 from core.statistics.data.columns import Column, as_text
 from core.statistics.data.label_table import LabelTable, combined_codes, groups
-from storage import labels, shown_orders, studies, targets
+from storage import current_labels, labels, shown_orders, studies, targets
 from storage.studies import Study
 from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow
 
@@ -209,9 +209,8 @@ def categorical_opinions(session: Session, study_id: int) -> "pd.DataFrame":
 def opinion_table(session: Session, study_id: int) -> LabelTable:
     """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None."""
     opinions = _opinion_columns(session, study_id)
-    ids, by_target = targets.table(session, study_id)
-    places = {target: place for place, target in enumerate(ids)}
-    rows = by_target.take(np.fromiter(map(places.__getitem__, opinions.targets.tolist()), np.int64))
+    by_target = current_labels.read_targets(session, study_id)
+    rows = by_target.table.take(by_target.rows_of(opinions.targets))
     columns = {
         "trace": Column.of(opinions.traces),
         "run": Column.of(opinions.runs),

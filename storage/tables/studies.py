@@ -30,7 +30,8 @@ class StudyRow(Table, table=True):
     deleted_name: str | None = None
     """The name before the deletion: it is free for another study."""
     removals: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
-    """How often a run was deleted or restored: numbers of rows alone do not show it (see `storage.labels.version`)."""
+    """How often a run was deleted or restored, or labels became another annotator's: numbers of rows alone do not show
+    it (see `storage.labels.version`)."""
 
 
 class GuidelinesRow(Table, table=True):

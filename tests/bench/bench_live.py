@@ -111,7 +111,8 @@ class Visit:
         match message.WhichOneof("type"):
             case "new_session":
                 self._has_sign, self._scheduled = False, set()
-                self._request.rerun_script.page_script_hash = message.new_session.page_script_hash
+            case "navigation":
+                self._request.rerun_script.page_script_hash = message.navigation.page_script_hash
             case "auto_rerun":
                 interval, fragment = message.auto_rerun.interval, message.auto_rerun.fragment_id
                 self._due[fragment] = (time.monotonic() + interval, interval)

@@ -1,0 +1,176 @@
+"""Labels that are read again only where they are new: the same as if all were read, after any changes."""
+
+from collections.abc import Callable
+from itertools import count
+from unittest.mock import patch
+from weakref import WeakKeyDictionary
+
+import pandas as pd
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, event
+from sqlalchemy.orm import Session
+
+from core.errors import TiebreakError
+from core.formats.records import ItemRecord
+from core.labels import Target
+from storage import annotator_merges, current_labels, deletions, labels, runs, studies, targets
+from storage.database import reading, writing
+from storage.labelling import case_order
+from storage.reports import agreement, alignment, references
+from storage.reports.references import Reference
+from storage.studies import Study
+from storage.transfer import imports
+from tests.conftest import make_item, make_label, make_target
+from tests.storage.reports.test_references import DEBATE, SINGLE, debate_trace, import_study, items, single_trace
+
+study_names = (f"labels {number}" for number in count())
+names = st.sampled_from(("ann", "bob", "cat"))
+numbers = st.integers(0, 4)
+values = st.sampled_from((0, 1, 2))
+changes = st.one_of(
+    st.tuples(st.just("save"), names, numbers, st.none() | values),
+    st.tuples(st.just("roll back"), names, numbers, values),
+    st.tuples(st.just("adjudicate"), numbers, values),
+    st.tuples(st.just("merge"), names, names),
+    st.tuples(st.just("import"), names, st.integers(5, 7), values),
+    st.tuples(st.just("delete a run")),
+)
+
+
+def target(number: int) -> Target:
+    return make_target(f"item {number}")
+
+
+def save(engine: Engine, study_id: int, name: str, number: int, value: int | None) -> None:
+    with writing(engine) as session:
+        labels.save(session, study_id, target(number), name, value)
+
+
+def save_and_roll_back(engine: Engine, study: Study, name: str, number: int, value: int) -> None:
+    """Save a label in a transaction that reads it and does not commit it."""
+    with engine.connect() as connection, Session(connection) as session:
+        session.connection(execution_options={"writes": True})
+        labels.save(session, study.id, target(number), name, value)
+        labels.frame(session, study.id)
+        session.rollback()
+
+
+def merge(engine: Engine, name: str, other: str) -> None:
+    """Merge two annotators, if there are both."""
+    try:
+        with writing(engine) as session:
+            annotator_merges.merge(session, name, other, prefer=other)
+    except TiebreakError:
+        pass
+
+
+def apply(engine: Engine, study: Study, change: tuple) -> None:
+    """Make one change."""
+    match change:
+        case ("save", name, number, value):
+            save(engine, study.id, name, number, value)
+        case ("roll back", name, number, value):
+            save_and_roll_back(engine, study, name, number, value)
+        case ("adjudicate", number, value):
+            with writing(engine) as session:
+                labels.adjudicate(session, study.id, target(number), value, rule="x", reason="y", adjudicator="lead")
+        case ("merge", name, other):
+            merge(engine, name, other)
+        case ("import", name, number, value):
+            item = ItemRecord(item=make_item(f"item {number}", scenario=f"scenario {number}"))
+            imports.import_records(engine, study.name, [item, make_label(value, name, f"item {number}")])
+        case ("delete a run",):
+            with writing(engine) as session:
+                for run in runs.of_study(session, study.id)[-1:]:
+                    deletions.delete_run(session, run.id)
+
+
+def listed(frame: pd.DataFrame) -> tuple[dict[str, list], dict[str, object]]:
+    """Return the columns of a data frame in the order of their rows, and their types."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("list"), frame.dtypes.to_dict()
+
+
+def contents(engine: Engine, study: Study) -> tuple:
+    """Return everything that is read of labels and targets."""
+    with reading(engine) as session:
+        table = labels.table(session, study.id)
+        frames = [labels.frame(session, study.id), targets.frame(session, study.id)]
+        for name in ("gold", "mean"):
+            frames.append(references.frame(session, study.id, Reference(name), studies.scales(session, study.id)))
+        cases = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+        return (
+            [listed(frame) for frame in frames[:1] + frames[2:]],
+            {name: table[name].tolist() for name in table.columns},
+            labels.annotator_values(session, study.id),
+            targets.keys_of_study(session, study.id),
+            (cases.ids.tolist(), cases.states.tolist()),
+        )
+
+
+def figures(engine: Engine, study: Study) -> tuple:
+    """Return the figures of agreement and alignment."""
+    rows = [*agreement.rows(engine, study, "all", resamples=20), *alignment.rows(engine, study, resamples=20)]
+    return tuple(map(repr, rows))
+
+
+def from_all_rows(read: Callable[[Engine, Study], tuple], engine: Engine, study: Study) -> tuple:
+    """Return what is read if nothing is remembered, and leave what is."""
+    with (
+        patch.object(current_labels, "_labels", WeakKeyDictionary()),
+        patch.object(current_labels, "_targets", WeakKeyDictionary()),
+    ):
+        return read(engine, study)
+
+
+@settings(max_examples=settings().max_examples // 10 + 2, suppress_health_check=list(HealthCheck), deadline=None)
+@given(made=st.lists(changes, min_size=1, max_size=8))
+def test_labels_are_the_same_as_if_all_rows_were_read(engine: Engine, made: list[tuple]) -> None:
+    study = planted(engine)
+    contents(engine, study)
+    for change in made:
+        apply(engine, study, change)
+        assert contents(engine, study) == from_all_rows(contents, engine, study)
+    assert figures(engine, study) == from_all_rows(figures, engine, study)
+
+
+def planted(engine: Engine) -> Study:
+    """Return a new study with five items, of which a debate and a judge have judged four."""
+    traces = [trace(f"item {number}", 1 + number % 2) for trace in (debate_trace, single_trace) for number in range(4)]
+    records = [*items(5), DEBATE, SINGLE, *traces, *(make_label(1, name) for name in ("ann", "bob"))]
+    return import_study(engine, records, next(study_names))
+
+
+def test_only_new_labels_are_read(engine: Engine) -> None:
+    study = planted(engine)
+    contents(engine, study)
+    save(engine, study.id, "cat", 2, 1)
+    read: list[str] = []
+
+    def note(connection: object, cursor: object, text: str, parameters: object, *_: object) -> None:
+        if "label.value" in text:
+            read.append(text)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        with reading(engine) as session:
+            assert len(labels.frame(session, study.id)) == 3
+            assert len(labels.table(session, study.id)) == 3
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    (text,) = read
+    assert "label.id > " in text
+
+
+def test_a_merge_of_annotators_changes_the_version_of_their_studies(engine: Engine) -> None:
+    study = planted(engine)
+    with reading(engine) as session:
+        before = labels.version(session, study.id)
+    save(engine, study.id, "dan", 4, 1)
+    with reading(engine) as session:
+        assert labels.version(session, study.id)[2] == before[2]
+    with writing(engine) as session:
+        annotator_merges.merge(session, "bob", "dan")
+    with reading(engine) as session:
+        assert labels.version(session, study.id)[2] == before[2] + 1
+        assert set(labels.frame(session, study.id)["rater"]) == {"ann", "dan"}
