@@ -1,4 +1,4 @@
-"""The summaries that are stored with targets and traces."""
+"""The summaries that are stored with targets, traces and runs."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +8,7 @@ from commands.options import DatabaseUrl, Json, find_study, open_database
 from commands.output import format_table, print_result
 
 if TYPE_CHECKING:
-    from storage import shown_orders
+    from storage import run_sizes, shown_orders
     from storage.summary_check import Difference
 
 SHOWN = 20
@@ -23,12 +23,13 @@ def summaries(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Compute what is stored with targets and traces again, and print what differed.
+    """Compute what is stored with targets, traces and runs again, and print what differed.
 
-    It is the number of labels and the dispute of every target, and the orders shown in every trace with a verdict.
+    It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, and the
+    number of traces of every run.
     """
     from core.errors import TiebreakError
-    from storage import shown_orders, summary_check
+    from storage import run_sizes, shown_orders, summary_check
     from storage.database import reading, writing
 
     engine = open_database(database)
@@ -36,13 +37,18 @@ def summaries(
     with reading(engine) if check else writing(engine) as session:
         found = (summary_check.differences if check else summary_check.rebuild)(session, study_id)
         orders = (shown_orders.differences if check else shown_orders.rebuild)(session, study_id)
-    parts = [[_row(difference) for difference in found], [_row_of_trace(difference) for difference in orders]]
+        sizes = (run_sizes.differences if check else run_sizes.rebuild)(session, study_id)
+    parts = [
+        [_row(difference) for difference in found],
+        [_row_of_trace(difference) for difference in orders],
+        [_row_of_run(difference) for difference in sizes],
+    ]
     tables = [_table(rows) for rows in parts if rows]
     text = "\n\n".join(tables) or "All summaries agree with the labels, opinions and turns."
     print_result([row for rows in parts for row in rows], text, as_json)
     if check and tables:
         wrong = " and ".join(
-            f"{len(rows):,} {noun}" for rows, noun in zip(parts, ("targets", "traces"), strict=True) if rows
+            f"{len(rows):,} {noun}" for rows, noun in zip(parts, ("targets", "traces", "runs"), strict=True) if rows
         )
         raise TiebreakError(f"The summaries of {wrong} differ; the command without --check corrects them.")
 
@@ -75,4 +81,13 @@ def _row_of_trace(difference: "shown_orders.Difference") -> dict[str, str | int 
         "part": difference.part,
         "orders stored": "none" if difference.stored is None else str(difference.stored),
         "orders": str(difference.again),
+    }
+
+
+def _row_of_run(difference: "run_sizes.Difference") -> dict[str, str | int | bool]:
+    return {
+        "study": difference.study,
+        "run": difference.run,
+        "traces stored": difference.stored,
+        "traces": difference.again,
     }

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage import database
+from storage.key_pages import START, Page, read_page
 from storage.tables import AuditRow, StudyRow
 
 LONGEST_TEXT = 500
@@ -123,12 +124,30 @@ def record(
     )
 
 
-def entries(session: Session, filter: Filter, *, limit: int | None = None, offset: int = 0) -> list[Entry]:
-    """Return entries, newest first."""
-    row = AuditRow
-    columns = (col(row.id), *(col(getattr(row, name)) for name in COLUMNS))
-    query = _filtered(select(*columns), filter).order_by(col(row.id).desc()).limit(limit).offset(offset)
+def entries(session: Session, filter: Filter, *, limit: int | None = None) -> list[Entry]:
+    """Return the newest entries, newest first."""
+    query = _filtered(_entries(), filter).order_by(col(AuditRow.id).desc()).limit(limit)
     return [Entry(*values) for values in session.execute(query)]
+
+
+def page(session: Session, filter: Filter, *, after: int, size: int) -> Page[Entry]:
+    """Return the page of entries, newest first, that begins after an entry."""
+    id = col(AuditRow.id)
+
+    def read(after: int, limit: int, backwards: bool) -> list[int]:
+        query = _filtered(select(id), filter).order_by(id if backwards else id.desc()).limit(limit)
+        if after != START:
+            query = query.where(id > after if backwards else id < after)
+        return list(session.scalars(query))
+
+    found = read_page(read, after, size)
+    query = _filtered(_entries(), filter).where(id.in_(found.rows)).order_by(id.desc())
+    rows = [Entry(*values) for values in session.execute(query)]
+    return Page(rows, found.previous, found.next, found.last)
+
+
+def _entries() -> Select[*tuple[Any, ...]]:
+    return select(col(AuditRow.id), *(col(getattr(AuditRow, name)) for name in COLUMNS))
 
 
 def count(session: Session, filter: Filter) -> int:

@@ -5,8 +5,9 @@ Edits are stored with those of AIUs (`core.aius`), so every run has the inputs o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
-from sqlalchemy import Text, select
+from sqlalchemy import Select, Text, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -17,10 +18,13 @@ from core.items import Item
 from core.protocols import registry
 from storage import aius, audit, items, runs, search, studies
 from storage.aspects import parse_settings
+from storage.key_pages import START, Page, read_page
 from storage.reports import turns
 from storage.tables import ItemRow
 
 IMPORTED = "imported"
+PRESELECTED = 500
+"""Items with a text in their stored form that are read at once."""
 ASPECTS_STEP = "aspects"
 """The step of the asks in which a judge proposes the aspects of an item."""
 
@@ -51,31 +55,35 @@ def standing(session: Session, study_id: int) -> list[StandingInput]:
     return [_standing(item, edits.get(item.id, [])) for item in items.of_study(session, study_id)]
 
 
-def count(session: Session, study_id: int, text: str = "") -> int:
-    """Return the number of items whose name or prompt contains a text; case is ignored."""
-    return len(_matching(session, study_id, text)) if text else items.count(session, study_id)
+def page(session: Session, study_id: int, text: str = "", *, after: int, size: int) -> Page[StandingInput]:
+    """Return the page that begins after an item of the items with a text in their name or prompt; case is ignored.
+
+    They are in the order of the study. Without a text it is a page of all items.
+    """
+
+    def read(after: int, limit: int, backwards: bool) -> list[int]:
+        position = col(ItemRow.position)
+        query = select(col(ItemRow.id)).where(col(ItemRow.study_id) == study_id)
+        query = query.order_by(position.desc() if backwards else position)
+        if after != START:
+            place = select(position).where(col(ItemRow.id) == after).scalar_subquery()
+            query = query.where(position < place if backwards else position > place)
+        return _with_text(session, query, text, limit) if text else list(session.scalars(query.limit(limit)))
+
+    found = read_page(read, after, size)
+    by_id = items.by_ids(session, found.rows)
+    edits = aius.edits_by_item(session, study_id, [item.id for item in by_id.values()])
+    standing = [_standing(by_id[id], edits.get(by_id[id].id, [])) for id in found.rows]
+    return Page(standing, found.previous, found.next, found.last)
 
 
-def page(session: Session, study_id: int, text: str = "", *, offset: int, limit: int) -> list[StandingInput]:
-    """Return the standing inputs of some of these items, in the order of the study."""
-    if text:
-        keys = _matching(session, study_id, text)[offset : offset + limit]
-    else:
-        query = select(col(ItemRow.key)).where(col(ItemRow.study_id) == study_id)
-        keys = list(session.scalars(query.order_by(col(ItemRow.position)).offset(offset).limit(limit)))
-    found, edits = items.by_keys(session, study_id, keys), aius.edits_by_item(session, study_id, keys)
-    return [_standing(found[key], edits.get(key, [])) for key in keys]
-
-
-def _matching(session: Session, study_id: int, text: str) -> list[str]:
-    """Return the names of the items with a text in their name or prompt; the database preselects them."""
+def _with_text(session: Session, query: Select[int], text: str, limit: int) -> list[int]:
+    """Return the first items with a text in their name or prompt; the database preselects them."""
     body, wanted = sql_cast(col(ItemRow.body), Text), text.casefold()
-    query = (
-        select(col(ItemRow.key), col(ItemRow.body)["prompt"].as_string())
-        .where(col(ItemRow.study_id) == study_id, search.contains(session, body, text, in_json=True))
-        .order_by(col(ItemRow.position))
-    )
-    return [key for key, prompt in session.execute(query) if wanted in key.casefold() or wanted in prompt.casefold()]
+    query = query.where(search.contains(session, body, text, in_json=True))
+    texts = query.add_columns(col(ItemRow.key), col(ItemRow.body)["prompt"].as_string())
+    rows = session.execute(texts.execution_options(yield_per=PRESELECTED))
+    return list(islice((id for id, *found in rows if any(wanted in one.casefold() for one in found)), limit))
 
 
 def save(session: Session, study_id: int, annotator: str, wanted: Mapping[str, Input], run: str = "") -> int:

@@ -155,11 +155,6 @@ def _ids_query(some: bool) -> Any:
     return query.where(col(ItemRow.key).in_(bindparam("keys", expanding=True))) if some else query
 
 
-def count(session: Session, study_id: int) -> int:
-    """Return the number of items of a study."""
-    return session.scalars(select(func.count()).where(col(ItemRow.study_id) == study_id)).one()
-
-
 def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Item]:
     """Return key -> item for those of the keys that are in the study."""
     return {key: Item.model_validate(body) for key, body in _stored_bodies(session, study_id, keys).items()}

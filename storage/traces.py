@@ -1,23 +1,11 @@
 """Traces and their events: appended while a run executes, and read from any sequence number on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    SQLColumnExpression,
-    Text,
-    and_,
-    cast,
-    false,
-    func,
-    not_,
-    or_,
-    select,
-)
+from sqlalchemy import Select, Text, cast, false, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -27,17 +15,20 @@ from core.labels import Target
 from core.pairs import item_name
 from core.trace import Event
 from core.wording import format_count
-from storage import calls, targets, workers
-from storage.database import clock
-from storage.events import (
-    parse_event,
-)
+from storage import calls, targets, trace_order
+from storage.database import batches, clock
+from storage.events import parse_event
+from storage.key_pages import START, Page, read_page
 from storage.operations import reading_for
 from storage.read_guard import STUDY
-from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow
+from storage.trace_filter import STATUSES as STATUSES
+from storage.trace_filter import Filter as Filter
+from storage.trace_filter import Status, count_by_run, is_claimed, outcome_on
+from storage.trace_order import Order
 
-Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
-STATUSES: tuple[Status, ...] = ("running", "waiting", "failed", "agreed", "disputed", "no_verdict")
+BATCH = 200
+"""Traces read with one query."""
 
 
 @dataclass(frozen=True)
@@ -110,84 +101,44 @@ class Totals:
         return " and ".join(filter(None, (priced, unpriced))) + saved
 
 
-@dataclass(frozen=True)
-class Filter:
-    """Conditions on traces; None means no filter."""
-
-    study_id: int
-    run_id: int | None = None
-    scenario: str | None = None
-    criterion: str | None = None
-    """The criterion of the run, or of any opinion in the trace; the status is then that of this criterion."""
-    status: Status | None = None
-    item: str | None = None
-    """Part of the item's name; case is ignored."""
-
-
 def find(
-    session: Session,
-    filter: Filter,
-    *,
-    offset: int = 0,
-    limit: int = 50,
-    order: Literal["run", "contention"] = "run",
+    session: Session, filter: Filter, *, after: int = START, limit: int | None = None, order: Order = "run"
 ) -> list[Trace]:
-    """Return the matching traces: the newest run first, in the order of the items, or the most disputed first.
+    """Return the matching traces in an order, all or the first ones, from the start or after a trace."""
+    sizes = count_by_run(session, filter)
+    limit = sum(sizes.values()) if limit is None else limit
+    found = trace_order.ids(session, filter, sizes, after=after, limit=limit, order=order)
+    return _of_ids(session, filter, found)
 
-    In the order of contention, equal ones are in the order of the items, and then the newest run first; traces without
-    a known contention come last.
-    """
-    at = clock(session)
-    place, newest = col(ItemRow.position), col(TraceRow.run_id).desc()
-    orders = {
-        "run": (newest, place),
-        "contention": (col(TraceRow.contention).is_(None), col(TraceRow.contention).desc(), place, newest),
+
+def in_batches(session: Session, filter: Filter) -> Iterator[list[Trace]]:
+    """Yield the matching traces in parts: the newest run first, in the order of the items."""
+    sizes, after = count_by_run(session, filter), START
+    while ids := trace_order.ids(session, filter, sizes, after=after, limit=BATCH, order="run"):
+        yield _of_ids(session, filter, ids)
+        after = ids[-1]
+
+
+def page(
+    session: Session, filter: Filter, sizes: Mapping[int, int], *, after: int, size: int, order: Order
+) -> Page[Trace]:
+    """Return the page that begins after a trace; `sizes` is `count_by_run` of the filter."""
+
+    def read(after: int, limit: int, backwards: bool) -> list[int]:
+        return trace_order.ids(session, filter, sizes, after=after, limit=limit, order=order, backwards=backwards)
+
+    found = read_page(read, after, size)
+    return Page(_of_ids(session, filter, found.rows), found.previous, found.next, found.last)
+
+
+def _of_ids(session: Session, filter: Filter, ids: Sequence[int]) -> list[Trace]:
+    query = trace_query(clock(session), filter.criterion)
+    found = {
+        row[0]: trace_of_row(row)
+        for some in batches(ids, BATCH)
+        for row in session.execute(query.where(col(TraceRow.id).in_(some)))
     }
-    # Only ids are sorted: to sort all columns of many traces takes several times as long.
-    query = _matching(filter, at, col(TraceRow.id), with_items=True)
-    if order == "run" and filter == Filter(filter.study_id):
-        run_ids, offset = _runs_of_page(session, filter.study_id, offset, limit)
-        query = query.where(col(TraceRow.run_id).in_(run_ids))
-    query = query.order_by(*orders[order], col(TraceRow.id)).offset(offset).limit(limit)
-    ids = list(session.scalars(query))
-    rows = session.execute(trace_query(at, filter.criterion).where(col(TraceRow.id).in_(ids))) if ids else ()
-    found = {row[0]: trace_of_row(row) for row in rows}
     return [found[id] for id in ids if id in found]
-
-
-def count(session: Session, filter: Filter) -> int:
-    """Return the number of matching traces."""
-    total: int = session.execute(_matching(filter, clock(session), func.count())).scalar_one()
-    return total
-
-
-def _matching(
-    filter: Filter, at: datetime, column: SQLColumnExpression[Any], *, with_items: bool = False
-) -> Select[*tuple[Any, ...]]:
-    """Select a column of the matching traces, joined only with the tables that the filter needs, or with items too."""
-    query = select(column).select_from(TraceRow).where(*_conditions(filter, at))
-    if filter.criterion is not None or filter.status in ("running", "waiting"):
-        query = query.join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
-    if with_items or filter.scenario is not None or filter.item:
-        query = query.join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
-    return query
-
-
-def _runs_of_page(session: Session, study_id: int, offset: int, limit: int) -> tuple[list[int], int]:
-    """Return the runs, newest first, that have the traces of a page of the list, and its offset within them."""
-    traces = select(func.count()).where(col(TraceRow.run_id) == col(RunRow.id)).correlate(RunRow).scalar_subquery()
-    query = select(col(RunRow.id), traces).where(col(RunRow.study_id) == study_id).order_by(col(RunRow.id).desc())
-    found: list[int] = []
-    left = limit
-    for run_id, number in session.execute(query):
-        if not found and offset >= number:
-            offset -= number
-            continue
-        left -= number if found else number - offset
-        found.append(run_id)
-        if left <= 0:
-            break
-    return found, offset
 
 
 def no_trace(trace_id: int) -> str:
@@ -293,8 +244,8 @@ def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tu
             col(ItemRow.key),
             col(TraceRow.part),
             col(ItemRow.scenario),
-            _outcome_on(criterion).label("outcome"),
-            (false() if at is None else _is_claimed(at)).label("claimed"),
+            outcome_on(criterion).label("outcome"),
+            (false() if at is None else is_claimed(at)).label("claimed"),
             col(TraceRow.problem),
             col(TraceRow.uncertainty),
             col(TraceRow.contention),
@@ -303,54 +254,6 @@ def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tu
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
     )
-
-
-def _conditions(filter: Filter, at: datetime) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = [col(TraceRow.study_id) == filter.study_id]
-    if filter.run_id is not None:
-        conditions.append(col(TraceRow.run_id) == filter.run_id)
-    if filter.scenario is not None:
-        conditions.append(col(ItemRow.scenario) == filter.scenario)
-    if filter.criterion is not None:
-        conditions.append(or_(col(RunRow.criterion) == filter.criterion, _has_opinion_on(filter.criterion)))
-    if filter.item:
-        conditions.append(col(ItemRow.key).icontains(filter.item, autoescape=True))
-    return conditions + _status_conditions(filter.status, filter.criterion, at)
-
-
-def _has_opinion_on(criterion: str) -> ColumnElement[bool]:
-    """Return whether a trace has an opinion on a criterion: a run may judge several."""
-    opinions = select(col(OpinionRow.id)).join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-    return opinions.where(col(OpinionRow.trace_id) == col(TraceRow.id), col(TargetRow.criterion) == criterion).exists()
-
-
-def _outcome_on(criterion: str | None) -> SQLColumnExpression[str]:
-    """Return the outcome of a trace, or its own outcome on a criterion; None for any."""
-    if criterion is None:
-        return col(TraceRow.outcome)
-    own = (
-        select(func.min(col(OpinionRow.outcome)))  # the same for all verdicts on the criterion
-        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .where(col(OpinionRow.trace_id) == col(TraceRow.id), col(OpinionRow.stage) == "verdict")
-        .where(col(TargetRow.criterion) == criterion)
-    )
-    return func.coalesce(own.scalar_subquery(), col(TraceRow.outcome))
-
-
-def _status_conditions(status: Status | None, criterion: str | None, at: datetime) -> list[ColumnElement[bool]]:
-    if status is None:
-        return []
-    if status in ("running", "waiting"):
-        claimed = _is_claimed(at)
-        return [col(TraceRow.outcome) == "waiting", claimed if status == "running" else not_(claimed)]
-    return [_outcome_on(criterion) == status]
-
-
-def _is_claimed(at: datetime) -> ColumnElement[bool]:
-    """Return whether a trace is claimed by a worker that is alive, or by the one that has claimed its run."""
-    is_own = func.coalesce(col(TraceRow.claimed_by) == col(RunRow.claimed_by), false())
-    alone = and_(is_own, func.coalesce(col(RunRow.claimed_until) > at, false()))
-    return or_(alone, workers.is_alive(col(TraceRow.claimed_by), at))
 
 
 def trace_of_row(row: Sequence[Any]) -> Trace:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.formats.tables import csv_text
-from pages.parts import downloads, numbers, paging, permissions, resources, shell, visitor
+from pages.parts import downloads, key_paging, numbers, permissions, resources, shell, visitor
 from pages.parts.downloads import File
 from storage import access, audit, database
 from storage.audit import COLUMNS, Action, Entry, Filter
@@ -26,20 +26,19 @@ def draw_page(study: Study) -> None:
     wanted = draw_filter(study)
     with database.reading(resources.engine()) as session:
         count = audit.count(session, wanted)
-        page = paging.current_page("audit_page", count, ENTRIES_PER_PAGE)
-        entries = audit.entries(session, wanted, limit=ENTRIES_PER_PAGE, offset=(page - 1) * ENTRIES_PER_PAGE)
-    if not entries:
+        page = audit.page(session, wanted, after=key_paging.place(("audit", wanted)), size=ENTRIES_PER_PAGE)
+    if not count:
         st.info("No entry matches.")
         return
     st.caption(numbers.format_count(count, "entry", "entries"))
     st.dataframe(
-        [named_cells(entry) for entry in entries],
+        [named_cells(entry) for entry in page.rows],
         hide_index=True,
         key="audit",
-        height=min(38 + 35 * len(entries), 640),
+        height=min(38 + 35 * len(page.rows), 640),
         column_config={NAMES["details"]: st.column_config.TextColumn(width="large")},
     )
-    paging.draw_pagination("audit_page", count, ENTRIES_PER_PAGE)
+    key_paging.draw(page)
     kind = "audit log" if wanted.study_id is not None else "audit log of the server"
     downloads.draw_file_link("Download all as CSV", File(export(wanted), "audit.csv", "text/csv", kind), "audit")
 

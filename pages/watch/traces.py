@@ -18,26 +18,27 @@ from pages.parts import (
     colours,
     column_notes,
     items,
+    key_paging,
     live,
     numbers,
-    paging,
     permissions,
     resources,
     shell,
 )
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns, views
-from storage import aius, database, runs, studies, trace_opinions, traces
+from storage import aius, database, runs, studies, trace_filter, trace_opinions, traces
 from storage import items as stored_items
 from storage.access import Permission
 from storage.labelling import trace_criteria
 from storage.readings import FINISHED
 from storage.reports import peer_reviews
 from storage.studies import Study
+from storage.trace_order import Order
 from storage.traces import STATUSES, Filter, Totals, Trace
 
 TRACES_PER_PAGE = 50
-BY_RUN, MOST_DISPUTED = "By run", "Most disputed first"
+ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"}
 ACTIVE = ("running", "waiting")
 OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
 UNKNOWN_CONTENTION = {
@@ -65,46 +66,36 @@ COLUMNS = {
 
 def draw_list(study: Study) -> None:
     """Draw the filters, which are in the URL, and the matching traces; a click opens a trace."""
-    trace_filter = choose_filter(study)
+    chosen = choose_filter(study)
     with database.reading(resources.engine()) as session:
-        total = traces.count(session, trace_filter)
-    if not total:
-        return empty_state(study, trace_filter)
+        sizes = trace_filter.count_by_run(session, chosen)
+    if not sizes:
+        return empty_state(study, chosen)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(numbers.format_count(total, "trace"), width="content")
+        st.caption(numbers.format_count(sum(sizes.values()), "trace"), width="content")
         order = st.segmented_control(
             "Order",
-            (BY_RUN, MOST_DISPUTED),
-            default=BY_RUN,
+            ORDERS,
+            default=next(iter(ORDERS)),
             required=True,
             key="order",
             bind="query-params",
             label_visibility="collapsed",
         )
         shows_opinions = st.toggle("Show opinions", key="opinions", bind="query-params", help=OPINIONS_HELP)
-    page = paging.current_page("page", total, TRACES_PER_PAGE)
+    after = key_paging.place(("traces", chosen, order))
     with database.reading(resources.engine()) as session:
-        matches = traces.find(
-            session,
-            trace_filter,
-            offset=(page - 1) * TRACES_PER_PAGE,
-            limit=TRACES_PER_PAGE,
-            order="contention" if order == MOST_DISPUTED else "run",
-        )
+        page = traces.page(session, chosen, sizes, after=after, size=TRACES_PER_PAGE, order=ORDERS[order])
+        matches = page.rows
         opinions = trace_opinions.summarize_last(session, [trace.id for trace in matches])
         verdicts = trace_opinions.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
     if shows_opinions:
         record_list_views(study, matches)
     draw_table(matches, opinions if shows_opinions else None, verdicts)
-    paging.draw_pagination("page", total, TRACES_PER_PAGE, bind="query-params")
+    key_paging.draw(page)
 
 
-def show_first_page() -> None:
-    """Open the first page of the matches of a changed filter."""
-    st.session_state["page"] = 1
-
-
-FILTER: Any = {"bind": "query-params", "on_change": show_first_page}
+FILTER: Any = {"bind": "query-params"}
 """Of every filter's widget."""
 
 
@@ -145,9 +136,9 @@ def warn_unknown_values(options: Mapping[str, Collection[str]]) -> None:
             st.warning(f"There is no {parameter} named {escape_markdown(value[:80])} here. The filter was removed.")
 
 
-def empty_state(study: Study, trace_filter: Filter) -> None:
+def empty_state(study: Study, chosen: Filter) -> None:
     """Draw the empty state if no trace matches."""
-    if trace_filter != Filter(study.id):
+    if chosen != Filter(study.id):
         st.info("No trace matches. Clear a filter to see more.")
         return
     st.info("This study has no traces yet. Start a run, or import recorded debates.")

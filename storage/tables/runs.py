@@ -82,6 +82,8 @@ class RunRow(Table, table=True):
     claimed_until: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
     created_at: datetime = Field(default_factory=now, sa_column=datetime_column())
     ended_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
+    traces: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
+    """The number of its traces: see `storage.run_sizes`."""
 
 
 CLAIMED = text("claimed_by IS NOT NULL")
@@ -95,7 +97,13 @@ class TraceRow(Table, table=True):
         UniqueConstraint("run_id", "item_id", "part"),
         Index(None, "study_id", "outcome"),
         Index(None, "run_id", "outcome"),
-        Index(None, "study_id", "contention"),
+        Index(
+            "ix_trace_study_id_contention_item_id_run_id",
+            "study_id",
+            text("contention DESC"),
+            "item_id",
+            text("run_id DESC"),
+        ),
         Index(None, "claimed_by", postgresql_where=CLAIMED, sqlite_where=CLAIMED),
     )
     id: int = Field(default=None, primary_key=True)

@@ -15,9 +15,6 @@ from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.traces import Filter
 
-BATCH = 200
-"""Traces read at once."""
-
 
 def instruction_examples(engine: Engine, study: Study, *, every: bool = False) -> Iterator[Example]:
     """Yield the final comment of each trace, or `every` sample: oldest run first, in the order of the items.
@@ -39,8 +36,8 @@ def instruction_examples(engine: Engine, study: Study, *, every: bool = False) -
                 continue
             filter = Filter(study.id, run.id)
             templates = study.templates(refer.NAME) | run.prompts
-            for first in range(0, traces.count(session, filter), BATCH):
-                for trace in traces.find(session, filter, offset=first, limit=BATCH):
+            for batch in traces.in_batches(session, filter):
+                for trace in batch:
                     item = items.get(session, study.id, trace.item)
                     events = traces.events_with_prompts(session, trace.id)
                     yield from trace_examples(run.name, settings, templates, item, events, all_samples=every)

@@ -19,7 +19,7 @@ from core.labels import Opinion, Target
 from core.protocols import registry
 from core.trace import TraceFailed, Verdict, VerdictReached
 from core.uncertainty import uncertainty
-from storage import items, shown_orders, target_summaries, unread
+from storage import items, run_sizes, shown_orders, target_summaries, unread
 from storage.database import batches, insert_all
 from storage.events import event_row, opinion_row, opinion_target, verdict_columns
 from storage.fingerprints import to_utc
@@ -101,6 +101,7 @@ def add_traces(
         _insert_opinions(session, traces, target_ids)
         advance(len(batch))
     if new:
+        run_sizes.update_sizes(session, {run_id for run_id, *_ in new})
         target_summaries.mark_disputed_of_study(session, study_id)
     return len(new)
 

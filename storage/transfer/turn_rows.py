@@ -18,17 +18,13 @@ from storage.studies import Study
 from storage.tables import EventRow
 from storage.traces import Filter, Trace
 
-BATCH = 200
-"""Traces read at once."""
-
 
 def turn_rows(engine: Engine, study: Study) -> Iterator[TurnRow]:
     """Yield every reply: of judges with its current reading, and of extractors."""
     with reading(engine) as session:
         for run in reversed(runs.of_study(session, study.id)):
             filter = Filter(study.id, run.id)
-            for first in range(0, traces.count(session, filter), BATCH):
-                batch = traces.find(session, filter, offset=first, limit=BATCH)
+            for batch in traces.in_batches(session, filter):
                 events = _events(session, [trace.id for trace in batch])
                 for trace in batch:
                     yield from _rows(trace, events.get(trace.id, []))

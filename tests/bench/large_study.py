@@ -86,7 +86,7 @@ def _plant_judge(session: database.Session, study: int, judge: int, truth: list[
     name, model = f"judge {judge + 1} with a long descriptive name", MODELS[judge % len(MODELS)]
     settings = {"judges": [{"name": name, "spec": {"model": model}}]}
     names = {"name": f"run {judge + 1}", "protocol": "single-judge", "criterion": CRITERION}
-    run = RunRow(study_id=study, **names, settings=settings, prompts={}, state="finished")
+    run = RunRow(study_id=study, **names, settings=settings, prompts={}, state="finished", traces=len(truth))
     session.add(run)
     session.flush()
     errors = 0.1 + 0.3 * judge / 20

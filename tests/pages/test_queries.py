@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from storage import database, runs, studies, trace_opinions, traces, unread
+from storage import database, key_pages, runs, studies, trace_filter, trace_opinions, traces, unread
 from storage.labelling import adjudication, case_order, home, inbox, tasks, work
 from storage.reports import (
     agreement,
@@ -59,8 +59,9 @@ def read_agreement(engine: Engine, study: Study) -> None:
 def read_traces(engine: Engine, study: Study) -> None:
     for chosen in (Filter(study.id), Filter(study.id, run_id=1, scenario="scenario 1")):
         with database.reading(engine) as session:
-            traces.count(session, chosen)
-            matches = traces.find(session, chosen, offset=0, limit=50)
+            sizes = trace_filter.count_by_run(session, chosen)
+            matches = traces.page(session, chosen, sizes, after=7, size=1, order="run").rows
+            traces.page(session, chosen, sizes, after=key_pages.START, size=1, order="contention")
             trace_opinions.summarize_last(session, [trace.id for trace in matches])
             runs.of_study(session, study.id)
             unread.replies_by_step(session, unread.count_replies(session, study.id))

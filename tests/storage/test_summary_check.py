@@ -18,6 +18,7 @@ from storage import (
     deletions,
     labels,
     readings,
+    run_sizes,
     runs,
     shown_orders,
     studies,
@@ -56,6 +57,7 @@ def assert_agree(engine, change=""):
     with reading(engine) as session:
         assert summary_check.differences(session) == [], change
         assert shown_orders.differences(session) == [], change
+        assert run_sizes.differences(session) == [], change
 
 
 def save(engine, study_id, item, annotator, value, **fields):

@@ -1,3 +1,5 @@
+import random
+
 import pytest
 from sqlalchemy import event, select
 from sqlalchemy.exc import IntegrityError
@@ -8,8 +10,10 @@ from core.labels import Opinion
 from core.trace import CallFailed, SchemaRefused, TraceFailed, Verdict, VerdictReached
 from storage import labels, run_claims, runs, studies, trace_events, trace_opinions, traces
 from storage.database import reading, writing
+from storage.key_pages import START
 from storage.tables import OpinionRow
 from storage.trace_events import NewEvent
+from storage.trace_filter import count_by_run
 from storage.traces import Filter, Totals
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
@@ -189,7 +193,8 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
     def find_names(**conditions):
         with reading(engine) as session:
             stored = traces.find(session, Filter(a_study.id, **conditions))
-            assert traces.count(session, Filter(a_study.id, **conditions)) == len(stored)
+            sizes = count_by_run(session, Filter(a_study.id, **conditions))
+            assert sum(sizes.values()) == len(stored)
             return [(trace.run, trace.item) for trace in stored]
 
     assert find_names() == [
@@ -206,29 +211,79 @@ def test_traces_are_filtered(engine, a_study, a_live_trace):
     assert find_names(item="%") == []
     assert find_names(criterion="depth") == find_names(scenario="coding") == []
     assert len(find_names(criterion="helpfulness", scenario="math")) == 5
-    with reading(engine) as session:
-        assert len(traces.find(session, Filter(a_study.id), offset=1, limit=3)) == 3
 
 
 @pytest.mark.parametrize("order", ["run", "contention"])
-@pytest.mark.parametrize("limit", [1, 2, 4, 50])
-def test_the_pages_of_a_list_are_the_whole_list(engine, a_study, order, limit):
+@pytest.mark.parametrize("size", [1, 2, 4, 50])
+def test_the_pages_of_a_list_are_the_whole_list_forwards_and_backwards(engine, a_study, order, size):
     names = ("first", "partial", "empty", "last")
     covered = [a_trace(f"item {n}", run=name) for name in names for n in range(1 if name == "partial" else 3)]
     records = [RUN.model_copy(update={"name": name}) for name in names]
     imports.import_records(engine, "s", [*records, *(one for one in covered if one.run != "empty")])
     with reading(engine) as session:
-        listed = [
-            (trace.run, trace.item)
-            for offset in range(0, 8, limit)
-            for trace in traces.find(session, Filter(a_study.id), offset=offset, limit=limit, order=order)
-        ]
-        assert traces.find(session, Filter(a_study.id), offset=7, limit=limit, order=order) == []
-        assert traces.count(session, Filter(a_study.id)) == 7
+        filter = Filter(a_study.id)
+        sizes = count_by_run(session, filter)
+        pages = [traces.page(session, filter, sizes, after=START, size=size, order=order)]
+        while pages[-1].next is not None:
+            pages.append(traces.page(session, filter, sizes, after=pages[-1].next, size=size, order=order))
+        first_keys = [START, *(page.next for page in pages[:-1])]
+        last = traces.page(session, filter, sizes, after=pages[0].last or START, size=size, order=order)
+    listed = [(trace.run, trace.item) for page in pages for trace in page.rows]
+    assert sum(sizes.values()) == 7
+    assert [page.previous for page in pages] == [None, *first_keys[:-1]]
+    assert [(trace.run, trace.item) for trace in last.rows] == listed[-size:]
+    assert last.next is None
     by_run = [
         (name, f"item {n}") for name in ("last", "partial", "first") for n in range(3 if name != "partial" else 1)
     ]
     assert listed == (by_run if order == "run" else sorted(by_run, key=lambda one: one[1]))
+
+
+@pytest.mark.parametrize("order", ["run", "contention"])
+@pytest.mark.parametrize("seed", range(3))
+def test_pages_of_any_list_are_parts_of_it_in_order(engine, a_study, order, seed):
+    draw = random.Random(seed)
+    names = [f"run {number}" for number in range(6)]
+    verdicts = [(1, 1, 2), (1, 1, 1), (1, 2, 0), None]
+    drawn = [(name, n, draw.choice(verdicts)) for name in names for n in range(3) if draw.random() < 0.7]
+    items = [f"item {n}" for n in range(3)]
+    covered = [
+        a_trace(items[n], a_turn(), *([] if last is None else [a_verdict(last=last)]), run=name)
+        for name, n, last in drawn
+    ]
+    imports.import_records(engine, "s", [*(RUN.model_copy(update={"name": name}) for name in names), *covered])
+    with reading(engine) as session:
+        for filter in (Filter(a_study.id), Filter(a_study.id, item="item 1"), Filter(a_study.id, status="disputed")):
+            sizes = count_by_run(session, filter)
+            whole = traces.find(session, filter, order=order)
+            assert len(whole) == sum(sizes.values())
+            keys = [(-trace.run_id, trace.item) for trace in whole]
+            if order == "contention":
+                keys = [(-1 if t.contention is None else t.contention, t.item, t.run_id) for t in whole]
+                keys = [(-contention, item, -run) for contention, item, run in keys]
+            assert keys == sorted(keys)
+            ids = [trace.id for trace in whole]
+            for place, id in enumerate(ids):
+                page = traces.page(session, filter, sizes, after=id, size=3, order=order)
+                assert [trace.id for trace in page.rows] == ids[place + 1 : place + 4]
+                assert page.previous == (ids[place - 3] if place >= 3 else START)
+                assert page.next == (ids[place + 3] if place + 4 < len(ids) else None)
+
+
+def test_new_traces_do_not_shift_a_page(engine, a_study):
+    imports.import_records(engine, "s", [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in range(2))])
+
+    def open_page(after):
+        with reading(engine) as session:
+            filter = Filter(a_study.id)
+            return traces.page(session, filter, count_by_run(session, filter), after=after, size=1, order="run")
+
+    place = open_page(START).next
+    before = open_page(place).rows
+    later = RUN.model_copy(update={"name": "later"})
+    imports.import_records(engine, "s", [later, a_trace("item 0", a_turn(), a_verdict(), run="later")])
+    assert open_page(place).rows == before
+    assert open_page(START).rows != before
 
 
 def test_a_missing_trace_is_a_problem(engine):
@@ -253,7 +308,7 @@ def test_a_trace_on_several_criteria_has_each_of_them(engine, a_study):
         for criterion, names in {"accuracy": ["both", "one"], "politeness": ["both"], "tone": []}.items():
             matches = traces.find(session, Filter(study_id, criterion=criterion))
             assert [trace.item for trace in matches] == names
-            assert traces.count(session, Filter(study_id, criterion=criterion)) == len(names)
+            assert sum(count_by_run(session, Filter(study_id, criterion=criterion)).values()) == len(names)
 
 
 def test_the_list_of_a_criterion_has_its_own_outcomes(engine):
@@ -271,7 +326,7 @@ def test_the_list_of_a_criterion_has_its_own_outcomes(engine):
             matches = traces.find(session, Filter(study_id, criterion=criterion))
             assert {trace.item: trace.status for trace in matches} == expected
             for status in ("agreed", "disputed"):
-                number = traces.count(session, Filter(study_id, criterion=criterion, status=status))
+                number = sum(count_by_run(session, Filter(study_id, criterion=criterion, status=status)).values())
                 assert number == list(expected.values()).count(status)
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.protocols import registry
-from pages.parts import clickable_table, numbers, paging, permissions, resources
+from pages.parts import clickable_table, key_paging, numbers, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from storage import database, inputs, runs
@@ -21,14 +21,13 @@ def draw(study: Study, annotator: str | None) -> None:
     """Draw the table of items, the editor of the selected one, and the changes of many items."""
     text = st.text_input("Search", key="inputs_search", placeholder="name or prompt", width=320).strip()
     with database.reading(resources.engine()) as session:
-        total = inputs.count(session, study.id, text)
-        number = paging.current_page("inputs_page", total, ROWS_PER_PAGE)
-        rows = inputs.page(session, study.id, text, offset=(number - 1) * ROWS_PER_PAGE, limit=ROWS_PER_PAGE)
-    if not total and not text:
+        after = key_paging.place(("inputs", study.id, text))
+        page = inputs.page(session, study.id, text, after=after, size=ROWS_PER_PAGE)
+    if not page.rows and not text and page.previous is None:
         st.info("This study has no items.")
         return
-    selected = _draw_table(rows)
-    paging.draw_pagination("inputs_page", total, ROWS_PER_PAGE)
+    selected = _draw_table(page.rows)
+    key_paging.draw(page)
     if selected is None:
         st.caption("Select an item to change its reference or its aspects.")
     else:

@@ -8,6 +8,7 @@ from pages.setup.parts.aiu_matches import different_words
 from storage import adoption, aius, inputs, studies
 from storage.database import reading, writing
 from storage.inputs import Input
+from storage.key_pages import START
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_criticised_item
 from tests.core.protocols.critiques import worked_example_reply
@@ -44,10 +45,18 @@ def test_a_page_of_inputs_has_those_of_its_items_and_a_search_those_with_the_tex
         study = studies.get(session, "s").id
         inputs.save(session, study, "eve", {"item 1": Input(reference="Own.")})
         rows = inputs.standing(session, study)
-        assert inputs.page(session, study, offset=1, limit=2) == rows[1:3]
-        assert inputs.page(session, study, "ITEM", offset=1, limit=1) == rows[1:2]
-        assert inputs.page(session, study, "0% élan", offset=0, limit=5) == rows[3:]
-        assert [inputs.count(session, study, text) for text in ("", "item", "0% élan", "x_z")] == [4, 3, 1, 0]
+        first = inputs.page(session, study, after=START, size=3)
+        assert (first.rows, first.previous) == (rows[:3], None)
+        second = inputs.page(session, study, after=first.next, size=3)
+        assert (second.rows, second.previous, second.next, second.last) == (rows[3:], START, None, None)
+        (one,) = inputs.page(session, study, "ITEM", after=START, size=1).rows
+        assert one == rows[0]
+        last = inputs.page(
+            session, study, "ITEM", after=inputs.page(session, study, "ITEM", after=START, size=1).last, size=1
+        )
+        assert (last.rows, last.next) == (rows[2:3], None)
+        assert inputs.page(session, study, "0% élan", after=START, size=5).rows == rows[3:]
+        assert inputs.page(session, study, "x_z", after=START, size=5).rows == []
 
 
 def items(first, last):

@@ -61,9 +61,18 @@ def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first():
     numbers = range(120)
     records = [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in numbers)]
     prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in numbers), *records], "tour")
-    page = visit("watch/traces", page="3")
-    assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[100:]]
+    page = visit("watch/traces")
+    page.button(key="chevron_right").click().run()
+    assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[50:100]]
+    place = page.query_params["after"]
+    page = visit("watch/traces", after=place)
+    assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[50:100]]
+    page.button(key="last_page").click().run()
+    assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[70:]]
+    page.button(key="chevron_left").click().run()
+    assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[20:70]]
     page.text_input(key="name").input("item").run()
+    assert "after" not in page.query_params
     assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[:50]]
 
 
