@@ -78,6 +78,8 @@ def draw_page(study: Study) -> None:
             data = alignment_data.load_data(*cache_key, newer, reference)
             return data, load_rows(*cache_key, "all", newer, reference)
 
+        if not alignment_data.has_first_figures(study, PAGE, version, compute):
+            return None
         data, rows = compute(version)
         alignment_data.computed(study, PAGE, version, start, compute)
         if not rows:

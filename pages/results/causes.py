@@ -68,6 +68,8 @@ def draw_page(study: Study) -> None:
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     item_drilldown.apply_selection()
+    if not alignment_data.has_data(study, PAGE, drawn_version, "majority"):
+        return
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, "majority")
     keys = judge_ranking.rankable(data)

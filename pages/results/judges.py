@@ -111,6 +111,8 @@ def draw_page(study: Study) -> None:
         start = time.thread_time()
         version = alignment_data.shown_version(study, PAGE)
         reference, row = reference_choice.draw_choice(study, version)
+        if not alignment_data.has_data(study, PAGE, version, reference):
+            return None
         data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
         keys = judge_ranking.rankable(data)
         if not keys:

@@ -71,8 +71,7 @@ def draw_page(study: Study) -> None:
         leaders = load_leaders(url, study.id, newer, reference, study.rules.overlap)
         return leaders, load_people(url, study.id, newer)
 
-    is_large = counts.items * counts.runs >= alignment_data.LARGE
-    if is_large and not alignment_data.has_figures(study, PAGE, version, compute):
+    if alignment_data.is_large(study) and not alignment_data.has_figures(study, PAGE, version, compute):
         return draw_computing(study, counts)
     leaders, (agreement, cases) = compute(version)
     alignment_data.computed(study, PAGE, version, start, compute)

@@ -37,6 +37,13 @@ class StudyCounts:
     annotators: int
 
 
+def size(session: Session, study_id: int) -> int:
+    """Return the number of items times the number of runs."""
+    items = select(func.count()).select_from(ItemRow).where(col(ItemRow.study_id) == study_id)
+    runs = select(func.count()).select_from(RunRow).where(col(RunRow.study_id) == study_id)
+    return (session.scalar(items) or 0) * (session.scalar(runs) or 0)
+
+
 @reading_for(COUNTS)
 def counts(session: Session, study_id: int) -> StudyCounts:
     """Count the contents of a study in the database; a changed label counts once more, like every stored label."""

@@ -4,6 +4,7 @@ Plants a study (`large_study`) and visits every page several times in Chromium. 
 server and the browser, and ends when figures that are computed in the background are drawn; the others are warm. The
 page itself measures, in milliseconds:
 
+- at once: the first visit until something is drawn, such as that figures are computed in the background;
 - load: from the request of the address until the title and the first chart or table are drawn and nothing is loading;
 - picture: the same from a click on the link in the sidebar of another page;
 - filter: from the choice of a scenario, or of another judge, that nobody has seen until the changed page is complete;
@@ -46,7 +47,8 @@ const isDrawn = () => main()?.querySelector('h1, label-workbench') && main().que
   && !main().querySelector(loading);
 const isRunning = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState !== 'notRunning';
 const texts = () => [...main().querySelectorAll(
-  '[data-testid=stMarkdown], [data-testid=stCaptionContainer], [data-testid=stHeading], .js-plotly-plot',
+  ':is([data-testid=stMarkdown], [data-testid=stCaptionContainer], [data-testid=stHeading], [data-testid=stAlert]),'
+  + ' .js-plotly-plot',
 )].map((element) => element.textContent).join('');
 const watch = (isDone) => new Promise((resolve, reject) => {
   const end = performance.now() + LIMIT;
@@ -133,6 +135,7 @@ PAGES = {
 class Times:
     """Milliseconds of one page."""
 
+    at_once: float = 0.0
     first: float = 0.0
     load: list[float] = field(default_factory=list)
     picture: list[float] = field(default_factory=list)
@@ -171,6 +174,7 @@ def measure(
     page = context.new_page()
     page.set_default_timeout(LIMIT)
     open_address(page, served, visited)
+    times.at_once = page.evaluate("bench.loaded()")
     times.first = page.evaluate("bench.settled()")
     for number in range(1, 1 if only_live else visits + 1):
         open_address(page, served, visited)
@@ -267,10 +271,9 @@ def print_table(served: Served, browser: Any, options: argparse.Namespace) -> No
     """Print the times of every page, and the memory of the server after it."""
     from playwright.sync_api import Error
 
-    print(
-        "| page | first visit | load | picture | filter | items | live | figures | resident MB (peak) | load average |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| page | at once | first visit | load | picture | filter | items | live | figures | resident MB (peak) "
+          "| load average |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     labeller = Labeller(database.connect(served.database))
     cookie = {"name": "tiebreak_annotator", "value": quote("annotator 1"), "url": served.address}
     for name in options.pages:
@@ -288,7 +291,7 @@ def print_table(served: Served, browser: Any, options: argparse.Namespace) -> No
             context.close()
         resident, peak = resident_megabytes(served.process.pid)
         columns = (times.load, times.picture, times.filter, times.items, times.live, times.figures)
-        print(f"| {name} | {times.first:.0f} | {' | '.join(map(summarize, columns))} "
+        print(f"| {name} | {times.at_once:.0f} | {times.first:.0f} | {' | '.join(map(summarize, columns))} "
               f"| {resident:.0f} ({peak:.0f}) | {os.getloadavg()[0]:.1f} |", flush=True)  # fmt: skip
 
 

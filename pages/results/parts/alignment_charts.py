@@ -1,9 +1,9 @@
 """Charts that compare judges with people: points over the human ceiling, tables of values, and scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_cells, chart_selection, charts, colours, heat_map, numbers
@@ -129,18 +129,23 @@ def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], lay
 
     middles = {name: position + layout.offset for name, position in layout.positions.items()}
     row_by_position = {middle: ceilings[name] for name, middle in middles.items() if name in ceilings}
-    for middle, row in row_by_position.items():
-        edges = {"y0": middle - layout.band, "y1": middle + layout.band, "layer": "below"}
-        if row.low is not None and row.high is not None:
-            band = {"fillcolor": charts.GREY, "opacity": BAND_OPACITY, "line_width": 0}
-            figure.add_shape(type="rect", x0=row.low, x1=row.high, **edges, **band)
-        line = {"dash": "dash", "color": charts.GREY, "width": 2}
-        figure.add_shape(type="line", x0=row.value, x1=row.value, **edges, line=line)
+    # All at once: each call of `add_shape` validates those that were added before.
+    figure.layout.shapes = [shape for place in row_by_position.items() for shape in _ceiling_shapes(*place, layout)]
     if row_by_position:
         name = "that person with the others: human ceiling"
         style = {"mode": "lines", "line": {"dash": "dash", "color": charts.GREY, "width": 2}}
         figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **style))
         figure.add_trace(_ceiling_markers(row_by_position, [name for name in middles if name in ceilings]))
+
+
+def _ceiling_shapes(middle: float, row: AgreementRow, layout: Layout) -> Iterator[dict[str, Any]]:
+    """Yield the band of a ceiling's interval, if it has one, and its dashed line."""
+    edges = {"y0": middle - layout.band, "y1": middle + layout.band, "layer": "below"}
+    if row.low is not None and row.high is not None:
+        band = {"fillcolor": charts.GREY, "opacity": BAND_OPACITY, "line": {"width": 0}}
+        yield {"type": "rect", "x0": row.low, "x1": row.high} | edges | band
+    line = {"dash": "dash", "color": charts.GREY, "width": 2}
+    yield {"type": "line", "x0": row.value, "x1": row.value, "line": line} | edges
 
 
 def _ceiling_markers(row_by_position: Mapping[float, AgreementRow], names: list[str]) -> "go.Scatter":

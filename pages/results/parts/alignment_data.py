@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.parts import background, live, memory, numbers, permissions, resources
 from storage import database, studies
-from storage.reports import alignment, disagreements, judge_costs, judge_opinions, references
+from storage.reports import alignment, disagreements, judge_costs, judge_opinions, judge_ranking, overview, references
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_opinions import StudyOpinions
@@ -63,6 +63,37 @@ def has_figures(study: Study, page: str, version: Version, compute: Callable[[Ve
 
     watch_figures()
     return False
+
+
+def has_first_figures(study: Study, page: str, version: Version, compute: Callable[[Version], object]) -> bool:
+    """Return whether a page can draw figures: those of a small study are computed while the visitor waits.
+
+    Otherwise it states that they are computed, and is drawn again when they are complete.
+    """
+    if not is_large(study) or has_figures(study, page, version, compute):
+        return True
+    st.info(COMPUTING, icon=":material/sync:")
+    return False
+
+
+def has_data(study: Study, page: str, version: Version, reference: str) -> bool:
+    """Return the same for a page that cannot draw its choices before it has the data of its figures."""
+    url = str(resources.engine().url)
+
+    def load(newer: Version) -> object:
+        return judge_ranking.rankable(load_data(url, study.id, newer, reference))
+
+    return has_first_figures(study, page, version, load)
+
+
+def is_large(study: Study) -> bool:
+    """Return whether a page does not wait for its first figures."""
+
+    def read() -> int:
+        with database.reading(resources.engine()) as session:
+            return overview.size(session, study.id)
+
+    return live.load_shared("size", (live.study_topic(study.id),), read) >= LARGE
 
 
 def rerun_on_change(study: Study, drawn_version: Version, page: str = "") -> None:
