@@ -94,7 +94,8 @@ def draw_rows(rows: list[BiasRow]) -> None:
     )
     if any(row.effect.value is not None for row in rows):
         data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts")
-        charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
+        with st.container(height=640 if len(rows) > 2 * charts.MAX_ROWS else "content", border=False):
+            charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
     if rows:
         lines = [table_line(row) for row in rows]
         row_height, names = name_columns.fit(lines, {"Judge": 300})

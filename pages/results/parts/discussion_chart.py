@@ -29,8 +29,9 @@ def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
         tickvals=places, ticktext=[wrap_name(name) for name in names], range=[-0.1, placed.end + 0.1],
         showgrid=False, zeroline=False,
     )  # fmt: skip
-    figure.update_xaxes(title="Adopted share and 95 % interval", range=[-0.02, 1.1], showgrid=True)
-    figure.update_xaxes(tickvals=[0, 0.25, 0.5, 0.75, 1], zeroline=False)
+    end = max((row.high for row in rows), default=1.0)
+    figure.update_xaxes(title="Adopted share and 95 % interval", range=[-0.02, min(1.1, 1.2 * end)], showgrid=True)
+    figure.update_xaxes(tickvals=[0, 0.25, 0.5, 0.75, 1], zeroline=True, zerolinecolor=charts.GREY)
     return charts.apply_layout(figure, "Who adopts whose opinion", 110 + placed.height)
 
 

@@ -1,5 +1,6 @@
 """Charts of the page Judges: accuracy of each judge, accuracy against coverage, and differences between judges."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,8 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
         members = [judge for judge in judges if judge.decision == decision]
         if members:
             figure.add_trace(_points(members, positions, decision, symbol))
-    figure.update_xaxes(title="Accuracy and 95 % interval", range=zoomed_range(ranking), showgrid=True, zeroline=False)
-    figure.update_xaxes(nticks=5)
+    figure.update_xaxes(title="Accuracy and 95 % interval", showgrid=True, zeroline=False)
+    figure.update_xaxes(share_axis(zoomed_range(ranking)))
     _add_coverage(figure, judges, positions)
     _add_lines(figure, ranking, end)
     figure.update_yaxes(
@@ -80,6 +81,14 @@ def zoomed_range(ranking: Ranking) -> tuple[float, float]:
 def share_range(shares: Sequence[float]) -> tuple[float, float]:
     """Return the range of an axis of shares: all of them with a margin, within 0 and 1."""
     return max(-0.02, min(shares, default=0.0) - 0.05), min(1.02, max(shares, default=1.0) + 0.05)
+
+
+def share_axis(ends: tuple[float, float]) -> dict[str, Any]:
+    """Return the range of an axis of shares with at most six ticks, none of them below 0 or above 1."""
+    low, high = max(0.0, ends[0]), min(1.0, ends[1])
+    step = next((step for step in (0.01, 0.02, 0.05, 0.1) if high - low <= 5 * step), 0.2)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return {"range": ends, "tickvals": [round(place * step, 2) for place in range(first, last + 1)]}
 
 
 def _points(
@@ -175,8 +184,8 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     )
     coverages = share_range([*(judge.coverage.value or 0.0 for judge in judges), 1.0])
     accuracies = share_range([judge.accuracy.value for judge in judges if judge.accuracy.value is not None])
-    figure.update_xaxes(title="Share of targets with a verdict", range=coverages, tickformat=".0%")
-    figure.update_yaxes(title="Accuracy", range=accuracies, showgrid=True)
+    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", **share_axis(coverages))
+    figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False, **share_axis(accuracies))
     figure.add_vline(x=1, line={"color": charts.GREY, "width": 1}, layer="below")
     for end in (0, 1):
         if accuracies[0] <= end <= accuracies[1]:
@@ -233,7 +242,7 @@ def _compact_name(name: str) -> str:
 def _colour_bar(largest: float) -> dict[str, Any]:
     """Return the legend of the colours, from -`largest` to `largest`, under the matrix."""
     return {
-        "orientation": "h", "thickness": 8, "len": 0.6, "x": 1, "xanchor": "right", "y": 0, "yanchor": "top",
+        "orientation": "h", "thickness": 8, "len": 0.6, "x": 0.96, "xanchor": "right", "y": 0, "yanchor": "top",
         "tickvals": [-largest, 0, largest], "ticktext": [f"{-largest:+.2f}", "0", f"{largest:+.2f}"],
         "title": {"text": "Difference in accuracy", "side": "bottom", "font": {"size": 11}},
     }  # fmt: skip

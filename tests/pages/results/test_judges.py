@@ -88,6 +88,9 @@ def test_axes_show_the_part_of_the_scale_with_judges() -> None:
     assert judge_charts.share_range([0.7, 0.9]) == pytest.approx((0.65, 0.95))
     assert judge_charts.share_range([0.01, 1.0]) == (-0.02, 1.02)
     assert judge_charts.share_range([]) == (-0.02, 1.02)
+    assert judge_charts.share_axis((0.92, 1.02))["tickvals"] == [0.92, 0.94, 0.96, 0.98, 1.0]
+    assert judge_charts.share_axis((-0.02, 1.02))["tickvals"] == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert judge_charts.share_axis((0.37, 0.97))["tickvals"] == [0.4, 0.6, 0.8]
 
 
 def test_the_matrix_of_many_judges_has_a_colour_bar_and_names_of_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
