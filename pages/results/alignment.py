@@ -36,6 +36,8 @@ from storage.studies import Study
 
 Version = tuple[int, ...]
 PAGE = "alignment"
+TABLE_NUMBER = "_alignment_table"
+"""The name of the number of the table in the state of the session."""
 BIAS_TITLES = {
     "shown_first": "The response shown first is preferred",
     "longer": "The longer response is preferred",
@@ -309,7 +311,8 @@ def draw_table(
     text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
     text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
     row_height, names = name_columns.fit(lines, {"Judge": 300} | ({"Scenario": 160} if by_scenario else {}))
-    key = f"table_{st.session_state.get('opened', 0)}"
+    # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
+    key = f"table_{st.session_state.get(TABLE_NUMBER, 0)}"
     st.dataframe(
         lines,
         key=key,
@@ -334,6 +337,7 @@ def _select_line(order: Sequence[Place], key: str) -> None:
     if cells:
         judge, group = order[cells[0][0]]
         scenario = {} if group == "all" else {"scenario": group}
+        st.session_state[TABLE_NUMBER] = st.session_state.get(TABLE_NUMBER, 0) + 1
         alignment_differences.select(judge, cell=alignment_differences.ALL_DIFFERENCES, **scenario)
 
 

@@ -257,6 +257,14 @@ def test_a_changed_opinion_in_the_address_lists_its_items(parameter: str) -> Non
     assert list(app.dataframe[1].value["j0"]) == ["1 → 2"]
 
 
+def test_another_judge_does_not_draw_the_table_of_all_judges_anew() -> None:
+    prepare_study(debate_records("111221", "112111"))
+    app = visit_page(judge="j0", cell="differ")
+    table = app.dataframe[0].proto.id
+    app.selectbox(key="judge").set_value("j1").run()
+    assert app.dataframe[0].proto.id == table
+
+
 def test_a_scenario_in_the_address_filters_the_items() -> None:
     prepare_study(one_run_record([*debate_records("111222"), *debate_records("111222", scenario="writing")]))
     app = visit_page(judge="j0", scenario="writing", cell="differ")
