@@ -7,7 +7,6 @@ not from the file's text: the same time in another zone, or a name with other wh
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -110,19 +109,23 @@ class FileFingerprints:
 
     def add_to(self, row: Row) -> Row:
         """Return the row with its fingerprint."""
-        return row | {"fingerprint": self._numbered(lambda repeat: bytes.fromhex(fingerprint(row, repeat)))}
+        digest = bytes.fromhex(fingerprint(row))
+        if repeat := self._repeat(digest):
+            digest = bytes.fromhex(fingerprint(row, repeat))
+        return row | {"fingerprint": digest.hex()}
 
     def of_label(self, study_id: int, target_id: int, annotator_id: int, columns: bytes) -> str:
         """Return the fingerprint of a label's row; labels of a file have few different `encoded_columns`."""
-        ids = study_id, target_id, annotator_id
-        return self._numbered(
-            lambda repeat: hashlib.blake2b(b"[%d,%d,%d,%b,%d]" % (*ids, columns, repeat), digest_size=16).digest()
-        )
+        values = b"[%d,%d,%d,%b," % (study_id, target_id, annotator_id, columns)
+        digest = hashlib.blake2b(values + b"0]", digest_size=16).digest()
+        if repeat := self._repeat(digest):
+            digest = hashlib.blake2b(b"%b%d]" % (values, repeat), digest_size=16).digest()
+        return digest.hex()
 
-    def _numbered(self, digest_of: Callable[[int], bytes]) -> str:
-        digest = digest_of(0)
+    def _repeat(self, digest: bytes) -> int:
+        """Return how many earlier rows of the file are the same."""
         if digest in self._seen:
             self._repeats[digest] += 1
-            return digest_of(self._repeats[digest]).hex()
+            return self._repeats[digest]
         self._seen.add(digest)
-        return digest.hex()
+        return 0

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic_core import from_json
 from sqlalchemy import bindparam, func, select
@@ -89,18 +89,8 @@ def scenarios(session: Session, study_id: int) -> list[str]:
     return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
 
 
-class EncodedItem(Protocol):
-    """The columns of an item that is not in the database yet."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def scenario(self) -> str | None: ...
-    @property
-    def cluster(self) -> str | None: ...
-    @property
-    def body(self) -> str:
-        """Return the item as JSON."""
+ItemColumns = tuple[str, str | None, str | None, str]
+"""Key, scenario and cluster of an item that is not in the database yet, and its body as JSON."""
 
 
 def stored_contents(session: Session, study_id: int, digests: Mapping[str, bytes]) -> dict[str, Any]:
@@ -119,25 +109,25 @@ def content_digest(body: str) -> bytes:
     return blake2b(body.encode(), digest_size=16).digest()
 
 
-def is_same(stored: Any, item: EncodedItem) -> bool:
-    """Return whether a value of `stored_contents` is that of an item; the order of fields may differ."""
-    return stored is None or bool(stored == from_json(item.body))
+def is_same(stored: Any, body: str) -> bool:
+    """Return whether a value of `stored_contents` is that of an item's JSON; the order of fields may differ."""
+    return stored is None or bool(stored == from_json(body))
 
 
-def add_encoded(session: Session, study_id: int, items: Sequence[EncodedItem]) -> None:
+def add_encoded(session: Session, study_id: int, items: Sequence[ItemColumns]) -> None:
     """Add new items after the existing ones."""
     last = session.scalars(select(func.max(col(ItemRow.position))).where(col(ItemRow.study_id) == study_id)).one()
     first = 0 if last is None else last + 1
     rows = [
         {
             "study_id": study_id,
-            "key": item.key,
+            "key": key,
             "position": position,
-            "scenario": item.scenario,
-            "cluster": item.cluster,
-            "body": EncodedJson(item.body),
+            "scenario": scenario,
+            "cluster": cluster,
+            "body": EncodedJson(body),
         }
-        for position, item in enumerate(items, first)
+        for position, (key, scenario, cluster, body) in enumerate(items, first)
     ]
     insert_all(session, ItemRow, rows)
 

@@ -67,7 +67,7 @@ def get_or_create_ids(session: Session, study_id: int, targets: Iterable[Target]
 
 def get_or_create_by_keys(session: Session, study_id: int, wanted: Collection[TargetKey]) -> dict[TargetKey, int]:
     """Do the same for the keys of targets."""
-    names = {item for item, *_ in wanted}
+    names = {item for item, _, _, _ in wanted}
     item_ids = items.find_ids(session, study_id, names)
     missing = names - item_ids.keys()
     if missing:
@@ -77,9 +77,11 @@ def get_or_create_by_keys(session: Session, study_id: int, wanted: Collection[Ta
     new = sorted((item_ids[item], kind, criterion, part) for item, kind, criterion, part in set(wanted) - ids.keys())
     if not new:
         return ids
-    names_of_columns = ("item_id", "kind", "criterion", "part")
     for batch in batches(new, CHUNK):
-        rows = [{"study_id": study_id, **dict(zip(names_of_columns, row, strict=True))} for row in batch]
+        rows = [
+            {"study_id": study_id, "item_id": item_id, "kind": kind, "criterion": criterion, "part": part}
+            for item_id, kind, criterion, part in batch
+        ]
         insert_missing(session, TargetRow, rows)
     return _ids_by_key(session, study_id, wanted)
 
@@ -139,7 +141,7 @@ def from_columns(item: str, kind: str, criterion: str, part: str) -> Target:
 
 def _ids_by_key(session: Session, study_id: int, wanted: Collection[TargetKey]) -> dict[TargetKey, int]:
     """Return key -> id of those of the keys that are targets of the study."""
-    keys = {item for item, *_ in wanted}
+    keys = {item for item, _, _, _ in wanted}
     own = {key: key for key in wanted}  # texts of the result are not held
     if len(keys) <= items.MAX_KEYS_IN_QUERY:
         rows = execute(session, _query_of_items(), {"study": study_id, "keys": list(keys)})

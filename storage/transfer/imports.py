@@ -194,11 +194,11 @@ class _Import:
         stored = items.stored_contents(self.session, self.study_id, digests)
         self.advance(self.records.repeated_items)
         for batch in self.records.items.batches():
-            new = [item for item in batch if item.key not in stored]
-            for item in batch:
-                if item.key in stored and not items.is_same(stored[item.key], item):
+            new = [item for item in batch if item[0] not in stored]
+            for key, _, _, body in batch:
+                if key in stored and not items.is_same(stored[key], body):
                     raise TiebreakError(
-                        f"Item {item.key!r} is in this study already, with different content; give it another name."
+                        f"Item {key!r} is in this study already, with different content; give it another name."
                     )
             items.add_encoded(self.session, self.study_id, new)
             added += len(new)

@@ -8,14 +8,14 @@ import pickle
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Generic, NamedTuple, TypeVar, cast
+from typing import IO, Any, Generic, TypeVar, cast
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.items import Item
 from core.labels import Kind, Label, Target, Value
 from storage.fingerprints import Row, label_columns
-from storage.items import content_digest
+from storage.items import ItemColumns, content_digest
 from storage.json_columns import to_json
 from storage.labelling import critique_targets
 from storage.targets import TargetKey, key_of
@@ -32,24 +32,9 @@ MAX_SHARED_LENGTH = 100
 """Characters of a value that labels share."""
 
 
-class SpooledItem(NamedTuple):
-    """The columns of an item."""
-
-    key: str
-    scenario: str | None
-    cluster: str | None
-    body: str
-    """As JSON."""
-
-
-class SpooledLabel(NamedTuple):
-    """A label and its columns, without the ids of its target and annotator."""
-
-    target: int
-    """Its place in `SortedRecords.targets`."""
-    annotator: str
-    columns: Row
-    """Labels with equal columns share them, so do not modify."""
+SpooledLabel = tuple[int, str, Row]
+"""The place of its target in `SortedRecords.targets`, its annotator, and its columns without ids. Labels with equal
+columns share them, so do not modify. A plain tuple is pickled in a fraction of the time of one with names."""
 
 
 class Spool(Generic[Entry]):
@@ -89,13 +74,16 @@ class SortedRecords:
 
     def __init__(self, records: Iterable[Record]) -> None:
         """Read the records to their end; raises TiebreakError for two different items with one id."""
-        self.items, self.labels = Spool[SpooledItem](), Spool[SpooledLabel]()
+        self.items, self.labels = Spool[ItemColumns](), Spool[SpooledLabel]()
         self.item_digests: dict[str, bytes] = {}
         """Name of each item in the file -> digest of its content."""
         self.repeated_items = 0
         """Items that are in the file again."""
         self.targets: dict[TargetKey, int] = {}
         """The targets of labels and critiques, with their places from 0."""
+        self._last_target: Target | None = None
+        """The target of the last label."""
+        self._last_place = 0
         self.annotators: set[str] = set()
         """The annotators of labels."""
         self._values: dict[tuple[str, str, type[Any], Any], None] = {}
@@ -165,13 +153,16 @@ class SortedRecords:
         if len(self.item_digests) == self.items.size:  # nothing was added
             self.repeated_items += 1
             return
-        self.items.add(SpooledItem(item.id, item.scenario, item.group, body))
-        self.add_targets(critique_targets.of_item(item.id, item.critiques))
+        self.items.add((item.id, item.scenario, item.group, body))
+        if item.critiques:
+            self.add_targets(critique_targets.of_item(item.id, item.critiques))
 
     def _add_label(self, label: Label) -> None:
+        if label.target is not self._last_target:  # the labels of a row often share theirs
+            self._last_target, self._last_place = label.target, self._distinct(label.target)
         self.annotators.add(label.annotator)
         self._add_value(label.target, label.value)
-        self.labels.add(SpooledLabel(self._distinct(label.target), label.annotator, self._columns(label)))
+        self.labels.add((self._last_place, label.annotator, self._columns(label)))
 
     def _columns(self, label: Label) -> Row:
         """Return the columns of a label; those of labels with only a value are shared."""

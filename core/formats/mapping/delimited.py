@@ -51,7 +51,7 @@ def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[
     line = skipped + 1
     try:
         for cells in reader:
-            if any(cell.strip() for cell in cells):
+            if any(map(str.strip, cells)):
                 if header:
                     yield line, _row(header, cells, line, separator)
                 else:

@@ -1,7 +1,9 @@
 """Reads the items of a table. In a long table an item occupies several rows, which must agree about it."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,24 +17,30 @@ from core.formats.mapping.scope import EVERY_ELEMENT, Scope
 from core.formats.mapping.sources import Constant, Excerpt, Source, source_name
 from core.formats.records import ItemRecord
 from core.formats.validation_errors import to_file_format_error
-from core.items import Item, Response
+from core.items import Item
 
 MAX_GROUP_LENGTH = 80
 """Characters. Longer group names, such as a whole question, are cut and made unique by a digest of the full text."""
 
 
 class ItemReader:
-    """Reads items; keeps the line and the hash of each to check repeated rows without storing the items."""
+    """Reads items; remembers where each was first, to check repeated rows without storing the items."""
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
         self.repeats = any(isinstance(labels, LongLabels | RankingLabels) for labels in mapping.labels) or any(
             block.judge is not None for block in mapping.judges
         )
-        self.first_seen: dict[str, tuple[int, int]] = {}
-        """Item id -> (line, hash)."""
+        """Whether an item can have several rows."""
+        self.first_lines: dict[str, int] = {}
+        """Item id -> the line of its first row."""
+        self.hashes: dict[str, int] = {}
+        """Item id -> the hash of its content, if it can have several rows."""
         self.systems: tuple[str | None, ...] = ()
         """The systems of the responses of the item that was read last."""
+        self.row = 1
+        """The number of the row that was read last among those of its item."""
+        self.further_rows = Counter[str]()
 
     def read(self, scope: Scope) -> tuple[str, ItemRecord | None]:
         """Return the item's id, and its record the first time it occurs."""
@@ -40,42 +48,54 @@ class ItemReader:
         item_id = parse_name(scope.resolve(mapping.id), scope.line, source_name(mapping.id))
         item = _read_item(item_id, mapping, scope)
         self.systems = tuple(response.system for response in item.responses)
-        if item_id not in self.first_seen:
-            self.first_seen[item_id] = (scope.line, hash(item))
-            return item_id, ItemRecord(item=item)
-        self._check_repeat(item_id, hash(item), scope.line)
-        return item_id, None
+        if item_id in self.first_lines:
+            self._check_repeat(item, scope.line)
+            self.further_rows[item_id] += 1
+            self.row = 1 + self.further_rows[item_id]
+            return item_id, None
+        self.row = 1
+        self.first_lines[item_id] = scope.line
+        if self.repeats:
+            self.hashes[item_id] = hash(item)
+        return item_id, ItemRecord(item=item)
 
-    def _check_repeat(self, item_id: str, item_hash: int, line: int) -> None:
-        first_line, first_hash = self.first_seen[item_id]
+    def _check_repeat(self, item: Item, line: int) -> None:
+        first_line = self.first_lines[item.id]
         if not self.repeats:
-            message = f"item {item_id!r} is already on line {first_line}"
+            message = f"item {item.id!r} is already on line {first_line}"
             raise FileFormatError(message, line=line, field=source_name(self.mapping.id))
-        if item_hash != first_hash:
-            message = f"expected item {item_id!r} to be the same as on line {first_line}, and it differs"
+        if hash(item) != self.hashes[item.id]:
+            message = f"expected item {item.id!r} to be the same as on line {first_line}, and it differs"
             raise FileFormatError(message, line=line)
 
 
 def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
+    fields: dict[str, Any] = {
+        "id": item_id,
+        "prompt": scope.join_texts(as_tuple(mapping.prompt)) or "",
+        "responses": _read_responses(mapping, scope),
+        "scenario": _strip(mapping.scenario, scope),
+        "group": _group_name(mapping.group, scope),
+    }
+    if mapping.image:
+        fields["image"] = scope.text(mapping.image) or None
+    if mapping.context:
+        fields["context"] = scope.join_texts(as_tuple(mapping.context)) or None
+    if mapping.reference:
+        fields["reference"] = scope.join_texts(as_tuple(mapping.reference)) or None
+    if mapping.aspects:
+        fields["aspects"] = _read_aspects(mapping.aspects, scope)
+    if mapping.critiques:
+        fields["critiques"] = _read_critiques(mapping.critiques, scope)
     try:
-        return Item(
-            id=item_id,
-            prompt=scope.join_texts(as_tuple(mapping.prompt)) or "",
-            responses=_read_responses(mapping, scope),
-            image=scope.text(mapping.image) or None if mapping.image else None,
-            context=scope.join_texts(as_tuple(mapping.context)) or None,
-            reference=scope.join_texts(as_tuple(mapping.reference)) or None,
-            scenario=_strip(mapping.scenario, scope),
-            group=_group_name(mapping.group, scope),
-            aspects=_read_aspects(mapping.aspects, scope),
-            critiques=_read_critiques(mapping.critiques, scope),
-        )
+        return Item.model_validate(fields)
     except ValidationError as error:
         raise to_file_format_error(error, line=scope.line) from None
 
 
-def _read_responses(mapping: Mapping, scope: Scope) -> tuple[Response, ...]:
-    responses: list[Response] = []
+def _read_responses(mapping: Mapping, scope: Scope) -> tuple[dict[str, str | None], ...]:
+    """Return the fields of each response."""
+    responses = []
     for fields, own in _each_response(mapping, scope):
         text = own.text(fields.text) if fields.text else _empty_text_of_image(fields, own)
         if text is None and not fields.optional:
@@ -116,11 +136,12 @@ def _missing_text(fields: ResponseFields, scope: Scope) -> FileFormatError:
     return FileFormatError("expected the text of a response", line=scope.line, field=field)
 
 
-def _read_response(fields: ResponseFields, text: str, scope: Scope) -> Response:
+def _read_response(fields: ResponseFields, text: str, scope: Scope) -> dict[str, str | None]:
     system = scope.resolve(fields.system) if fields.system else fields.name
     if fields.name and is_template(fields.name):
         system = scope.resolve(fields.name)
-    return Response(text=text, system=system or None, image=scope.text(fields.image) or None if fields.image else None)
+    image = scope.text(fields.image) if fields.image else None
+    return {"text": text, "system": system or None, "image": image or None}
 
 
 def _read_critiques(blocks: tuple[CritiqueFields, ...], scope: Scope) -> tuple[Critique, ...]:

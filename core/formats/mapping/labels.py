@@ -32,13 +32,16 @@ class LabelReader:
     """Reads one block of labels; a criterion and its scale are yielded before their first label."""
 
     def __init__(self, block: Labels, labelled: set[tuple[str, ...]]) -> None:
-        """`labelled` is shared by the blocks of a mapping: (item, kind, criterion, part, annotator) of every label."""
+        """`labelled` is shared by the blocks of a mapping: (item, kind, criterion, part, annotator) of every label of
+        items that can have further rows."""
         self.block = block
         self.declared_criteria: set[str] = set()
         self.labelled = labelled
         self.target: Target | None = None
         """The target of the last label; the next label often has the same one."""
         self.target_key = ("", "", "")
+        self.annotators: set[str] = set()
+        """Names that can be stored."""
         self.parsed_values: dict[tuple[type, Any], Value | None] = {}
         self.omissions = current_omissions()
         self.parts: dict[tuple[str, str, str], list[Part]] = {}
@@ -153,7 +156,9 @@ class LabelReader:
         if value is None:
             self.omissions.labels += not is_empty(cell)
             return None
-        check_annotator(annotator, scope.line, self._annotator_field(field))
+        if annotator not in self.annotators:
+            check_annotator(annotator, scope.line, self._annotator_field(field))
+            self.annotators.add(annotator)
         key = (item, self.block.kind, criterion, part, annotator)
         if key in self.labelled:
             message = f"expected one label, and {annotator!r} already gave one for item {item!r}"

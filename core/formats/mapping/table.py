@@ -1,7 +1,7 @@
 """Tables: CSV, TSV, JSON, JSON lines or Parquet, read with a user's mapping."""
 
-from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -64,20 +64,20 @@ def _read(path: Path, mapping: Mapping) -> Records:
         *(WeightsReader(block, judges) for block in mapping.weights),
         *((judges,) if mapping.judges else ()),
     )
-    fields, repeats = RequiredFields(mapping), Counter[str]()
+    fields = RequiredFields(mapping)
     for scope in _iter_file(path, mapping):
         fields.check(scope)
         item, record = items.read(scope)
+        if not items.repeats:
+            labelled.clear()
         if readers:
-            repeats[item] += 1
-            scope = Scope(scope.row, scope.line, scope.number, scope.element, repeats[item], items.systems)
+            scope = Scope(scope.row, scope.line, scope.number, scope.element, items.row, items.systems)
         if record is not None:
             yield record
         for reader in readers:
             yield from reader.read(scope, item)
-    for collected in (*(reader.finish() for reader in label_readers), judges.runs()):
-        yield from collected
-    if not items.first_seen:
+    yield from chain(*(reader.finish() for reader in label_readers), judges.runs())
+    if not items.first_lines:
         raise _no_item(mapping)
     fields.finish()
 

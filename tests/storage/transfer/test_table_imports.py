@@ -1,0 +1,101 @@
+"""The import of a table stores exactly what its golden file has, whatever makes it faster or smaller."""
+
+import csv
+import random
+
+import pytest
+
+from core.formats.mapping.mapping import build_mapping
+from core.formats.registry import read_records
+from storage.transfer import imports
+from tests.golden.files import assert_golden
+from tests.storage.transfer.test_imports import export
+
+WIDE = {
+    "id": "id",
+    "prompt": "question",
+    "responses": [{"text": "left", "system": "left_system"}, {"text": "right", "name": "B"}],
+    "scenario": "topic",
+    "group": "topic",
+    "context": "context",
+    "labels": [
+        {
+            "layout": "wide",
+            "kind": "preference",
+            "criterion": "helpfulness",
+            "annotators": {"ann": "ann", "bob": "Bob"},
+            "values": {"0": 0, "1": 1, "2": 2, "-": None},
+        },
+        {
+            "layout": "wide",
+            "kind": "score",
+            "criterion": "clarity",
+            "scale": {"level": "interval", "low": 0, "high": 10},
+            "annotators": {"clarity": "ann"},
+        },
+    ],
+    "judges": [
+        {"kind": "preference", "criterion": "helpfulness", "columns": {"j1": "judge 1"}, "values": {"-": None}},
+        {
+            "kind": "preference",
+            "criterion": "helpfulness",
+            "columns": {"j1": "first", "j2": "second"},
+            "values": {"-": None},
+            "run": "panel",
+            "stage": "last",
+        },
+    ],
+}
+LONG = {
+    "id": "topic",
+    "prompt": "topic",
+    "responses": [{"text": "topic"}],
+    "labels": [
+        {
+            "layout": "long",
+            "kind": "score",
+            "criterion_field": "left_system",
+            "scale": {"level": "interval", "low": 0, "high": 10},
+            "annotator": "annotator {repeat}",
+            "value": "clarity",
+            "reason": "right",
+            "seconds": "j1_seconds",
+        }
+    ],
+    "judges": [
+        {
+            "kind": "score",
+            "criterion": "clarity",
+            "scale": {"level": "interval", "low": 0, "high": 10},
+            "judge": "judge {repeat}",
+            "value": "clarity",
+        }
+    ],
+}
+
+
+def write_table(path):
+    rng = random.Random(7)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        names = ["id", "question", "left", "right", "left_system", "topic", "context", "ann", "bob", "clarity"]
+        writer.writerow([*names, "j1", "j2", "j1_seconds"])
+        for number in range(24):
+            labels = [rng.choice("0012-") for _ in range(2)]
+            judges = [rng.choice("012-") for _ in range(2)]
+            texts = [f"pair {number}", f"Ünë {number}?", "yes", "no " * number, f"sys {number % 2}"]
+            topic, context = f"topic {number % 5}", "" if number % 3 else "so far"
+            writer.writerow([*texts, topic, context, *labels, rng.randint(0, 20) / 2, *judges, number / 4])
+    return path
+
+
+def to_text(records):
+    """Return records as lines, without the times of the import itself."""
+    return "\n".join(record.model_dump_json(exclude={"created_at", "times", "at"}) for record in records)
+
+
+@pytest.mark.parametrize(("layout", "draft"), [("wide", WIDE), ("long", LONG)])
+def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, layout, draft):
+    table, mapping = write_table(tmp_path / "table.csv"), build_mapping(draft)
+    imports.import_records(engine, "table", read_records(table, mapping=mapping))
+    assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
