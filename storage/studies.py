@@ -268,6 +268,14 @@ def _scales_query() -> Any:
     return select(*columns).where(col(ScaleRow.study_id) == bindparam("study", type_=Integer))
 
 
+def scales_of_labels(session: Session, study_id: int) -> dict[tuple[Kind, str], Scale]:
+    """Return the declared scales, and those of criteria for scores on them without a declared one."""
+    own: dict[tuple[Kind, str], Scale] = {
+        ("score", criterion.name): criterion.scale for criterion in criteria(session, study_id) if criterion.scale
+    }
+    return own | scales(session, study_id)
+
+
 def scale(session: Session, study_id: int, kind: Kind, criterion: str) -> Scale | None:
     """Return the declared scale of a kind and criterion, otherwise the kind's default."""
     return scales(session, study_id).get((kind, criterion)) or DEFAULT_SCALES.get(kind)

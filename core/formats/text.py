@@ -12,6 +12,7 @@ from typing import IO, AnyStr, BinaryIO, TextIO
 from core.errors import FileFormatError
 
 _opened: ContextVar[set[Path] | None] = ContextVar("opened", default=None)
+_line: ContextVar[int | None] = ContextVar("line", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 CHUNK = 2**20
@@ -56,11 +57,20 @@ def _open_binary(path: Path) -> BinaryIO:
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) of every line that is not blank; only "\\n" ends a line, as in JSON lines."""
     record_read(path)
-    with refuse_read_errors(path), _open_binary(path) as file:
-        for number, raw in enumerate(limited_lines(file), 1):
-            text = _decode_line(raw.removeprefix(UTF8_MARK) if number == 1 else raw, number)
-            if text and not text.isspace():
-                yield number, text.strip("\r\n")
+    try:
+        with refuse_read_errors(path), _open_binary(path) as file:
+            for number, raw in enumerate(limited_lines(file), 1):
+                text = _decode_line(raw.removeprefix(UTF8_MARK) if number == 1 else raw, number)
+                if text and not text.isspace():
+                    _line.set(number)
+                    yield number, text.strip("\r\n")
+    finally:
+        _line.set(None)
+
+
+def current_line() -> int | None:
+    """Return the number of the line that `read_lines` yielded last; None if no file is being read by lines."""
+    return _line.get()
 
 
 def read_text(path: Path) -> str:

@@ -15,7 +15,8 @@ from sqlalchemy.exc import DataError
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.errors import TiebreakError
+from core.errors import FileFormatError, TiebreakError
+from core.formats.mapping.cells import parse_label
 from core.formats.records import (
     AdjudicationRecord,
     AiuEditRecord,
@@ -36,7 +37,7 @@ from core.formats.records import (
     TrainingAnswerRecord,
     ViewRecord,
 )
-from core.labels import Target
+from core.labels import Scale, Target, Value
 from storage import aius, annotators, audit, experiments, items, studies, target_summaries, targets
 from storage.audit import Action
 from storage.database import insert_all, update_statistics, writing
@@ -115,6 +116,15 @@ def _garbage_collection_off() -> Iterator[None]:
         gc.enable()
 
 
+def spelled_value(text: str, scale: Scale) -> Value:
+    """Return the value on a scale that a text spells, as in a cell of a table; the text itself if there is none."""
+    try:
+        value = parse_label(text, scale, {}, 0, "")
+    except FileFormatError:
+        return text
+    return text if value is None else value
+
+
 class TargetIds(Mapping[Target, int]):
     """The ids of targets."""
 
@@ -141,6 +151,8 @@ class _Import:
         self.target_ids = TargetIds({})
         self.annotator_ids: dict[str, int] = {}
         self.fingerprints_of_file = FileFingerprints()
+        self.spelled: dict[tuple[str, str, str], Value] = {}
+        """Kind, criterion and text of labels -> the value on the scale that the text spells, such as "4"."""
 
     def run(self) -> ImportCounts:
         """Import all records, each type after those that it refers to."""
@@ -172,12 +184,7 @@ class _Import:
     def check_values(self) -> None:
         """Raise TiebreakError for a value in the file that is not on its scale."""
         scales = studies.scales(self.session, self.study_id)
-        for kind, criterion, value in self.records.distinct_values():
-            try:
-                studies.check_value(scales, kind, criterion, value)
-            except TiebreakError as error:
-                item, annotator = self.records.find_label(kind, criterion, value) or ("", "")
-                raise TiebreakError(f"Label of {annotator!r} on item {item!r}: {error}") from None
+        self.check_labels(studies.scales_of_labels(self.session, self.study_id))
         for record in self.records.of(AdjudicationRecord):
             target = record.ruling.target
             studies.check_value(scales, target.kind, target.criterion, record.ruling.value)
@@ -187,6 +194,19 @@ class _Import:
             for opinion in recorded_runs.trace_opinions(trace):
                 check = studies.check_verdict if opinion.stage == "verdict" else studies.check_value
                 check(scales, opinion.kind, opinion.criterion, opinion.value)
+
+    def check_labels(self, scales: studies.Scales) -> None:
+        """Raise TiebreakError for the first label whose value is not on its scale; collect those that are spelled."""
+        for kind, criterion, value in self.records.distinct_values():
+            scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind)
+            if isinstance(value, str) and scale is not None and not scale.contains(value):
+                value = self.spelled.setdefault((kind, criterion, value), spelled_value(value, scale))
+            try:
+                studies.check_value(scales, kind, criterion, value)
+            except TiebreakError as error:
+                item, annotator, line = self.records.find_label(kind, criterion, value)
+                message = f"label of {annotator!r} on item {item!r}: {error}"
+                raise FileFormatError(message, line=line, field="label.value" if line else None) from None
 
     def import_items(self) -> int:
         """Add the new ones of the items, and return their number."""
@@ -232,7 +252,7 @@ class _Import:
         known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
         targets_by_place = [self.target_ids.by_key[key] for key in self.records.targets]
         for batch in self.records.labels.batches():
-            new = self.label_rows(batch, targets_by_place)
+            new = self.label_rows(self.with_values(batch) if self.spelled else batch, targets_by_place)
             if known:
                 new = [row for row in new if bytes.fromhex(row["fingerprint"]) not in known]
             insert_all(self.session, LabelRow, new)
@@ -242,11 +262,23 @@ class _Import:
             target_summaries.count_labels_of_study(self.session, self.study_id)
         return added
 
-    def label_rows(self, labels: Iterable[SpooledLabel], targets_by_place: Sequence[int]) -> list[Row]:
+    def with_values(self, labels: Sequence[SpooledLabel]) -> list[SpooledLabel]:
+        """Return labels with the values that their texts spell."""
+        keys = list(self.records.targets)
+        changed = []
+        for place, annotator, columns, line in labels:
+            _, kind, criterion, _ = keys[place]
+            value = columns["value"]
+            if isinstance(value, str):
+                columns = columns | {"value": self.spelled.get((kind, criterion, value), value)}
+            changed.append((place, annotator, columns, line))
+        return changed
+
+    def label_rows(self, labels: Sequence[SpooledLabel], targets_by_place: Sequence[int]) -> list[Row]:
         """Return labels as rows."""
         encoded: dict[int, bytes] = {}
         rows = []
-        for place, annotator, columns in labels:
+        for place, annotator, columns, _ in labels:
             target, by = targets_by_place[place], self.annotator_ids[annotator]
             if id(columns) not in encoded:  # the batch holds the columns, so an id is not used again
                 encoded[id(columns)] = encoded_columns(columns)

@@ -12,6 +12,7 @@ from typing import IO, Any, Generic, TypeVar, cast
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, Record
+from core.formats.text import current_line
 from core.items import Item
 from core.labels import Kind, Label, Target, Value
 from storage.fingerprints import Row, label_columns
@@ -32,9 +33,10 @@ MAX_SHARED_LENGTH = 100
 """Characters of a value that labels share."""
 
 
-SpooledLabel = tuple[int, str, Row]
-"""The place of its target in `SortedRecords.targets`, its annotator, and its columns without ids. Labels with equal
-columns share them, so do not modify. A plain tuple is pickled in a fraction of the time of one with names."""
+SpooledLabel = tuple[int, str, Row, int | None]
+"""The place of its target in `SortedRecords.targets`, its annotator, its columns without ids, and its line if the file
+is read by lines. Labels with equal columns share them, so do not modify. A plain tuple is pickled in a fraction of the
+time of one with names."""
 
 
 class Spool(Generic[Entry]):
@@ -113,23 +115,23 @@ class SortedRecords:
         if self._has_other_values:
             keys = list(self.targets)
             for batch in self.labels.batches():
-                for target, _, columns in batch:
+                for target, _, columns, _ in batch:
                     _, kind, criterion, _ = keys[target]
                     yield cast(Kind, kind), criterion, columns["value"]
         else:
             for kind, criterion, _, value in self._values:
                 yield cast(Kind, kind), criterion, value
 
-    def find_label(self, kind: Kind, criterion: str, value: Value | None) -> tuple[str, str] | None:
-        """Return item and annotator of the first label with a value; None if there is none."""
+    def find_label(self, kind: Kind, criterion: str, value: Value | None) -> tuple[str, str, int | None]:
+        """Return item, annotator and line of the first label with a value of `distinct_values`."""
         keys = list(self.targets)
         for batch in self.labels.batches():
-            for target, annotator, columns in batch:
+            for target, annotator, columns, line in batch:
                 item, *subject = keys[target][:3]
                 found = columns["value"]
                 if subject == [kind, criterion] and type(found) is type(value) and found == value:
-                    return item, annotator
-        return None
+                    return item, annotator, line
+        raise LookupError(value)
 
     def close(self) -> None:
         """Delete the temporary files."""
@@ -162,7 +164,7 @@ class SortedRecords:
             self._last_target, self._last_place = label.target, self._distinct(label.target)
         self.annotators.add(label.annotator)
         self._add_value(label.target, label.value)
-        self.labels.add((self._last_place, label.annotator, self._columns(label)))
+        self.labels.add((self._last_place, label.annotator, self._columns(label), current_line()))
 
     def _columns(self, label: Label) -> Row:
         """Return the columns of a label; those of labels with only a value are shared."""

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 import textwrap
@@ -11,14 +12,16 @@ from core.formats.records import (
     AdjudicationRecord,
     CriterionRecord,
     ItemRecord,
+    LabelRecord,
     MarkRecord,
     RunRecord,
     ScaleRecord,
     StudyRecord,
     StudyRules,
 )
+from core.formats.registry import read_records
 from core.items import Criterion
-from core.labels import PREFERENCE, Adjudication, Scale
+from core.labels import PREFERENCE, Adjudication, Label, Scale
 from storage import items, labels, studies, traces
 from storage.database import reading, writing
 from storage.transfer import exports, imports, spool
@@ -179,8 +182,45 @@ def test_an_invalid_record_rolls_the_import_back(engine, reason):
 
 def test_a_label_off_its_scale_is_named_by_item_and_annotator(engine):
     wrong = make_label(7, "zoe", "item 0")
-    with pytest.raises(TiebreakError, match="Label of 'zoe' on item 'item 0': 7 is not on the scale of preference"):
+    with pytest.raises(TiebreakError, match="label of 'zoe' on item 'item 0': 7 is not on the scale of preference"):
         imports.import_records(engine, "s", [*one_of_each_type(), make_label(1, "yan", "item 0"), wrong])
+
+
+CLARITY = CriterionRecord(criterion=Criterion(name="clarity", scale=Scale(level="interval", low=0, high=10)))
+
+
+def make_score(value, criterion, annotator="ann"):
+    target = make_target("item 1", kind="score", criterion=criterion)
+    return LabelRecord(label=Label(target=target, annotator=annotator, value=value))
+
+
+def scores_of_lines(tmp_path, *values):
+    """Return the records of a file with a criterion, an item, an empty line, and a score on each further line."""
+    scores = [make_score(value, "clarity", f"ann {n}") for n, value in enumerate(values)]
+    records = [CLARITY, ItemRecord(item=make_item("item 1")), *scores]
+    lines = [record.model_dump_json() for record in records]
+    path = tmp_path / "scores.jsonl"
+    path.write_text("\n".join([*lines[:2], "", *lines[2:]]), encoding="utf-8")
+    return read_records(path)
+
+
+@pytest.mark.parametrize("value", ["good", 11, True, "11", "4,5"])
+def test_a_score_off_the_scale_of_its_criterion_is_refused_with_its_line(engine, tmp_path, value):
+    message = f"line 5, field 'label.value': label of 'ann 1' on item 'item 1': {value!r} is not on the scale of score "
+    with pytest.raises(FileFormatError, match=re.escape(message + "on 'clarity': expected a number from 0.0 to 10.0.")):
+        imports.import_records(engine, "s", scores_of_lines(tmp_path, 4, value, 5))
+
+
+def test_a_number_as_text_is_the_number_as_in_a_table(engine, tmp_path):
+    imports.import_records(engine, "s", scores_of_lines(tmp_path, "4", 4, " 4.5 "))
+    values = [record.label.value for record in export(engine, "s") if isinstance(record, LabelRecord)]
+    assert values == [4, 4, 4.5]
+
+
+def test_a_text_stays_text_without_a_scale(engine):
+    item = ItemRecord(item=make_item("item 1"))
+    imports.import_records(engine, "s", [item, make_score("4", "free")])
+    assert [record.label.value for record in export(engine, "s") if isinstance(record, LabelRecord)] == ["4"]
 
 
 def test_settings_with_former_names_are_those_of_the_same_run(engine):
