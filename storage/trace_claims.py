@@ -81,8 +81,8 @@ def lost(session: Session, claims: Mapping[int, str]) -> set[int]:
 
 def any_alive(at: datetime) -> ColumnElement[bool]:
     """Return whether a worker that is alive has claimed a trace of the run."""
-    claimed = select(col(TraceRow.id)).where(col(TraceRow.run_id) == col(RunRow.id), _is_claimed(at))
-    return claimed.correlate(RunRow).exists()
+    # Not correlated with the run: SQLite would read all of its traces instead of the index of the claimed ones.
+    return col(RunRow.id).in_(select(col(TraceRow.run_id)).where(_is_claimed(at)))
 
 
 def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: bool = False) -> None:

@@ -1,10 +1,14 @@
 """The queries of the pages: python -m tests.bench.bench_queries URL [--pages PAGE ...] [--over 100]
 
 Draws the first picture of every page in this process, on a database that exists (`bench_pages` plants a large one), and
-prints the statements that take at least `--over` milliseconds or scan a large table: the time of one more execution
-until every row is fetched, the rows, how often the page executed it, and the large tables that its plan reads as a
-whole. The pages share their caches, so a statement is listed with the first page that executes it. Pages record views:
-use a copy of a database.
+prints the statements that take at least `--over` milliseconds, scan a large table, or are executed more than
+`--repeated` times: the time of one more execution until every row is fetched, the rows, how often the page executed it,
+and the large tables that its plan reads as a whole. The pages share their caches, so a statement is listed with the
+first page that executes it. A second table has the totals of each page.
+
+Plans are those of EXPLAIN QUERY PLAN on SQLite, and of EXPLAIN (ANALYZE, BUFFERS) on PostgreSQL, with the blocks that
+were read. Statements of figures that are computed in the background count for the page that is drawn meanwhile. Pages
+record views: use a copy of a database.
 """
 
 import argparse
@@ -64,8 +68,9 @@ def recorded(engine: Engine) -> Iterator[dict[str, Statement]]:
         context.started = time.perf_counter()
 
     def after(connection: Any, cursor: Any, text: str, parameters: Any, context: Any, many: bool) -> None:
-        if text.lstrip().startswith(("SELECT", "WITH")):
-            executed.setdefault(text, Statement(text)).add(time.perf_counter() - context.started, parameters)
+        started = getattr(context, "started", None)  # none if another thread has sent it before the block
+        if started is not None and text.lstrip().startswith(("SELECT", "WITH")):
+            executed.setdefault(text, Statement(text)).add(time.perf_counter() - started, parameters)
 
     event.listen(engine, "before_cursor_execute", before)
     event.listen(engine, "after_cursor_execute", after)
@@ -89,7 +94,7 @@ def fetched(engine: Engine, statement: Statement) -> tuple[float, int]:
 
 def plan(engine: Engine, statement: Statement) -> list[str]:
     """Return the lines of a statement's plan."""
-    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
+    explain = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN (ANALYZE, BUFFERS)"
     with engine.connect() as connection:
         return [str(row[-1]) for row in connection.exec_driver_sql(f"{explain} {statement.text}", statement.parameters)]
 
@@ -99,6 +104,15 @@ def scans(lines: Sequence[str]) -> list[str]:
     names = "|".join(LARGE_TABLES)
     pattern = re.compile(rf"\b(?:SCAN|Seq Scan on) \"?({names})\"?(?:_\d+)?\b(?!.* USING )")
     return sorted({found[1] for line in lines if (found := pattern.search(line))})
+
+
+def blocks(lines: Sequence[str]) -> str:
+    """Return the blocks of 8 kB that a plan of PostgreSQL has read, from its first line with buffers."""
+    found = next((line for line in lines if "Buffers: " in line), "")
+    numbers = [
+        int(number) for number in re.findall(r"shared hit=(\d+)|read=(\d+)", found) for number in number if number
+    ]
+    return f"{sum(numbers):,}" if found else "–"
 
 
 def shortened(text: str) -> str:
@@ -128,15 +142,21 @@ def request_tasks(engine: Engine, study: str, annotator: str) -> None:
         tasks.progress(session, opened)
 
 
-def print_page(engine: Engine, page: str, statements: Sequence[Statement], over: float) -> None:
-    """Print the slow statements of a page, or those that scan a large table, as rows of a table."""
+def print_statements(
+    engine: Engine, page: str, statements: Sequence[Statement], over: float, repeated: int
+) -> list[str]:
+    """Print the remarkable statements of a page as rows of a table; returns the large tables that any of them scans."""
+    scanned: set[str] = set()
     for statement in statements:
         seconds, rows = fetched(engine, statement)
-        read = scans(plan(engine, statement))
-        if 1e3 * seconds >= over or read:
+        lines = plan(engine, statement)
+        read, executions = scans(lines), len(statement.seconds)
+        scanned.update(read)
+        if 1e3 * seconds >= over or read or executions > repeated:
             text = shortened(statement.text).replace("|", "\\|")
-            columns = (f"{1e3 * seconds:.0f}", f"{rows:,}", len(statement.seconds), ", ".join(read) or "–", f"`{text}`")
-            print("|", " | ".join(map(str, (page, *columns))), "|", flush=True)
+            figures = (f"{1e3 * seconds:.0f}", blocks(lines), f"{rows:,}", executions, ", ".join(read) or "–")
+            print("|", " | ".join(map(str, (page, *figures, f"`{text}`"))), "|", flush=True)
+    return sorted(scanned)
 
 
 def main() -> None:
@@ -145,12 +165,14 @@ def main() -> None:
     parser.add_argument("--study", default=large_study.STUDY)
     parser.add_argument("--annotator", default="annotator 1")
     parser.add_argument("--over", type=float, default=100.0, help="milliseconds of the statements that are printed")
+    parser.add_argument("--repeated", type=int, default=5, help="executions of the statements that are printed")
     parser.add_argument("--pages", nargs="+", choices=[*SCRIPTS, TASKS], default=[*SCRIPTS, TASKS], metavar="PAGE")
     options = parser.parse_args()
     os.environ[database.URL_VARIABLE] = options.database
     engine = database.connect(options.database)
     seen: set[str] = set()
-    print("| page | ms | rows | executions | scans | statement |\n|---|---|---|---|---|---|")
+    totals = []
+    print("| page | ms | blocks | rows | executions | scans | statement |\n|---|---|---|---|---|---|---|")
     for page in options.pages:
         start = time.perf_counter()
         with recorded(engine) as executed:
@@ -160,10 +182,17 @@ def main() -> None:
                 for message in draw(page, options.study, options.annotator):
                     print(f"{page}: {message}", file=sys.stderr)
         seconds = time.perf_counter() - start
-        new = [statement for text, statement in executed.items() if text not in seen]
+        times = [statement.seconds for statement in executed.copy().values()]
+        new = [statement for text, statement in executed.copy().items() if text not in seen]
         seen |= executed.keys()
-        print(f"{page}: {seconds:.1f} s, {len(executed)} statements, {len(new)} new", file=sys.stderr)
-        print_page(engine, page, new, options.over)
+        print(f"{page}: {seconds:.1f} s, {len(times)} statements, {len(new)} new", file=sys.stderr)
+        scanned = print_statements(engine, page, new, options.over, options.repeated)
+        milliseconds = 1e3 * sum(map(sum, times))
+        most = max(map(len, times), default=0)
+        totals.append((page, len(times), sum(map(len, times)), most, f"{milliseconds:.0f}", ", ".join(scanned) or "–"))
+    print("\n| page | statements | executions | most of one | ms until answered | scans |\n|---|---|---|---|---|---|")
+    for total in totals:
+        print("|", " | ".join(map(str, total)), "|")
 
 
 if __name__ == "__main__":

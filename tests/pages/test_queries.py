@@ -139,3 +139,13 @@ def test_a_scan_is_found(studies_by_size):
     engine, _ = studies_by_size[20]
     assert full_scans(engine, ("SELECT count(*) FROM opinion WHERE judge = ?", ("judge 1",)))
     assert not full_scans(engine, ("SELECT count(*) FROM opinion WHERE study_id = ?", (1,)))
+
+
+def test_whether_runs_are_executed_is_read_from_the_claimed_traces(studies_by_size):
+    engine, study = studies_by_size[20]
+    with database.reading(engine) as session:
+        (statement,) = statements_of(engine, lambda: runs.of_study(session, study.id))[-1:]
+    with engine.connect() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement[0]}", statement[1]).all()
+    read = [row.detail for row in plan if re.match(r"(SEARCH|SCAN) trace\b", row.detail)]
+    assert read and all("ix_trace_claimed_by" in step for step in read)
