@@ -21,7 +21,7 @@ PREDICTION_POWERED = (
 )
 BIAS_TESTS = (
     "Effects are shares of decided verdicts minus one half. 95 % intervals of position: Wilson's, in both orders BCa "
-    "bootstrap of pairs; of length and own family: linearised variance with a t distribution, or both Wilson intervals "
+    "bootstrap of pairs; of length and own family: jackknife variance with a t distribution, or both Wilson intervals "
     "(MOVER) if most pairs have one label. P-values are corrected by Holm's method over all rows"
 )
 PAIRED_DIFFERENCES = f"{INTERVALS}; p-values: paired bootstrap, corrected by Holm's method"

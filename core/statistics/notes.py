@@ -16,7 +16,7 @@ from core.wording import format_count
 
 FEW_ITEMS = 50
 """Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
-FEW_GROUPS = 20
+FEW_GROUPS = 30
 """Below this many resampled groups the same holds; groups are also more unequal than items."""
 FEW_SHARED = 2.0
 """A mean over pairs of raters has no interval if two raters share fewer than this times sqrt(items) items on average.
@@ -250,12 +250,14 @@ def few_groups(groups: int) -> str:
     return f"only {format_count(groups, 'group')} of items to resample: the interval may be too narrow"
 
 
-def mean_caveats(result: Resampled, items: int) -> list[str]:
-    """Return the caveats of a mean over items."""
+def mean_caveats(result: Resampled, items: int, units: int) -> list[str]:
+    """Return the caveats of a mean over items, of which `units` were resampled."""
     if not items:
         return ["no item has a value to average"]
     if result.low is None:
         return [result.problem]
+    if units < items and units < FEW_GROUPS:
+        return [few_groups(units)]
     return [few_items()] * (items < FEW_ITEMS)
 
 

@@ -13,6 +13,7 @@ from sqlmodel import col
 from core.labels import TRUTH
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
+from core.wording import format_count
 from storage import database, targets
 from storage.studies import Study
 from storage.tables import AnnotatorRow, LabelRow
@@ -25,6 +26,8 @@ TAG = re.compile(r"(?<![\w#&/])#([^\W\d_][\w-]{1,39})")
 KIND, STATISTIC = "tag", "fleiss_kappa"
 MAX_TAGS = 40
 """The most frequent ones are compared."""
+MIN_USES = 10
+"""No interval of kappa for a tag in fewer reasons: with 5 expected uses the intervals held the truth in 82 %."""
 Reasons = Mapping[tuple[int, str], str]
 """(Target id, annotator) -> the reason of the current label."""
 
@@ -90,8 +93,11 @@ def _row(tag: str, labels: Sequence[tuple[int, str]], agreement: AgreementRow | 
     counts = len(labels), len({target for target, _ in labels}), len({annotator for _, annotator in labels})
     if agreement is None:
         return TagRow(tag, *counts, None, None, None, 0, "no target has reasons of two annotators")
-    value = agreement.value, agreement.low, agreement.high
-    return TagRow(tag, *counts, *value, agreement.items, agreement.reason)
+    low, high, reason = agreement.low, agreement.high, agreement.reason
+    if low is not None and len(labels) < MIN_USES:
+        few = f"no interval: {format_count(len(labels), 'use')} of the tag, {MIN_USES} are needed"
+        low, high, reason = None, None, "; ".join(filter(None, (few, reason)))
+    return TagRow(tag, *counts, agreement.value, low, high, agreement.items, reason)
 
 
 def _current_reasons(session: Session, study_id: int) -> Reasons:

@@ -46,7 +46,7 @@ def crowd(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, 
 def pairs_of_crowds(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Intervals of means over pairs of annotators, also those that are not shown."""
     names, found = ("cohen_kappa", "cohen_kappa_quadratic", "pearson", "spearman"), {}
-    for raters, labels in ((4, 3), (8, 3), (20, 5)):
+    for raters, labels in ((8, 3), (12, 3)):
         codes = _sparse_codes(rng, *((raters, labels) if resamples else (2, 2)), units)
         patterns = row_patterns(Ratings((), (), codes, CATEGORIES))
         family = pair_statistics(patterns.codes, np.array(CATEGORIES, float), names)
@@ -189,7 +189,7 @@ def _system(row: SystemRow) -> Mapping[str, Estimate]:
 
 CASES: Cases = {
     crowd: (SIZES, 100_000),
-    pairs_of_crowds: ((50, 300), 100_000),
+    pairs_of_crowds: ((100, 300), 100_000),
     documents: (SIZES, 100_000),
     tags: (SIZES, 400_000),
     ceilings: (SIZES, 400_000),

@@ -2,7 +2,7 @@
 
     python -m tests.bench.bench_statistics              speed, about two minutes
     python -m tests.bench.bench_statistics crowd        speed and memory of many annotators, about half a minute
-    python -m tests.bench.bench_statistics coverage     coverage of the intervals, about ten minutes
+    python -m tests.bench.bench_statistics coverage [STUDIES]   coverage of the intervals, about ten minutes
 
 They print tables and are not part of the test run. Times are medians of processor time in one process, so other
 work on the machine hardly counts. Slow alternatives are timed on a few real resamples and scaled to 1,000, as the table
@@ -330,7 +330,7 @@ SPEED_TABLES = (
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     if "coverage" in sys.argv:
-        bench_coverage()
+        bench_coverage(*map(int, sys.argv[2:]))
     elif "crowd" in sys.argv:
         bench_crowd()
     else:

@@ -36,7 +36,7 @@ def mean_estimate(
     (result,) = bootstrap(stack_statistics([mean]), units, resamples, seed)
     missing = numbers.size - defined.size
     caveats = [f"undefined for {missing} of {numbers.size} items, left out"] if missing else []
-    caveats += notes.mean_caveats(result, defined.size)
+    caveats += notes.mean_caveats(result, defined.size, units.size)
     return Estimate(
         result.value,
         result.low,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 
-from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Floats
+from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Floats, ratio
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import effective_counts, wilson_interval
 
@@ -98,8 +98,8 @@ def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str]
         effect = (mean J - b mean x) / 2,    b = cov(J, x) / (mean u - mean x ** 2)
 
     Another annotator's label is an instrument for the first one's (Fuller 1987, section 1.4): errors of annotators that
-    are independent of each other and of the side cancel. Interval and p are from the linearised variance, of whole
-    groups if there are any, and a t distribution.
+    are independent of each other and of the side cancel. Interval and p are from the jackknife variance (Efron & Stein
+    1981) without each item, or each group if there are any, and a t distribution.
     """
     counts = (~np.isnan(labels)).sum(axis=1)
     several = counts >= 2
@@ -109,27 +109,31 @@ def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str]
     judge, count = np.where(chose[several], 1.0, -1.0), counts[several]
     sums, squares = np.nansum(labels[several], axis=1), np.nansum(labels[several] ** 2, axis=1)
     x, u = sums / count, (sums**2 - squares) / (count * (count - 1))
-    spread = float(u.mean() - x.mean() ** 2)
-    if spread < MIN_SIGNAL:
+    if u.mean() - x.mean() ** 2 < MIN_SIGNAL:
         return None
-    slope = float(((judge * x).mean() - judge.mean() * x.mean()) / spread)
-    effect = float(judge.mean() - slope * x.mean()) / 2
-    d_judge, d_people = judge - judge.mean(), x - x.mean()
-    d_covariance = d_judge * d_people - slope * spread
-    d_spread = u - u.mean() - 2 * x.mean() * d_people
-    influence = (d_judge - slope * d_people - x.mean() * (d_covariance - slope * d_spread) / spread) / 2
+    features = np.column_stack([judge, x, judge * x, u, np.ones(n)])
     names = np.arange(n) if groups is None else np.unique(np.array(groups, str)[several], return_inverse=True)[1]
-    by_group = np.bincount(names.reshape(-1), influence)
-    clusters = by_group.size
+    by_group = np.column_stack([np.bincount(names.reshape(-1), column) for column in features.T])
+    clusters = len(by_group)
     if clusters < MIN_VERDICTS:
         return None
-    error = float(np.sqrt(clusters / (clusters - 1) * (by_group**2).sum())) / n
-    if error < ZERO_TOLERANCE:  # without variation, as of a judge that always agrees with people: exact tests remain
+    total = by_group.sum(axis=0)
+    effect, without_group = float(_effect_of_sums(total)), _effect_of_sums(total - by_group)
+    error = float(np.sqrt((clusters - 1) / clusters * ((without_group - effect) ** 2).sum()))
+    if (
+        not error > ZERO_TOLERANCE
+    ):  # without variation, as of a judge that always agrees with people: exact tests remain
         return None
     quantile, p = float(stdtrit(clusters - 1, 0.975)), float(2 * stdtr(clusters - 1, -abs(effect) / error))
     low, high = (float(np.clip(effect + sign * quantile * error, -0.5, 0.5)) for sign in (-1, 1))
     people = float(((x > 0) + 0.5 * (x == 0)).mean())
     return SideEffect(float(np.clip(effect, -0.5, 0.5)), low, high, p, n, float(chose[several].mean()), people)
+
+
+def _effect_of_sums(sums: Floats) -> Floats:
+    """Return the effect from sums (..., 5) of J, x, J x, u and 1; nan without a covariance of two labels."""
+    judge, x, product, u = np.moveaxis(sums[..., :4] / sums[..., 4:], -1, 0)
+    return np.asarray((judge - ratio(product - judge * x, u - x**2) * x) / 2, float)
 
 
 def preference_in_both_orders(choices: Floats) -> SideEffect:

@@ -54,3 +54,13 @@ def test_each_tag_has_its_agreement_and_all_together_too(engine: Engine) -> None
 def test_a_study_without_tags_has_no_rows(engine: Engine) -> None:
     study = import_study(engine, [ItemRecord(item=make_item("a")), reason("a", "ann", "no tag")])
     assert reason_tags.of_study(engine, study) == []
+
+
+def test_a_rare_tag_has_a_kappa_without_an_interval(engine: Engine) -> None:
+    both = [reason(f"i{number}", name, "#odd because") for number in range(4) for name in ("ann", "ben")]
+    one = [reason("i4", "ann", "#odd"), reason("i4", "ben", "fine")]
+    neither = [reason(f"i{number}", name, "fine") for number in range(5, 20) for name in ("ann", "ben")]
+    items: list[Record] = [ItemRecord(item=make_item(f"i{number}")) for number in range(20)]
+    (row,) = reason_tags.of_study(engine, import_study(engine, [*items, *both, *one, *neither]))
+    assert row.kappa is not None and (row.low, row.high) == (None, None)
+    assert row.reason.startswith("no interval: 9 uses of the tag, 10 are needed")

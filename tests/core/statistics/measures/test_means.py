@@ -29,3 +29,9 @@ def test_no_values_give_no_mean_and_a_reason():
     estimate = mean_estimate([])
     assert estimate.value is None
     assert "no item has a value" in estimate.reason
+
+
+def test_few_groups_are_a_caveat_though_their_items_are_many():
+    values = np.random.default_rng(0).normal(size=100)
+    assert "only 20 groups of items" in mean_estimate(values, groups=[str(n // 5) for n in range(100)]).reason
+    assert mean_estimate(values).reason == ""

@@ -116,3 +116,17 @@ def test_labels_without_agreement_are_no_instrument():
 def test_a_judge_that_always_agrees_with_people_has_no_interval_without_width():
     labels = np.repeat(np.random.default_rng(2).choice([1.0, -1.0], size=(60, 1)), 2, axis=1)
     assert side_bias.preference_beyond_people(labels[:, 0] > 0, labels) is None
+
+
+def test_the_interval_beyond_people_is_the_jackknife_over_documents():
+    rng = np.random.default_rng(2)
+    truth = np.where(rng.random(60) < 0.6, 1.0, -1.0)
+    labels = truth[:, None] * np.where(rng.random((60, 3)) < 0.15, -1.0, 1.0)
+    chose = (truth > 0) | (rng.random(60) < 0.3)
+    documents = [str(number // 4) for number in range(60)]
+    found = side_bias.preference_beyond_people(chose, labels, documents)
+    others = [np.arange(60) // 4 != number for number in range(15)]
+    values = [side_bias.preference_beyond_people(chose[mask], labels[mask]) for mask in others]
+    assert found is not None and all(values)
+    error = np.sqrt(14 / 15 * sum((one.value - found.value) ** 2 for one in values if one is not None))
+    assert found.high - found.low == pytest.approx(2 * 2.1447867 * error, rel=1e-6)  # t with 14 degrees of freedom
