@@ -15,7 +15,7 @@ FEWEST_LABELS = 10
 """Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
 FEWEST_VERDICTS = 10
 """Below this many items with only a verdict there are no effective labels: the variance of the verdicts is unknown."""
-FEW_LABELS = 50
+FEW_LABELS = 100
 """Below this many labelled items the interval can be too narrow, see docs/statistics.md."""
 
 

@@ -108,4 +108,4 @@ def test_intervals_and_caveat_count_items_and_not_their_pairs():
     sums = np.bincount(numbers, human - human.mean())
     error = np.sqrt(20 / 19 * (sums**2).sum()) / 40
     assert result.high - result.low == pytest.approx(2 * 2.0930241 * error)
-    assert "fewer than 50 labelled items" in result.reason
+    assert "fewer than 100 labelled items" in result.reason
