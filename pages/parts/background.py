@@ -18,7 +18,7 @@ from typing import TypeVar
 from pages.parts import memory
 from storage import operations
 
-LIMIT = 0.5
+LIMIT = 0.2
 """Processor seconds up to which figures are computed while the visitor waits."""
 LONG = 5.0
 """Processor seconds from which figures are computed in a thread of their own."""

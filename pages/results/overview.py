@@ -49,18 +49,20 @@ def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow
 
 def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
-    drawn = counts, _ = page_version(study)
+    start = time.thread_time()
+    counts, labels = page_version(study)
+    version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
 
     @permissions.fragment(run_every=alignment_data.INTERVAL)
     def watch_version() -> None:
-        if page_version(study) != drawn:
+        newer, newest = page_version(study)
+        # `rerun_on_change` waits for the figures of newer labels.
+        if newer != counts and (newest in (labels, version) or not counts.items):
             st.rerun()
 
     watch_version()
     if not counts.items:
         return draw_steps(study)
-    start = time.thread_time()
-    version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
     alignment_data.rerun_on_change(study, version, PAGE)
     waiting = draw_waiting(study) if permissions.allows(study.id, Permission.label) else 0
     if not permissions.permit(study.id, Permission.view):

@@ -4,6 +4,7 @@ A judge is a method with its verdicts, or one of its members with its last and f
 same target in several runs, or with several models, is a separate judge for each run.
 """
 
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,7 +15,8 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.labels import Scale
-from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.dataset import Dataset, combine
+from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinions
 from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
 from storage import database, items
 from storage import labels as stored_labels
@@ -60,24 +62,67 @@ class AlignmentData:
         """The names of the judges with an opinion."""
         return frozenset(map(str, self.opinions["judge"].unique()))
 
-    @cached_property
+    @property
     def averaging(self) -> frozenset[tuple[str, str, str]]:
         """The (judge, kind, criterion) whose scores are means: 2.5 is not a category of 1, 2, 3, and not missing."""
-        between = self.opinions.loc[is_between_categories(self.opinions, self.scales), list(JUDGED)]
-        return frozenset(between.itertuples(index=False, name=None))
+        return self._categorical.averaging
 
     @cached_property
     def categorical_datasets(self) -> tuple[Dataset, ...]:
         """The targets of each kind and criterion whose scale has categories, with verdicts and last opinions."""
-        if self.opinions.empty:
-            return ()
-        opinions = next(split_averages(self)).opinions
-        scales = {key: scale for key, scale in self.scales.items() if scale.categories}
-        chosen = (opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))
-        opinions = opinions if chosen.all() else opinions[chosen]
-        if opinions.empty:
-            return ()
-        return tuple(build_datasets(self.labels, opinions, self.gold, scales, "all"))
+        return tuple(combine(self.labels, encoded, self.gold) for encoded in self._categorical.encoded)
+
+    @cached_property
+    def _categorical(self) -> "CategoricalOpinions":
+        return categorical_opinions(self.opinions, self.scales)
+
+
+@dataclass(frozen=True)
+class CategoricalOpinions:
+    """What follows from opinions and the scales with categories alone."""
+
+    opinions: "weakref.ref[pd.DataFrame]"
+    scales: Scales
+    averaging: frozenset[tuple[str, str, str]]
+    """See `AlignmentData.averaging`."""
+    encoded: tuple[EncodedOpinions, ...]
+    """The verdicts and last opinions of each kind and criterion, without averages."""
+
+
+_categorical: dict[int, CategoricalOpinions] = {}
+"""By the identity of a frame of opinions, as long as it exists."""
+
+
+def categorical_opinions(opinions: "pd.DataFrame", scales: Scales) -> CategoricalOpinions:
+    """Return what follows from opinions alone: computed once for a frame, because labels change far more often."""
+    scales = {key: scale for key, scale in scales.items() if scale.categories}
+    known = _categorical.get(id(opinions))
+    if known is not None and known.opinions() is opinions and known.scales == scales:
+        return known
+    place = id(opinions)
+    own = weakref.ref(opinions, lambda _: _categorical.pop(place, None))
+    between = is_between_categories(opinions, scales) if len(opinions) else np.zeros(0, bool)
+    averaging = (
+        frozenset(opinions.loc[between, list(JUDGED)].itertuples(index=False, name=None))
+        if between.any()
+        else frozenset()
+    )
+    found = CategoricalOpinions(own, scales, averaging, tuple(_encode(opinions, scales, averaging)))
+    _categorical[place] = found
+    return found
+
+
+def _encode(
+    opinions: "pd.DataFrame", scales: Scales, averaging: frozenset[tuple[str, str, str]]
+) -> Iterator[EncodedOpinions]:
+    if opinions.empty:
+        return
+    if averaging:
+        opinions = opinions[~has_key(opinions, averaging, JUDGED)]
+    chosen = (opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))
+    opinions = opinions if chosen.all() else opinions[chosen]
+    if not opinions.empty:
+        yield from encode_opinions(opinions, scales, "all")
 
 
 def rows(

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
-from core.statistics.data.dataset import Dataset, Strings
+from core.statistics.data.dataset import Dataset
+from core.statistics.data.encoded_opinions import Strings
 from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows

@@ -1,11 +1,14 @@
 """Labels that are read again only where they are new: the same as if all were read, after any changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
+from typing import Any
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, event
@@ -14,10 +17,12 @@ from sqlalchemy.orm import Session
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Target
+from core.statistics.data.dataset import Dataset
+from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinions
 from storage import annotator_merges, current_labels, deletions, labels, runs, studies, targets
 from storage.database import reading, writing
 from storage.labelling import case_order
-from storage.reports import agreement, alignment, references
+from storage.reports import agreement, alignment, judge_opinions, references
 from storage.reports.references import Reference
 from storage.studies import Study
 from storage.transfer import imports
@@ -174,3 +179,34 @@ def test_a_merge_of_annotators_changes_the_version_of_their_studies(engine: Engi
     with reading(engine) as session:
         assert labels.version(session, study.id)[2] == before[2] + 1
         assert set(labels.frame(session, study.id)["rater"]) == {"ann", "dan"}
+
+
+def assert_same(dataset: Dataset, expected: Dataset) -> None:
+    """Check that two datasets have the same targets, labels, reference and verdicts."""
+    assert dataset.ratings.raters == expected.ratings.raters
+    for name in ("labels", "gold", "gold_scores", "sources", "item", "scenario", "part", "critique"):
+        np.testing.assert_array_equal(getattr(dataset, name), getattr(expected, name))
+    assert dataset.judges.keys() == expected.judges.keys()
+    for judge, opinions in dataset.judges.items():
+        np.testing.assert_array_equal(opinions.values, expected.judges[judge].values)
+        np.testing.assert_array_equal(opinions.asked, expected.judges[judge].asked)
+
+
+def test_opinions_are_encoded_once_for_all_labels(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = planted(engine)
+    with reading(engine) as session:
+        loaded = judge_opinions.load(session, study)
+    encoded: list[pd.DataFrame] = []
+
+    def encode(opinions: pd.DataFrame, *arguments: Any) -> Iterator[EncodedOpinions]:
+        encoded.append(opinions)
+        return encode_opinions(opinions, *arguments)
+
+    monkeypatch.setattr(alignment, "encode_opinions", encode)
+    for name, number, value in (("cat", 4, 1), ("ann", 0, 2), ("ann", 0, None), ("dan", 3, 1)):
+        save(engine, study.id, name, number, value)
+        data, other = (alignment.load_data(engine, study, "gold", given) for given in (loaded, None))
+        for dataset, expected in zip(data.categorical_datasets, other.categorical_datasets, strict=True):
+            assert_same(dataset, expected)
+        assert data.categorical_datasets
+    assert len(encoded) == 5  # once for these opinions, and once each time that they are loaded again

@@ -2,51 +2,38 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from core.statistics.data.arrays import Bools, Codes, Floats, Ints
+from core.statistics.data.arrays import Bools, Floats, Ints
+from core.statistics.data.encoded_opinions import NUMBER_COLUMNS as NUMBER_COLUMNS
+from core.statistics.data.encoded_opinions import SIDE_COLUMNS as SIDE_COLUMNS
+from core.statistics.data.encoded_opinions import STAGES as STAGES
+from core.statistics.data.encoded_opinions import (
+    EncodedOpinions,
+    Strings,
+    TargetAttributes,
+    encode,
+    encode_on_scale,
+    encode_opinions,
+    names_or_empty,
+)
+from core.statistics.data.encoded_opinions import JudgeOpinions as JudgeOpinions
 from core.statistics.data.frames import (
     ALL,
     By,
     Scale,
-    find_pools,
     pool_criteria,
-    pooled_scales,
     select_rows,
-    split_by_criterion,
     target_codes,
 )
 from core.statistics.data.patterns import category_counts, majority_category
-from core.statistics.data.ratings import Ratings, Scores, category_numbers, encode_categories, fill_grid, mean_scores
+from core.statistics.data.ratings import Ratings, Scores, category_numbers, fill_grid, mean_scores
 
-Strings = npt.NDArray[np.object_]
-SIDE_COLUMNS = ("shown_first", "longer", "own")
-"""Columns of opinions: the response that was shown first, that is longer, that is of the judge's own family."""
-NUMBER_COLUMNS = (*SIDE_COLUMNS, "length_gap", "trace")
-"""Columns of opinions with a number for each verdict; see `JudgeOpinions.sides`."""
-STAGES = ("verdict", "last", "first")
 BY_PEOPLE, ADJUDICATED = "by people", "adjudicated"
 """Sources of the values of a reference; others name their origin."""
-
-
-@dataclass(frozen=True)
-class JudgeOpinions:
-    """One judge's verdicts on N targets."""
-
-    asked: Bools
-    """(N,): whether the judge was asked about the target."""
-    values: Floats
-    """(N,): codes of the scale, or numbers if it has no categories; nan for no verdict."""
-    sides: Mapping[str, Floats] = field(default_factory=dict)
-    """By the available `NUMBER_COLUMNS`, (N,), nan if unknown; a side of a preference is 1 or 2, or 0 for neither."""
-    origins: frozenset[str] = frozenset()
-    """The runs and the raters of the opinions, if known: judges with a common origin are not independent."""
-    stage: int = 0
-    """The earliest of `STAGES` that the opinions are from."""
 
 
 @dataclass(frozen=True)
@@ -153,33 +140,20 @@ def build_datasets(
 
     Except by "criterion", datasets of pooled criteria follow, see `frames.find_pools`.
     """
-    for dataset in criterion_datasets(labels, opinions, gold, scales):
-        yield from dataset.split(by)
-    pools = [] if by == "criterion" else find_pools(opinions, scales)
-    if pools:
-        pooled_gold = None if gold is None else pool_criteria(gold, pools)
-        pooled = pool_criteria(labels, pools), pool_criteria(opinions, pools), pooled_gold
-        for dataset in criterion_datasets(*pooled, pooled_scales(pools)):
-            yield from dataset.split(by)
+    for encoded in encode_opinions(opinions, scales, by):
+        yield from combine(labels, encoded, gold).split(by)
 
 
-def criterion_datasets(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame | None,
-    scales: Mapping[tuple[str, str], Scale],
-) -> Iterator[Dataset]:
-    """Yield the targets of each kind and criterion that a judge was asked about and a scale is declared for."""
-    for (kind, criterion), criterion_opinions in split_by_criterion(opinions):
-        if (kind, criterion) in scales:
-            yield build_dataset(
-                kind,
-                criterion,
-                scales[kind, criterion],
-                select_rows(labels, kind, criterion),
-                criterion_opinions,
-                None if gold is None else select_rows(gold, kind, criterion),
-            )
+def combine(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> Dataset:
+    """Align labels and gold with the opinions on one kind and criterion by target."""
+    if opinions.pool is None:
+        kind, criterion = opinions.kind, opinions.criterion
+        of_labels = select_rows(labels, kind, criterion)
+        of_gold = None if gold is None else select_rows(gold, kind, criterion)
+    else:
+        of_labels = pool_criteria(labels, [opinions.pool])
+        of_gold = None if gold is None else pool_criteria(gold, [opinions.pool])
+    return align(of_labels, opinions, of_gold)
 
 
 def build_dataset(
@@ -191,24 +165,31 @@ def build_dataset(
     gold: pd.DataFrame | None,
 ) -> Dataset:
     """Align the rows of the three frames, which are of one kind and criterion, by target."""
-    frames = [labels, opinions] if gold is None else [labels, opinions, gold]
+    return align(labels, encode(kind, criterion, scale, opinions), gold)
+
+
+def align(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> Dataset:
+    """Align the rows of the frames with the opinions, which are of one kind and criterion, by target."""
+    frames = [labels, opinions.targets] if gold is None else [labels, opinions.targets, gold]
     targets, distinct_targets = pd.factorize(target_codes(*frames))
     targets_by_frame = np.split(targets.astype(np.int64), np.cumsum([len(frame) for frame in frames])[:-1])
-    attributes = TargetAttributes(len(distinct_targets), tuple(zip(targets_by_frame[:2], frames[:2], strict=True)))
-    n_targets = attributes.n_targets
-    ratings = annotator_ratings(labels, targets_by_frame[0], scale, attributes)
+    n_targets = len(distinct_targets)
+    attributes = TargetAttributes(
+        n_targets, ((targets_by_frame[0], labels),), ((targets_by_frame[1], opinions.attributes),)
+    )
+    ratings = annotator_ratings(labels, targets_by_frame[0], opinions.scale, attributes)
     if gold is None:
         reference = annotators_reference(ratings)
     else:
-        reference = gold_reference(gold, targets_by_frame[2], scale, n_targets)
+        reference = gold_reference(gold, targets_by_frame[2], opinions.scale, n_targets)
     item, critique = attributes.column("item"), attributes.column("critique")
     return Dataset(
-        kind,
-        criterion,
+        opinions.kind,
+        opinions.criterion,
         ALL,
-        scale,
+        opinions.scale,
         ratings,
-        judge_opinions(opinions, targets_by_frame[1], scale, n_targets),
+        opinions.judges(targets_by_frame[1], n_targets),
         *reference,
         names_or_empty(attributes.column("scenario"), n_targets),
         names_or_empty(item, n_targets),
@@ -250,43 +231,11 @@ def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: i
     return values, scores, sources, disputed, True
 
 
-@dataclass(frozen=True)
-class TargetAttributes:
-    """The columns of labels and opinions that describe the targets themselves."""
-
-    n_targets: int
-    frames: tuple[tuple[Ints, pd.DataFrame], ...]
-    """The labels and the opinions, each after the targets of its rows."""
-
-    def column(self, name: str) -> Strings | None:
-        """Return the first value of each target in a column, (N,), "" for none; None if the column has no value."""
-        attribute, has_value = np.full(self.n_targets, "", object), False
-        # In reverse order, so the first row of a target is assigned last.
-        for targets, frame in reversed(self.frames):
-            if name in frame.columns:
-                rows = np.flatnonzero(frame[name].notna())[::-1]
-                attribute[targets[rows]] = frame[name].to_numpy(object)[rows]
-                has_value = has_value or bool(rows.size)
-        return attribute if has_value else None
-
-    def groups(self) -> tuple[str, ...] | None:
-        """Return the document or dialogue of each target, otherwise its item; None if targets are independent."""
-        item, group = names_or_empty(self.column("item"), self.n_targets), self.column("group")
-        if group is not None:
-            return tuple(map(str, np.where(group == "", item, group)))
-        return None if len(set(item)) == self.n_targets else tuple(map(str, item))
-
-
 def _to_numbers(ratings: Ratings | Scores, values: Floats) -> Floats:
     if isinstance(ratings, Scores):
         return values
     numbers = category_numbers(ratings.categories)
     return np.where(np.isnan(values), np.nan, numbers[np.nan_to_num(values).astype(int)])
-
-
-def names_or_empty(names: Strings | None, size: int) -> Strings:
-    """Return the names, or empty strings (size,) if there are none."""
-    return np.full(size, "", object) if names is None else names
 
 
 def annotator_ratings(
@@ -306,54 +255,11 @@ def annotator_ratings(
     return Ratings(items, annotators, codes, scale.categories, groups)
 
 
-def judge_opinions(opinions: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int) -> dict[str, JudgeOpinions]:
-    """Return each judge's verdicts by name; a value of None is no verdict."""
-    name_column = "judge" if "judge" in opinions.columns else "rater"
-    judges, names = pd.factorize(opinions[name_column], sort=True)
-    columns = {"value": encode_on_scale(opinions["value"], scale)}
-    columns |= {
-        name: pd.to_numeric(opinions[name]).to_numpy(float) for name in NUMBER_COLUMNS if name in opinions.columns
-    }
-    grids = {column: np.full((n_targets, len(names)), np.nan) for column in columns}
-    for column, values in columns.items():
-        fill_grid(grids[column], targets, judges.astype(np.int64), values, ~np.isnan(values))
-    asked = np.zeros((n_targets, len(names)), bool)
-    asked[targets, judges] = True
-    verdicts = grids.pop("value")
-    origins = opinion_origins(opinions, judges, len(names))
-    return {
-        str(name): JudgeOpinions(
-            asked[:, j], verdicts[:, j], {side: grid[:, j] for side, grid in grids.items()}, *origins[j]
-        )
-        for j, name in enumerate(names)
-    }
-
-
-def opinion_origins(opinions: pd.DataFrame, judges: Ints, n_judges: int) -> list[tuple[frozenset[str], int]]:
-    """Return of each judge, by the judge of each row (M,), the runs and raters, and the earliest of its `STAGES`."""
-    columns = [column for column in ("run", "rater", "stage") if column in opinions.columns]
-    distinct = opinions[columns].assign(number=judges).drop_duplicates()
-    names: list[set[str]] = [set() for _ in range(n_judges)]
-    stages: list[set[int]] = [set() for _ in range(n_judges)]
-    for row in distinct.to_dict("records"):
-        names[row["number"]] |= {f"{column}: {row[column]}" for column in ("run", "rater") if column in row}
-        stages[row["number"]] |= {STAGES.index(row["stage"])} if "stage" in row else set()
-    return [(frozenset(origins), min(of_judge, default=0)) for origins, of_judge in zip(names, stages, strict=True)]
-
-
 def values_by_target(values: Floats, targets: Ints, n_targets: int) -> Floats:
     """Return the value of each target, (N,), nan if there is none."""
     grid = np.full((n_targets, 1), np.nan)
     fill_grid(grid, targets, np.zeros(targets.size, np.int64), values, ~np.isnan(values))
     return grid[:, 0]
-
-
-def encode_on_scale(values: pd.Series, scale: Scale) -> Floats:
-    """Return values as codes of the scale, or as numbers if it has no categories; nan missing."""
-    if scale.categories:
-        codes: Codes = encode_categories(values.to_numpy(object), scale.categories)
-        return np.where(codes >= 0, codes, np.nan)
-    return pd.to_numeric(values).to_numpy(float, na_value=np.nan)
 
 
 def consensus(ratings: Ratings | Scores) -> Floats:

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from core.statistics.data.arrays import Bools, Floats
-from core.statistics.data.dataset import Dataset, JudgeOpinions, Strings, build_datasets
+from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
+from core.statistics.data.encoded_opinions import Strings
 from core.statistics.data.frames import Scale
 from core.statistics.measures.comparison import Comparison, correct_p_values, paired_comparison
 from core.statistics.reports.alignment import AlignmentRow, judge_statistics, reference_mix, rows_from_estimates
