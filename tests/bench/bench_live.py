@@ -134,7 +134,7 @@ class Visit:
     def _look_at(self, element: Element) -> None:
         if element.WhichOneof("type") == "exception":
             raise AssertionError(element.exception.message)
-        if any(sign in element.markdown.body for sign in SIGNS):
+        if any(sign in element.markdown.body + element.alert.body for sign in SIGNS):
             self._has_sign = True
             self._tab.show_sign()
 

@@ -1,0 +1,11 @@
+"""Settings of the tests of pages."""
+
+import pytest
+
+from pages.parts import background
+
+
+@pytest.fixture(autouse=True)
+def figures_while_the_visitor_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute the figures of small studies in the page, also on a slow machine."""
+    monkeypatch.setattr(background, "LIMIT", 1.5)
