@@ -6,8 +6,9 @@ before the flow continues, so a reply is never lost and never paid for twice.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 from core.answers import Format
@@ -24,7 +25,7 @@ from core.errors import PermanentFailure, RunStopped, TemporaryFailure, Tiebreak
 from core.extraction import can_extract, extraction_ask
 from core.llm.call_keys import DrawCounter
 from core.llm.client import Model, Reply, Sampler, StoredReplies
-from core.llm.limits import Limits
+from core.llm.limits import Limits, Recording
 from core.trace import (
     Ask,
     CallFailed,
@@ -270,7 +271,7 @@ class _TraceRunner:
         """Return a stored reply, or make one call within the limits; raises RunStopped if the run may start none."""
         if stored := await self.stored_replies(ask):
             return stored[0]
-        async with self.limits.acquire(ask):
+        async with self.limits.acquire(ask, self.recording(ask)):
             self.check_schema(ask)
             reply = await self.model.complete(ask)
             self.add_cost([reply])
@@ -282,6 +283,10 @@ class _TraceRunner:
             return []
         self.limits.raise_if_cancelled()
         return await self.store.find(ask)
+
+    def recording(self, ask: Ask) -> Recording:
+        """Return what records the call of an ask before it is sent."""
+        return nullcontext if self.store is None else partial(self.store.recorded, ask)
 
     def check_schema(self, ask: Ask) -> None:
         """Raise _SchemaRefusedBefore if the ask has a JSON schema and its model has refused one in this run."""
@@ -296,7 +301,7 @@ class _TraceRunner:
         stored = await self.stored_replies(ask)
         if len(stored) == ask.samples:
             return stored
-        async with self.limits.acquire(ask):
+        async with self.limits.acquire(ask, self.recording(ask)):
             self.check_schema(ask)
             try:
                 replies = await model.sample(ask)

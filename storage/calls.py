@@ -1,7 +1,7 @@
 """Replies of models by the key of their call (`core.llm.call_keys`), and the calls that wait for a reply.
 
-The replies are shared by all runs of a database, so a call is paid once. A call that is sent is pending until its reply
-is stored; a pending call whose worker has ended was interrupted, and may have been paid.
+The replies are shared by all runs of a database, so a call is paid once. A call that is about to be sent is pending
+until its reply is stored; a pending call whose worker has ended was interrupted, and may have been paid (decision 018).
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,7 +81,7 @@ def dollars(session: Session, run_ids: Sequence[int]) -> float:
 
 
 def count_interrupted(session: Session, run_ids: Sequence[int]) -> int:
-    """Return the number of calls of runs that were sent and whose replies were lost when a worker ended."""
+    """Return the number of calls of runs that were pending when their worker ended: sent, or about to be sent."""
     at = clock(session)
     is_alone = and_(col(RunRow.claimed_by) == col(PendingCallRow.worker), col(RunRow.claimed_until) > at)
     is_ended = not_(or_(func.coalesce(is_alone, false()), workers.is_alive(col(PendingCallRow.worker), at)))

@@ -5,6 +5,7 @@ import inspect
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
@@ -78,6 +79,10 @@ class StoredReplies(Protocol):
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the requested samples of an ask, up to the first that is not stored."""
+        ...
+
+    def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
+        """Return a context in which the call of an ask is recorded as about to be sent, and can be made."""
         ...
 
     async def stored(self, replies: Sequence[Reply]) -> None:

@@ -10,7 +10,8 @@ import io
 import ipaddress
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -158,6 +159,15 @@ class ModelWithImages:
             return await self._store.find(await self._with_images(ask))
         except PermanentFailure:
             return []
+
+    @asynccontextmanager
+    async def recorded(self, ask: Ask) -> AsyncIterator[None]:
+        """Record the call of an ask before it is sent, if the wrapped model does; raises PermanentFailure as above."""
+        if self._store is None:
+            yield
+            return
+        async with self._store.recorded(await self._with_images(ask)):
+            yield
 
     async def stored(self, replies: Sequence[Reply]) -> None:
         """Return when the wrapped model has stored replies."""

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from core.answers import Format
@@ -47,6 +48,10 @@ class ReusedReplies:
         if earlier := self._take(ask, ask.samples):
             return [_reply(reply) for reply in earlier]
         return await self.model.find(ask) if isinstance(self.model, StoredReplies) else []
+
+    def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
+        """Record the call of an ask before it is sent, if the wrapped model does."""
+        return self.model.recorded(ask) if isinstance(self.model, StoredReplies) else nullcontext()
 
     async def stored(self, replies: Sequence[Reply]) -> None:
         """Return when the wrapped model has stored replies."""

@@ -159,7 +159,10 @@ class CallRow(Table, table=True):
 
 
 class PendingCallRow(Table, table=True):
-    """A call that was sent and whose reply is not stored. If its worker has ended, the call was interrupted."""
+    """A call that is about to be sent, or was sent, and whose reply is not stored.
+
+    If its worker has ended, the call was interrupted.
+    """
 
     __tablename__ = "pending_call"
     __table_args__ = (Index(None, "run_id"), Index(None, "worker", "key"))

@@ -4,7 +4,7 @@ import asyncio
 import random
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 
 from sqlalchemy import Engine
@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from core.errors import RunStopped
 from core.llm import costs, local_server
-from core.llm.limits import Budget, ConcurrencyLimit, Limits
+from core.llm.limits import Budget, ConcurrencyLimit, Limits, Recording
 from core.trace import Ask, Spec
 from storage import model_pauses, reservations
 from storage.database import write
@@ -81,13 +81,17 @@ class SharedLimits(ProcessLimits):
         self._releasing = asyncio.Lock()
 
     @asynccontextmanager
-    async def acquire(self, ask: Ask) -> AsyncIterator[None]:
-        """Reserve a call in the database; raises RunStopped instead of starting it."""
+    async def acquire(self, ask: Ask, recording: Recording = nullcontext) -> AsyncIterator[None]:
+        """Reserve a call in the database; raises RunStopped instead of starting it.
+
+        It is recorded afterwards: other workers may have the places of the run for long.
+        """
         limit = self.concurrency_limit(ask.spec)
         async with limit.semaphore:
             call_id = await self._reserve(ask, limit)
             try:
-                yield
+                async with recording():
+                    yield
             finally:
                 await asyncio.shield(self._release(call_id))
 

@@ -2,13 +2,14 @@
 
 Each call is recorded before it is sent, and its reply is stored before the event of its turn or with it, while the next
 call is made: a worker that is killed loses at most the calls in flight and the replies of the transaction in progress,
-and these are counted (`storage.calls.count_interrupted`). If two tasks of one process need the same call at the same
-time, one makes it. Two processes may both make it; each trace then has the reply it received.
+and these are counted (`storage.calls.count_interrupted`), with the few that were recorded and waited to be sent
+(decision 018). If two tasks of one process need the same call at the same time, one makes it. Two processes may both
+make it; each trace then has the reply it received.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -71,6 +72,16 @@ class Batches(Generic[Request, Result]):
 
 
 @dataclass(frozen=True)
+class _Recorded:
+    """A call that is about to be sent."""
+
+    found: list[Reply | None]
+    """Its stored replies; those that are missing are recorded as sent."""
+    caller: ExitStack
+    """Holds the locks of its keys."""
+
+
+@dataclass(frozen=True)
 class _Ended:
     """The end of calls: their replies by key, or keys without a reply."""
 
@@ -88,6 +99,8 @@ class StoredCalls:
         self._finding = Batches(self._find)
         self._beginning = Operation(Order.calls_begin, self._begin)
         self._ending = Operation(Order.calls_end, self._end)
+        self._recorded: dict[tuple[str, ...], _Recorded] = {}
+        """Calls that wait to be sent, by their keys."""
         self._storing: dict[int, tuple[Reply, set[asyncio.Future[None]]]] = {}
         """The id of a reply that was just received -> the reply, and the futures of its storing."""
         self._known_keys: dict[int, tuple[ref[Ask], list[str]]] = {}
@@ -97,8 +110,23 @@ class StoredCalls:
         """Return the stored replies to the samples of an ask, up to the first that is not stored."""
         return _prefix(await self._finding.submit(self._keys(ask)))
 
+    @asynccontextmanager
+    async def recorded(self, ask: Ask) -> AsyncIterator[None]:
+        """Record the call of an ask, which `complete` or `sample` then makes; it is withdrawn if none of them does."""
+        keys = self._keys(ask)
+        with ExitStack() as caller:
+            await self._become_only_caller(keys, caller)
+            with _without_outage():
+                found = await self._transactions.submit(self._beginning, keys)
+            self._recorded[tuple(keys)] = _Recorded(found, caller)
+            try:
+                yield
+            finally:
+                if self._recorded.pop(tuple(keys), None) is not None:
+                    self._withdraw(keys)
+
     async def complete(self, ask: Ask) -> Reply:
-        """Return the stored reply, otherwise make the call; its reply is stored when `stored` returns."""
+        """Return the stored reply, otherwise make a recorded call; its reply is stored when `stored` returns."""
         return (await self._call(ask))[0]
 
     async def sample(self, ask: Ask) -> list[Reply]:
@@ -135,21 +163,24 @@ class StoredCalls:
         A call that fails with the provider's error is not stored.
         """
         keys = self._keys(ask)
-        with ExitStack() as caller:
-            await self._become_only_caller(keys, caller)
-            with _without_outage():
-                found = await self._transactions.submit(self._beginning, keys)
-            missing = [position for position, reply in enumerate(found) if reply is None]
-            if missing:
-                called = [keys[position] for position in missing]
-                if len(missing) < len(keys):
-                    draws = tuple(ask.draws[position] for position in missing)
-                    ask = replace(ask, samples=len(missing), draws=draws)
-                replies = await self._send(called, ask, sampler)
-                self._store(called, replies, caller.pop_all())
-                for position, reply in zip(missing, replies, strict=False):
-                    found[position] = reply
+        recorded = self._recorded.pop(tuple(keys))
+        found = recorded.found
+        missing = [position for position, reply in enumerate(found) if reply is None]
+        if missing:
+            called = [keys[position] for position in missing]
+            if len(missing) < len(keys):
+                draws = tuple(ask.draws[position] for position in missing)
+                ask = replace(ask, samples=len(missing), draws=draws)
+            replies = await self._send(called, ask, sampler)
+            self._store(called, replies, recorded.caller.pop_all())
+            for position, reply in zip(missing, replies, strict=False):
+                found[position] = reply
         return _prefix(found)
+
+    def _withdraw(self, keys: Sequence[str]) -> None:
+        """Start to remove the records of calls that were not sent; if that fails, they count as interrupted."""
+        future = self._transactions.submit(self._ending, _Ended(failed=tuple(keys)))
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def _send(self, keys: Sequence[str], ask: Ask, sampler: Sampler | None) -> list[Reply]:
         try:

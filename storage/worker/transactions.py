@@ -71,7 +71,7 @@ class Transactions:
 
     async def _work(self) -> None:
         while self._waiting:
-            # Calls that wait to be sent come first, alone: they hold their places among the concurrent calls.
+            # Calls that are about to be sent come first, alone: a place among the concurrent calls waits for them.
             calls = [one for one in self._waiting if one.operation.order == Order.calls_begin]
             batch = (calls or self._waiting)[:MAX_BATCH]
             taken = set(map(id, batch))

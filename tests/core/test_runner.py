@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
 
@@ -105,6 +106,9 @@ def test_calls_continue_while_replies_are_stored_and_the_flow_waits_for_them() -
     class Storing(ScriptedModel):
         async def find(self, ask: Ask) -> list[Reply]:
             return []
+
+        def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
+            return nullcontext()
 
         async def stored(self, replies: Sequence[Reply]) -> None:
             await asyncio.wait_for(every_call.wait(), 5)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, select
 
-from core.errors import PermanentFailure
+from core.errors import PermanentFailure, RunStopped
 from core.formats.records import ItemRecord
 from core.items import Criterion, Response
 from core.labels import Scale
@@ -201,6 +201,34 @@ def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(eng
         assert runs.progress(session, run_id).totals.interrupted == stored
 
 
+@pytest.mark.parametrize("reason", ["the ceiling", "a cancellation"])
+def test_a_call_that_was_recorded_and_not_sent_is_not_interrupted(engine: Engine, study: Study, reason: str) -> None:
+    run_id = create_run(engine, RunRequest(study, registry.get("single-score"), make_settings(), "stopped"))
+    ask = Ask("j", "s", 0, Spec(model="m"), "A prompt.")
+
+    def pending() -> int:
+        with reading(engine) as session:
+            return len(session.scalars(select(PendingCallRow)).all())
+
+    async def record_and_stop(stored: StoredCalls, counts: list[int]) -> None:
+        async with stored.recorded(ask):
+            counts.append(pending())
+            raise RunStopped(reason) if reason == "the ceiling" else asyncio.CancelledError
+
+    async def stop() -> list[int]:
+        with reading(engine) as session:
+            run = runs.get(session, run_id)
+        transactions = Transactions(engine)
+        counts: list[int] = []
+        stored = StoredCalls(rating_model(), engine, run, "w", transactions)
+        with pytest.raises(RunStopped if reason == "the ceiling" else asyncio.CancelledError):
+            await record_and_stop(stored, counts)
+        await transactions.finish()
+        return [*counts, pending()]
+
+    assert asyncio.run(stop()) == [1, 0]
+
+
 class Sampling(ScriptedModel):
     """A model that returns `limit` replies from one call."""
 
@@ -219,10 +247,14 @@ def test_one_call_for_several_samples_requests_only_those_that_are_not_stored(en
 
     async def ask_twice() -> list[list[str]]:
         stored = StoredCalls(model, engine, run_row, "w", Transactions(engine))
-        one = await stored.complete(Ask("j", "s", 0, Spec(model="m"), "A prompt.", draws=(1,)))
+        first = Ask("j", "s", 0, Spec(model="m"), "A prompt.", draws=(1,))
+        async with stored.recorded(first):
+            one = await stored.complete(first)
         await stored.stored([one])
         model.limit = 2
-        some = await stored.sample(Ask(**{**vars(ask), "samples": 4, "draws": (0, 1, 2, 3)}))
+        several = replace(ask, samples=4, draws=(0, 1, 2, 3))
+        async with stored.recorded(several):
+            some = await stored.sample(several)
         return [[one.text], [reply.text for reply in some]]
 
     assert asyncio.run(ask_twice()) == [["(1,) 1"], ["(0, 2, 3) 3", "(1,) 1", "(0, 2, 3) 3"]]
@@ -265,7 +297,9 @@ def test_the_keys_of_a_call_are_computed_once_and_forgotten_with_its_ask(
         for prompt in prompts:
             ask = Ask("j", "score", 0, Spec(model="m"), prompt)
             assert await stored.find(ask) == []
-            await stored.stored([await stored.complete(ask)])
+            async with stored.recorded(ask):
+                reply = await stored.complete(ask)
+            await stored.stored([reply])
         del ask
         model.asked.clear()
         return len(stored._known_keys)
