@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.formats.tables import flatten
+from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import STATISTIC_NAMES
 from pages.parts import (
@@ -274,22 +275,27 @@ def pair_rows(figures: PanelReport, query: ItemQuery, choice: StatisticChoice) -
 
 
 def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> None:
-    """Draw the pairs of many raters, the lowest agreement first; a click selects the items of a pair."""
-    defined = [(pair, row) for pair, row in pairs.items() if row.value is not None]
-    ordered = sorted(defined, key=lambda entry: entry[1].value or 0)
+    """Draw the pairs of many raters, those that share the most targets first; a click selects the items of a pair."""
+    ordered = agreement_rows.order_pairs(pairs)
     key = f"pair_list_{st.session_state.get('charted', 0)}"
     lines = [
         {"Pair": " × ".join(pair), "n": row.items, name: numbers.format_estimate(row.value, row.low, row.high)}
         for pair, row in ordered
     ]
     row_height, names = name_columns.fit(lines, {"Pair": 240})
+    few = sum(row.items < FEW_ITEMS for _, row in ordered)
+    st.caption(
+        f"{numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) first, then "
+        f"the lowest. {few:,} share fewer than {FEW_ITEMS}: the values of single pairs are imprecise."
+    )
     clickable_table.draw(
         lines,
         key,
         lambda row, _: item_drilldown.select(raters=ordered[row][0]),
         max_height=600,
         row_height=row_height,
-        column_config=names | {"n": st.column_config.NumberColumn(width=50)},
+        column_config=names
+        | {"n": st.column_config.NumberColumn(width=50), name: st.column_config.TextColumn(width=130)},
     )
 
 

@@ -11,7 +11,7 @@ from pages.parts import charts, clickable_table, column_notes, downloads, number
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import choices
+from pages.results.parts import choices, critique_summary
 from storage import aius, database, labels, studies
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
@@ -21,6 +21,8 @@ LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
 GROUP_NAMES = {"human": "all people", "llm": "all models"}
 SCORES = ("precision", "recall", "f1")
+ACCURACY_NOTE = "Accuracy of a judge: the share of AIUs that it judges as people do."
+NO_ACCURACY = "No AIU has been judged by both people and a judge. Run MetaCritique, or label the AIUs that it judged."
 Interval = tuple[float, float] | None
 
 
@@ -39,13 +41,14 @@ def load_leaderboard(url: str, study_id: int, version: tuple[int, ...]) -> Leade
 
 
 def draw_page(study: Study) -> None:
-    """Draw the leaderboard, the critiques of the selected author, and the judges."""
+    """Draw the answer in words, the leaderboard, the critiques of the selected author, and the judges."""
     leaderboard = load_leaderboard(str(resources.engine().url), study.id, data_version(study))
     rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
     if not rows:
         return empty_state(study)
     source, level = choose_source(rows)
     chosen_rows = [row for row in rows if (row.source, row.level) == (source, level)]
+    draw_summary(chosen_rows, leaderboard.accuracies, source, level)
     draw_leaderboard(leaderboard, chosen_rows, source, level)
     draw_selected_critiques(study, source)
     draw_judges(leaderboard)
@@ -88,6 +91,15 @@ def empty_state(study: Study) -> None:
         shell.RUN,
         shell.IMPORT,
     )
+
+
+def draw_summary(rows: Sequence[Row], accuracies: Sequence[Accuracy], source: str, level: str) -> None:
+    """Draw the author with the highest F1 and the most accurate judge, and what both are of."""
+    judges = critique_summary.describe_judges(accuracies)
+    answer = " ".join(filter(None, (critique_summary.describe_authors(rows), judges)))
+    st.markdown(f"**{escape_markdown(answer)}**")
+    note = ACCURACY_NOTE if judges else NO_ACCURACY
+    st.caption(f"F1: {LEVELS[level].lower()} average, judged by {escape_markdown(source)}. {note}")
 
 
 def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str, level: str) -> None:
@@ -208,9 +220,7 @@ def draw_judges(leaderboard: Leaderboard) -> None:
     st.subheader("Accuracy of judges on AIUs", anchor=False)
     defined = [accuracy for accuracy in leaderboard.accuracies if accuracy.accuracy is not None]
     if not defined:
-        st.caption(
-            "No AIU has been judged by both people and a judge. Run MetaCritique, or label the AIUs that it judged."
-        )
+        st.caption(NO_ACCURACY)
         return
     figure = charts.interval_figure(
         accuracy_series(defined),

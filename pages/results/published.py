@@ -56,14 +56,15 @@ def empty_state(study: Study) -> None:
 
 
 def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]) -> None:
-    """Draw the question of a table, the best scorer, a chart of one statistic, and all rows."""
+    """Draw the question of a table, the answer in words, a chart of one statistic, and all rows."""
     st.subheader(f"{table.paper.partition(',')[0]}, {table.title}", anchor=False)
-    st.markdown(f"**{escape_markdown(table.question)}**")
+    st.markdown(escape_markdown(table.question))
     st.caption(f"{table.paper}. Caveats and published values: {DOCS}. In a terminal: `cli.py table {table.name}`.")
     if not rows:
         st.info(f"No rows yet: this table needs {table.needs}.")
         return
     chosen = choose_rows(rows)
+    st.markdown(f"**{escape_markdown(published_chart.summarize(chosen))}**")
     if chosen:
         charts.draw(
             published_chart.figure(chosen), "published", published_chart.describe(chosen), data=ChartData(chosen)

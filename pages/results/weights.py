@@ -133,10 +133,10 @@ def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: Distance
     to_people = [row for row in rows if row.rater_b == PEOPLE and not row.among_annotators]
     # Without a second person there is no distance to "people", only to the one annotator.
     judges = to_people or [row for row in rows if not row.among_annotators and row.rater_b != PEOPLE]
-    draw_headline(human)
+    ranking = sorted(judges, key=lambda row: (row.distance.value is None, row.distance.value or 0.0))
+    draw_summary(human, ranking)
     pointed = None
-    if judges:
-        ranking = sorted(judges, key=lambda row: (row.distance.value is None, row.distance.value or 0.0))
+    if ranking:
         index = weight_charts.draw_distances(ranking, human, choice.axis, "distances")
         pointed = None if index is None else ranking[index]
     if not rows:
@@ -147,23 +147,41 @@ def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: Distance
         draw_weightings(study, selected, choice)
 
 
-def draw_headline(human: RaterDistance | None) -> None:
-    """Draw `0.12 [0.08, 0.16]`, the distance between people, with its counts."""
-    with st.container(gap=None):
-        st.caption("Distance between people")
-        if human is None:
-            st.markdown("## –")
-            st.caption("At least two people have to give weights to the same aspects.")
-            return
-        st.markdown(f"## {format_estimate(human.distance)}")
-        parts = [
-            numbers.format_count(human.units, "weighting"),
-            numbers.format_count(human.distance.raters, "annotator"),
-        ]
-        parts += [f"{human.undefined} undefined, left out"] if human.undefined else []
-        st.caption(" · ".join(parts))
-        if human.distance.reason and not human.undefined:
-            st.caption(escape_markdown(human.distance.reason))
+def draw_summary(human: RaterDistance | None, judges: Sequence[RaterDistance]) -> None:
+    """Draw in words how far the judges are from people, the nearest first in `judges`, and people from each other."""
+    st.markdown(f"**{escape_markdown(f'{describe_judges(judges)} {describe_people(human)}')}**")
+    for row in filter(None, (human, *judges[:1])):
+        if row.undefined:
+            pair = "People" if row is human else row.rater_a
+            undefined = numbers.format_count(row.undefined, "weighting")
+            st.caption(f"{escape_markdown(pair)}: {undefined} without a defined distance left out.")
+    if human is not None and human.distance.reason and not human.undefined:
+        st.caption(escape_markdown(human.distance.reason))
+
+
+def describe_judges(judges: Sequence[RaterDistance]) -> str:
+    """Return the judge whose weights are nearest to people's; `judges` are sorted by their distance."""
+    defined = [row for row in judges if row.distance.value is not None]
+    if not judges:
+        return "No distance of a judge from people: both have to give weights to the same aspects."
+    if not defined:
+        return "No distance of a judge from people is defined: equal weights have no order."
+    nearest, count = defined[0], len({row.rater_a for row in defined})
+    people = PEOPLE if nearest.rater_b == PEOPLE else f"the only annotator, {nearest.rater_b}"
+    start = "The weights of" if count == 1 else f"Of {count} judges, the nearest weights are those of"
+    return (
+        f"{start} {nearest.rater_a}: {format_estimate(nearest.distance)} from {people} "
+        f"({numbers.format_count(nearest.distance.items, 'weighting')})."
+    )
+
+
+def describe_people(human: RaterDistance | None) -> str:
+    """Return how far people's weights are from each other's."""
+    if human is None:
+        return "No distance between people: at least two have to give weights to the same aspects."
+    counted = numbers.format_count(human.distance.items, "weighting")
+    annotators = numbers.format_count(human.distance.raters, "annotator")
+    return f"Between people: {format_estimate(human.distance)} ({counted}, {annotators})."
 
 
 def format_estimate(estimate: Estimate) -> str:

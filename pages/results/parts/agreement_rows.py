@@ -95,6 +95,15 @@ def rows_by_pair(rows: Iterable[AgreementRow]) -> dict[tuple[str, str], Agreemen
     return {(first, second): row for row in rows for first, _, second in [row.group.partition(" × ")]}
 
 
+def order_pairs(pairs: Mapping[tuple[str, str], AgreementRow]) -> list[tuple[tuple[str, str], AgreementRow]]:
+    """Return the pairs with a value, those that share the most targets first, then the lowest value.
+
+    The order by value alone would begin with pairs of one to three targets, whose values are extreme by chance.
+    """
+    defined = [(pair, row) for pair, row in pairs.items() if row.value is not None]
+    return sorted(defined, key=lambda entry: (-entry[1].items, entry[1].value or 0.0))
+
+
 def sort_names(*series: Mapping[str, AgreementRow]) -> list[str]:
     """Return the names with a defined value, sorted by the value in the last series, highest first."""
     last_values = {name: row.value for rows in series for name, row in rows.items() if row.value is not None}

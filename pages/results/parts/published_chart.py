@@ -1,4 +1,4 @@
-"""A chart of one statistic of a published table: a point with its interval for each scorer."""
+"""One statistic of a published table: its answer in words, and a chart with a point and interval for each scorer."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,6 +12,20 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 ROW_HEIGHT = 36
+
+
+def summarize(rows: Sequence[PublishedRow]) -> str:
+    """Return the highest and the lowest value of rows of one statistic and group."""
+    if not rows:
+        return "No value is defined: the notes in the table have the reasons."
+    ranked = sorted(rows, key=lambda row: -(row.value or 0.0))
+    about = f" · {rows[0].group}" if rows[0].group else ""
+    values = [
+        f"{row.scorer} {numbers.format_estimate(row.value, row.low, row.high)} (n {row.items:,})"
+        for row in (ranked[0], *ranked[1:][-1:])
+    ]
+    ends = f"highest {values[0]}, lowest {values[-1]}, of {len(rows)}" if len(rows) > 1 else values[0]
+    return f"{rows[0].statistic}{about}: {ends}."
 
 
 def figure(rows: Sequence[PublishedRow]) -> "go.Figure":

@@ -213,3 +213,14 @@ def test_the_download_has_every_row_and_quotes_formulas() -> None:
 def light_theme(monkeypatch: pytest.MonkeyPatch) -> None:
     """Charts ask the visitor's browser for its theme; here there is none."""
     monkeypatch.setattr(charts, "theme", lambda: "light")
+
+
+def test_a_list_of_pairs_begins_with_those_that_share_the_most_targets() -> None:
+    rows = [
+        a_row(0.0, "a × b", items=2),
+        a_row(0.9, "a × c", items=60),
+        a_row(0.4, "b × c", items=60),
+        a_row(None, "c × d"),
+    ]
+    pairs = agreement_rows.rows_by_pair(rows)
+    assert [pair for pair, _ in agreement_rows.order_pairs(pairs)] == [("b", "c"), ("a", "c"), ("a", "b")]

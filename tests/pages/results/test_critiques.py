@@ -4,6 +4,8 @@ import pytest
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
+from pages.results.parts import critique_summary
+from storage.reports.critiques import Row
 from storage.transfer import samples
 from tests.core.protocols.critiques import make_item
 from tests.pages.visits import page_text, prepare_study, switch_to
@@ -28,6 +30,25 @@ def test_the_leaderboard_shows_authors_and_judges(sample: None) -> None:
     assert list(board.value["Author"]) == ["all people", "all models", "a colleague", "model K"]
     assert list(accuracies.value["Judge"]) == ["judge A", "judge A", "judge B", "judge B"]
     assert "Pairs of critiques by models" not in page_text(app)
+    text = page_text(app)
+    assert " is not clearly ahead of " in text and "Most accurate judge of precision judge " in text
+    assert "F1: macro average, judged by people." in text
+
+
+def author(name: str, f1: float | None, interval: tuple[float, float] | None = None) -> Row:
+    return Row(name, "people", "macro", f1, f1, f1, critiques=8, aius=40, group=False, f1_interval=interval)
+
+
+def test_the_answer_compares_the_two_authors_with_the_highest_f1() -> None:
+    apart = [author("low", 0.3, (0.2, 0.4)), author("high", 0.8, (0.7, 0.9)), author("none", None)]
+    assert critique_summary.describe_authors(apart) == (
+        "high, F1 0.80 [0.70, 0.90] (8 critiques), is ahead of low, F1 0.30 [0.20, 0.40] (8 critiques)."
+    )
+    overlapping = [author("low", 0.6, (0.4, 0.75)), author("high", 0.8, (0.7, 0.9))]
+    assert "is not clearly ahead of low" in critique_summary.describe_authors(overlapping)
+    assert "without intervals" in critique_summary.describe_authors([author("a", 0.6), author("b", 0.5)])
+    assert critique_summary.describe_authors([author("none", None)]).startswith("No author has an F1")
+    assert critique_summary.describe_judges([]) == ""
 
 
 def test_unread_judgements_show_as_coverage_and_possible_scores(sample: None) -> None:

@@ -3,6 +3,8 @@
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Item
+from pages.results.parts import published_chart
+from storage.reports.published import PublishedRow
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -14,6 +16,19 @@ def test_a_table_is_chosen_by_the_address() -> None:
     assert "Do models weight aspects as people do?" in page_text(app)
     (table,) = (frame.value for frame in app.dataframe)
     assert "people, all pairs" in list(table["Scorer"])
+
+
+def test_a_table_begins_with_its_highest_and_lowest_value() -> None:
+    rows = [
+        PublishedRow(f"judge {name}", "math", "kappa", value, 0.1, 0.9, 40) for name, value in (("A", 0.3), ("B", 0.5))
+    ]
+    assert published_chart.summarize(rows) == (
+        "kappa · math: highest judge B 0.50 [0.10, 0.90] (n 40), lowest judge A 0.30 [0.10, 0.90] (n 40), of 2."
+    )
+    assert published_chart.summarize(rows[:1]) == "kappa · math: judge A 0.30 [0.10, 0.90] (n 40)."
+    assert published_chart.summarize([]).startswith("No value is defined")
+    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    assert ": highest " in page_text(visit("results/published", table="dna-figure-5"))
 
 
 def test_a_study_without_values_links_to_the_next_step() -> None:
