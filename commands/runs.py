@@ -40,11 +40,13 @@ def run(
     sample: Sample = None,
     repeat: Annotated[int, typer.Option(min=1, help="Number of the repetition; each has independent replies.")] = 1,
     fresh: Fresh = False,
-    resume: Annotated[str | None, typer.Option(help="Resume the run with this name instead.")] = None,
+    resume: Annotated[str | None, typer.Option(help="Resume this run, with its settings and items.")] = None,
     name: Annotated[str | None, typer.Option(help="The run's name. Default: that of the settings file.")] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     parallel: Annotated[int, typer.Option(min=1, max=1000, help="Concurrent calls to one model.")] = PARALLEL_CALLS,
-    ceiling: Annotated[float | None, typer.Option(min=0, help="Cost limit in dollars.")] = None,
+    ceiling: Annotated[
+        float | None, typer.Option(min=0, help="Cost limit in dollars; a new one with --resume.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the estimate.")] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,
@@ -63,7 +65,7 @@ def run(
 
     engine = open_database(database)
     if resume is not None:
-        run_id = resume_run(engine, find_study(engine, study), resume)
+        run_id = resume_run(engine, find_study(engine, study), resume, ceiling)
     else:
         selection = ItemSelection(scenario, tuple(item or ()), sample, seed, limit)
         request = request_from_file(
@@ -100,9 +102,13 @@ def run(
 
 def _continuation(run: "Run", progress: "Progress") -> str:
     """Return how a run that is not complete is continued."""
+    from core.llm.limits import ceiling_reached
+
     if run.state == "finished":
         return f"{format_count(progress.failed, 'trace')} failed; try again with --resume {run.name!r}."
-    return f"The run is not complete; continue with --resume {run.name!r}."
+    at_limit = run.ceiling is not None and run.problem == ceiling_reached(run.ceiling)
+    higher = " and a higher --ceiling" if at_limit else ""
+    return f"The run is not complete; continue with --resume {run.name!r}{higher}."
 
 
 def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progress]":

@@ -243,10 +243,11 @@ def cancel(session: Session, run_id: int) -> None:
         row.state = "cancelling" if active else "cancelled"
 
 
-def resume(session: Session, run_id: int) -> None:
-    """Request the rest of a run; failed traces are run again.
+def resume(session: Session, run_id: int, ceiling: float | None = None) -> None:
+    """Request the rest of a run; failed traces are run again. A `ceiling`, in dollars, replaces that of the run.
 
-    Raises TiebreakError for an imported run, and for one whose protocol is not installed.
+    Raises TiebreakError for an imported run, for one whose protocol is not installed, and for a ceiling of a run of an
+    experiment.
     """
     row = run_claims.locked(session, run_id)
     if row.source != "live":
@@ -259,7 +260,11 @@ def resume(session: Session, run_id: int) -> None:
     )
     row.state, row.problem, row.ended_at = "requested", "", None
     trace_claims.forget_spending(session, run_id)
-    _record(session, row, "resumed")
+    if ceiling is not None and row.experiment_id is not None:
+        raise TiebreakError("This run is part of an experiment; the cost limit of the experiment applies.")
+    changed = ceiling is not None and ceiling != row.ceiling
+    row.ceiling = row.ceiling if ceiling is None else ceiling
+    _record(session, row, f"resumed with a cost limit of ${ceiling:g}" if changed else "resumed")
 
 
 def _record(session: Session, row: RunRow, change: str) -> None:

@@ -142,6 +142,12 @@ class ConcurrencyLimit:
         return self._paused_until - time.monotonic()
 
 
+def ceiling_reached(ceiling: float) -> str:
+    """Return the sentence for a cost limit in dollars that is reached."""
+    amount = f"{ceiling:.2f}" if ceiling >= 0.01 else f"{ceiling:g}"
+    return f"The ceiling of ${amount} is reached."
+
+
 class Budget:
     """A cost limit. A call starts only when the money spent and reserved leaves room for it."""
 
@@ -166,7 +172,7 @@ class Budget:
         async with self._changed:
             await self._changed.wait_for(lambda: self._fits(cost) or not self._reserved)
             if not self._fits(cost):
-                raise RunStopped(f"The ceiling of ${self.ceiling:.2f} is reached.")
+                raise RunStopped(ceiling_reached(self.ceiling))
             self._reserved += cost
         return cost
 

@@ -150,11 +150,11 @@ def create_run(
         )
 
 
-def resume_run(engine: Engine, study: Study, name: str) -> int:
+def resume_run(engine: Engine, study: Study, name: str, ceiling: float | None = None) -> int:
     """Request the rest of the study's run called `name`, and return its id; see `storage.runs.resume`."""
     run_id = find_run(engine, study, name).id
     with writing(engine) as session:
-        runs.resume(session, run_id)
+        runs.resume(session, run_id, ceiling)
     return run_id
 
 

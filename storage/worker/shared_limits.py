@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from core.errors import RunStopped
 from core.llm import costs, local_server
-from core.llm.limits import Budget, ConcurrencyLimit, Limits, Recording
+from core.llm.limits import Budget, ConcurrencyLimit, Limits, Recording, ceiling_reached
 from core.trace import Ask, Spec
 from storage import model_pauses, reservations
 from storage.database import write
@@ -126,7 +126,7 @@ class SharedLimits(ProcessLimits):
         try:
             return write(self._engine, reserve)
         except reservations.CeilingReached:
-            raise CeilingReached(f"The ceiling of ${ceiling:.2f} is reached.") from None
+            raise CeilingReached(ceiling_reached(ceiling or 0.0)) from None
         except IntegrityError:  # the worker was not seen for too long, or the run has been deleted
             raise RunStopped("Another worker continues this run.") from None
 

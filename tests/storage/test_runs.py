@@ -10,7 +10,7 @@ from storage import events, run_claims, runs, studies, trace_events
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.runs import Progress
-from storage.tables import RunRow
+from storage.tables import ExperimentRow, RunRow
 from storage.trace_events import NewEvent
 from storage.traces import Totals
 from storage.transfer import imports
@@ -209,3 +209,23 @@ def test_claims_expire_by_the_clock_of_the_database_not_by_that_of_a_host(postgr
     assert not write(postgres_engine, run_claims.claim_run, run_id, "two")
     with writing(postgres_engine) as session:
         session.execute(text("DELETE FROM study"))
+
+
+def test_a_run_is_resumed_with_another_ceiling(engine, a_run):
+    write(engine, runs.cancel, a_run)
+    write(engine, runs.resume, a_run, 50.0)
+    assert get(engine, a_run).ceiling == 50
+    write(engine, runs.cancel, a_run)
+    write(engine, runs.resume, a_run)
+    assert get(engine, a_run).ceiling == 50
+
+
+def test_the_ceiling_of_an_experiment_is_not_changed_with_one_run(engine, a_run):
+    with writing(engine) as session:
+        experiment = ExperimentRow(study_id=get(engine, a_run).study_id, name="e", definition="")
+        session.add(experiment)
+        session.flush()
+        session.get_one(RunRow, a_run).experiment_id = experiment.id
+    with pytest.raises(TiebreakError, match="the cost limit of the experiment applies"):
+        write(engine, runs.resume, a_run, 50.0)
+    assert get(engine, a_run).ceiling is None

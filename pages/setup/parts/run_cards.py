@@ -1,6 +1,7 @@
 """Cards of runs: state, progress, outcomes and usage, with buttons to cancel and resume."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -28,6 +29,7 @@ FINAL_STATES = {
     "finished": ("Finished", ":material/check_circle:", "green"),
 }
 NO_WORKER = "No worker is running, so requested runs wait. Start one with `make worker` or `python cli.py worker`."
+CEILING_HELP = "No call starts that could exceed the limit. Calls of unknown price are not counted."
 OUTCOME_NAMES = {"agreed": "agreed", "disputed": "disputed", "no_verdict": "no verdict", "failed": "failed"}
 
 
@@ -102,8 +104,8 @@ def _draw_actions(study: Study, run: Run, progress: Progress) -> None:
     with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
         if run.state == "requested" and st.button("Cancel", key=f"cancel_{run.id}", icon=":material/stop:"):
             _apply(runs.cancel, run)
-        if can_resume(run, progress) and st.button("Resume", key=f"resume_{run.id}", icon=":material/play_arrow:"):
-            _apply(runs.resume, run)
+        if can_resume(run, progress):
+            _draw_resume(run)
         if run.state not in ACTIVE and run.protocol in registry.with_artifact("aius"):
             _draw_adoption(run)
         st.page_link(
@@ -139,9 +141,24 @@ def can_resume(run: Run, progress: Progress) -> bool:
     return run.source == "live" and run.state not in ACTIVE and progress.done < progress.traces
 
 
-def _apply(operation: Any, run: Run) -> None:
+def _draw_resume(run: Run) -> None:
+    """Draw the button that resumes a run; a run with a cost limit of its own can have another one."""
+    button = partial(st.button, "Resume", key=f"resume_{run.id}", icon=":material/play_arrow:")
+    if run.ceiling is None or run.experiment_id is not None:
+        if button():
+            _apply(runs.resume, run)
+        return
+    with st.popover("Resume…", icon=":material/play_arrow:", key=f"resume_form_{run.id}"):
+        ceiling = st.number_input(
+            "Cost limit, dollars", 0.0, value=run.ceiling, step=1.0, key=f"ceiling_{run.id}", help=CEILING_HELP
+        )
+        if button():
+            _apply(runs.resume, run, ceiling)
+
+
+def _apply(operation: Any, run: Run, *values: Any) -> None:
     with permissions.writing(run.study_id, Permission.run, f"run {run.name}: {operation.__name__}") as session:
-        operation(session, run.id)
+        operation(session, run.id, *values)
     st.rerun()
 
 

@@ -19,6 +19,7 @@ from core.trace import Spec, model_specs
 from pages.parts import downloads, numbers, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
+from pages.setup.parts.run_cards import CEILING_HELP
 from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage import access, audit, database, items, operations, studies
 from storage.access import Permission
@@ -218,7 +219,7 @@ def _draw_extent(scenarios: list[str]) -> RunExtent:
         step=1.0,
         key="ceiling",
         placeholder="none",
-        help="No call starts that could exceed the limit. Calls of unknown price are not counted.",
+        help=CEILING_HELP,
     )
     seed = fourth.number_input(
         "Random seed", 0, value=0, key="seed", help="Determines all random choices, together with the item."

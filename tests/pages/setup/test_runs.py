@@ -295,6 +295,17 @@ def test_a_run_is_cancelled_and_resumed() -> None:
     assert study_runs()[0].state == "requested"
 
 
+def test_a_run_at_its_cost_limit_is_resumed_with_a_higher_one() -> None:
+    run = a_run("stopped", "The ceiling of $1.00 is reached.")
+    with database.writing(resources.engine()) as session:
+        session.get_one(RunRow, run.id).ceiling = 1.0
+    app = visit("setup/runs")
+    app.number_input(key=f"ceiling_{run.id}").set_value(5.0).run()
+    app.button(key=f"resume_{run.id}").click().run()
+    assert not app.exception
+    assert (study_runs()[0].state, study_runs()[0].ceiling) == ("requested", 5.0)
+
+
 def test_a_requested_run_without_any_worker_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
     a_run()
     assert "No worker is running" not in page_text(visit("setup/runs"))
