@@ -147,6 +147,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     if len(heat_map.rater_names(pairs)) > heat_map.MAX_CELL_TEXTS:
         draw_points(study, stage_figures, query, choice, by_scenario)
         left, right = st.columns([3, 2], gap="medium")
+        left = left.container(key="many_pairs")
         with right:
             draw_pair_list(pairs, STATISTIC_NAMES[choice.two_raters])
     else:

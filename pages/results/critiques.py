@@ -1,6 +1,7 @@
 """Scores of critique authors by people and by judges, and the accuracy of judges on AIUs."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
@@ -11,7 +12,7 @@ from pages.parts import charts, clickable_table, column_notes, downloads, number
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import choices, critique_summary
+from pages.results.parts import choices, critique_summary, judge_charts
 from storage import aius, database, labels, studies
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
@@ -146,10 +147,17 @@ def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
         order=list(points),
         reference_line=None,
     )
+    figure.update_xaxes(share_axis(points.values()))
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, None, None)}" for name, row in points.items())
     data = ChartData(ranking, unit="AIUs")
     author = st.query_params.get("author")
     charts.draw(figure, "authors", f"F1 by author: {alt}", _select_author, data, author)
+
+
+def share_axis(rows: Iterable[AgreementRow]) -> dict[str, Any]:
+    """Return the part of an axis of shares that has the values and their intervals."""
+    ends = [end for row in rows for end in (row.low, row.value, row.high) if end is not None]
+    return judge_charts.share_axis(judge_charts.share_range(ends))
 
 
 def _select_author() -> None:
@@ -222,13 +230,15 @@ def draw_judges(leaderboard: Leaderboard) -> None:
     if not defined:
         st.caption(NO_ACCURACY)
         return
+    series = accuracy_series(defined)
     figure = charts.interval_figure(
-        accuracy_series(defined),
+        series,
         title="Accuracy of judges on AIUs",
         axis="Share of AIUs judged as people do",
         order=list(dict.fromkeys(accuracy.judge for accuracy in defined)),
         reference_line=None,
     )
+    figure.update_xaxes(share_axis(row for line in series for row in line.rows.values()))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         charts.draw(figure, "accuracy", "Accuracy of judges on AIUs, precision and recall")

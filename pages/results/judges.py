@@ -27,6 +27,7 @@ from pages.results.parts import (
     alignment_data,
     choices,
     cost_chart,
+    difference_list,
     item_drilldown,
     judge_charts,
     label_plan_section,
@@ -41,6 +42,8 @@ from storage.studies import Study
 
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
+MOST_OPEN_REASONS = 6
+"""The reasons of more judges are folded."""
 CEILING_HELP = (
     "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own accuracy "
     "against it. It also counts targets without a majority of all, so it is not the difference of the column Accuracy "
@@ -284,15 +287,13 @@ def printed_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def draw_table(ranking: Ranking) -> None:
-    """Draw every judge with its decision and its reason, then the human ceiling and the baselines."""
+    """Draw every judge with its decision, the human ceiling, the baselines, and the reasons of the decisions."""
     lines = [table_line(judge, number) for number, judge in enumerate(ranking.judges, start=1)]
-    people = numbers.format_count(ranking.ceiling.items, "target")
-    others = [("human ceiling", "people", ranking.ceiling, f"each annotator against the others, {people}")]
-    others += [(baseline.name, "baseline", baseline.accuracy, "") for baseline in ranking.baselines]
+    others = [("human ceiling", "people", ranking.ceiling)]
+    others += [(baseline.name, "baseline", baseline.accuracy) for baseline in ranking.baselines]
     lines += [
-        dict.fromkeys(lines[0], "")
-        | {"Judge": name, "Decision": role, "Accuracy": format_estimate(estimate), "Why": note}
-        for name, role, estimate, note in others
+        dict.fromkeys(lines[0], "") | {"Judge": name, "Decision": role, "Accuracy": format_estimate(estimate)}
+        for name, role, estimate in others
         if estimate.value is not None
     ]
     row_height, names = name_columns.fit(lines, {"Judge": 300})
@@ -304,10 +305,23 @@ def draw_table(ranking: Ranking) -> None:
         "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
         "From ceiling": st.column_config.TextColumn(alignment="right", width=156, help=CEILING_HELP),
         "ω": st.column_config.TextColumn(alignment="right", width=60, help=WINNING_HELP),
-        "Why": st.column_config.TextColumn(width="large"),
     }
     st.dataframe(lines, key="judges_table", hide_index=True, row_height=row_height, column_config=columns)
+    draw_reasons(ranking)
     column_notes.draw(columns)
+
+
+def draw_reasons(ranking: Ranking) -> None:
+    """Draw the reason of each decision in full: a cell of the table would cut it off."""
+    with st.expander("Why: the reason of each decision", expanded=len(ranking.judges) <= MOST_OPEN_REASONS):
+        lines = [
+            f"{number}. **{escape_markdown(judge.judge)}**, {judge.decision}: {escape_markdown(judge.reason)}"
+            for number, judge in enumerate(ranking.judges, start=1)
+        ]
+        if ranking.ceiling.value is not None:
+            people = numbers.format_count(ranking.ceiling.items, "target")
+            lines.append(f"\nHuman ceiling: each annotator against the others, {people}.")
+        st.markdown("\n".join(lines))
 
 
 def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
@@ -318,7 +332,6 @@ def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
         "Decision": judge.decision,
         "Accuracy": format_estimate(judge.accuracy),
         "Coverage": format_estimate(judge.coverage),
-        "Why": judge.reason,
         "From ceiling": format_estimate(judge.less_ceiling),
         "ω": "–" if judge.winning_rate is None else f"{judge.winning_rate:.2f}",
         "Range": numbers.format_range(judge.accuracy_range),
@@ -339,7 +352,11 @@ def draw_comparisons(
     figure = judge_charts.difference_figure(comparisons, names)
     paired = ChartData(comparisons, PAIRED_DIFFERENCES, "targets")
     alt = "Differences in accuracy between judges"
-    charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
+    compact = len(names) > judge_charts.MAX_CELL_TEXT
+    with st.container(key="many_differences" if compact else None):
+        charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
+    if compact:
+        difference_list.draw(comparisons, select)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)

@@ -202,8 +202,13 @@ def error_figure(slices: Sequence[OutcomeSlice]) -> "go.Figure":
         bargap=0.25,
         uniformtext={"minsize": 10, "mode": "show"},
     )
+    total = numbers.format_count(sum(len(bar.outcomes) for bar in slices), "trace")
     figure.update_xaxes(
-        title="peers that were right", type="category", categoryorder="array", categoryarray=order, fixedrange=True
+        title=f"peers that were right (n: {total})",
+        type="category",
+        categoryorder="array",
+        categoryarray=order,
+        fixedrange=True,
     )
     figure.update_xaxes(range=[-0.5, len(order) - 0.5])
     figure.update_yaxes(title="traces", rangemode="tozero", fixedrange=True, tickformat="d", nticks=6)

@@ -12,7 +12,7 @@ from core.formats.tables import csv_text
 from core.provenance import PREDICTION_POWERED
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
-from pages.parts import charts, downloads, intervals, name_columns, numbers, resources, shell
+from pages.parts import charts, column_notes, downloads, intervals, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, wrap_name
 from pages.parts.text import escape_markdown
@@ -28,7 +28,18 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 NO_JUDGE = "none: people's labels alone"
-
+HELP = {
+    "Together": "The win rate (a tie is half a win) or the mean score, from the judge's verdicts on all targets, "
+    "corrected by its errors on the labelled ones, with the 95 % interval.",
+    "People alone": "The same from people's labels alone.",
+    "Verdicts alone": "The mean of the judge's verdicts alone. Its bias is not corrected.",
+    "Labelled": "Targets with a label of people and a verdict; without a judge, with a label.",
+    "Only judged": "Targets with only a verdict.",
+    "Labels saved": "How many further labels of people alone would give an interval as narrow.",
+    "Bradley-Terry": "The log strength of a system in the Bradley-Terry model of people's preferences; the mean of all "
+    "systems is 0.",
+}
+COLUMNS = {name: st.column_config.TextColumn(alignment="right", help=text) for name, text in HELP.items()}
 
 PAGE = "systems"
 
@@ -134,7 +145,9 @@ def draw_report(report: SystemReport) -> None:
     by_scenario = len(rows) < len(report.rows)
     table = [table_line(row, by_scenario) for row in report.rows]
     row_height, names = name_columns.fit(table, {"System": 220} | ({"Scenario": 160} if by_scenario else {}))
-    st.dataframe(table, key="systems_table", hide_index=True, row_height=row_height, column_config=names)
+    shown = {name: column for name, column in COLUMNS.items() if any(line[name] != "–" for line in table)}
+    st.dataframe(table, key="systems_table", hide_index=True, row_height=row_height, column_config=names | COLUMNS)
+    column_notes.draw(shown)
     header = list(asdict(report.rows[0]))
     lines = [list(asdict(row).values()) for row in report.rows]
     downloads.draw_csv_download(csv_text(header, lines), "systems.csv")

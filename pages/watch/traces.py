@@ -173,7 +173,7 @@ def draw_table(
         for trace in matches
     ]
     clicked = clickable_table.draw(rows, "traces_table", max_height=740, column_config=COLUMNS)
-    column_notes.draw(COLUMNS)
+    column_notes.draw({name: column for name, column in COLUMNS.items() if any(name in row for row in rows)})
     if clicked is not None:
         st.query_params["trace"] = str(matches[clicked].id)
         st.rerun()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.pairs import item_name
-from pages.parts import numbers, resources, shell
+from pages.parts import column_notes, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
 from storage import database, runs, trace_opinions, unread
@@ -101,6 +101,17 @@ def empty_state(filter: UnreadFilter) -> None:
         st.page_link(shell.page_path("watch/traces.py"), label="Open the traces", icon=":material/forum:")
 
 
+COLUMNS = {
+    "Step": st.column_config.TextColumn(help="The part of the protocol in which the judge was asked."),
+    "Reason": st.column_config.TextColumn(width="large", help="Why the reply has no value that counts."),
+    "Replies": st.column_config.NumberColumn(help="The replies of the judge in this step with this reason."),
+    "Of": st.column_config.NumberColumn(help="All replies of the judge in this step."),
+    "Share": st.column_config.NumberColumn(
+        format="percent", help="Replies, divided by all replies of the judge in the step."
+    ),
+}
+
+
 def draw_counts(counts: list[UnreadCount], filter: UnreadFilter, *, is_complete: bool) -> None:
     """Draw the number of replies by judge, step and reason; without all replies until they are counted."""
     total = numbers.format_count(sum(count.replies for count in counts), "reply", "replies")
@@ -119,13 +130,10 @@ def draw_counts(counts: list[UnreadCount], filter: UnreadFilter, *, is_complete:
         ],
         hide_index=True,
         height=min(38 + 35 * len(counts), 320),
-        column_config={
-            "Of": st.column_config.NumberColumn(help="All replies of the judge in this step"),
-            "Share": st.column_config.NumberColumn(format="percent"),
-            "Reason": st.column_config.TextColumn(width="large"),
-        },
+        column_config=COLUMNS,
         key=f"counts_{is_complete}",
     )
+    column_notes.draw(COLUMNS)
     if not is_complete:
         st.caption(":material/hourglass: Counting all replies of these judges …")
 

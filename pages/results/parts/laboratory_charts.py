@@ -1,13 +1,14 @@
 """Charts of the weights laboratory: agreement by set of weights, and by number of aspects."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport
 from pages.parts import charts, colours, intervals, numbers
 from pages.parts.name_rows import wrap_name
+from pages.results.parts import judge_charts
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,7 +28,8 @@ def agreement_figure(report: LaboratoryReport) -> "go.Figure":
         [row.agreement.items for row in rows],
         charts.accent_colour(),
     )
-    figure.update_xaxes(title=AXIS, range=[-0.02, 1.08], tickformat=".0%", zeroline=True, fixedrange=True)
+    figure.update_xaxes(title=AXIS, tickformat=".0%", zeroline=False, fixedrange=True)
+    figure.update_xaxes(_axis(row.agreement for row in rows))
     names = [wrap_name(row.scheme) for row in rows]
     figure.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(rows) - 0.4], fixedrange=True)
     return charts.apply_layout(figure, "Agreement by weights", 120 + ROW_HEIGHT * len(rows))
@@ -56,8 +58,15 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
         )
     largest = max(point.k for point in curve)
     figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)), fixedrange=True)
-    figure.update_yaxes(range=[-0.02, 1.04], tickformat=".0%", fixedrange=True)
+    figure.update_yaxes(title=AXIS, tickformat=".0%", zeroline=False, fixedrange=True)
+    figure.update_yaxes(_axis(point.agreement for point in curve))
     return charts.apply_layout(figure, "Agreement by number of aspects", CURVE_HEIGHT, legend=True)
+
+
+def _axis(estimates: Iterable[Estimate]) -> dict[str, Any]:
+    """Return the part of an axis of shares that has the estimates and their intervals."""
+    ends = [end for estimate in estimates for end in (estimate.low, estimate.value, estimate.high) if end is not None]
+    return judge_charts.share_axis(judge_charts.share_range(ends))
 
 
 def _hover_text(name: str, estimate: Estimate) -> str:

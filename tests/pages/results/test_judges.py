@@ -10,7 +10,7 @@ from core.formats.records import ItemRecord, Record
 from core.labels import Target
 from core.statistics.measures.comparison import Comparison
 from pages.parts import background, charts, resources
-from pages.results.parts import judge_charts
+from pages.results.parts import difference_list, judge_charts
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
@@ -18,6 +18,7 @@ from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import RUN
 
 PAGE = "results/judges"
+PAIRS = (("b", 0.1, 0.2), ("c", 0.1, 0.01), ("d", -0.3, 0.01), ("e", None, None))
 
 
 def planted_records(items: int = 60) -> list[Record]:
@@ -56,7 +57,8 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
     assert good["Judge"] == "good" and good["Decision"] == "use" and good["Accuracy"].startswith("1.00")
     assert silent["Decision"] == "do not use" and silent["Coverage"].startswith("0.33")
     assert (good["Range"], silent["Range"]) == ("", "0.33 to 1.00")
-    assert "more than 0.05 below the human ceiling" in silent["Why"]
+    assert "2. **silent**, do not use: more than 0.05 below the human ceiling" in text.replace("\\", "")
+    assert "Human ceiling: each annotator against the others, 60 targets." in text
     assert {row["Decision"] for row in table(app)[2:]} == {"people", "baseline"}
 
 
@@ -106,12 +108,22 @@ def test_the_matrix_of_many_judges_has_a_colour_bar_and_names_of_two_lines(monke
     assert not few.data[0].showscale
 
 
+def test_the_pairs_of_many_judges_are_a_list_with_the_smallest_p_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Comparison("a", name, size, None, None, 50, None, None, p) for name, size, p in PAIRS]
+    assert [row.other_judge for row in difference_list.order(rows)] == ["d", "c", "b", "e"]
+    prepare_study(planted_records())
+    assert not any("B" in frame.value for frame in visit(PAGE, section="A versus B").dataframe)
+    monkeypatch.setattr(judge_charts, "MAX_CELL_TEXT", 1)
+    (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
+    assert pairs[["A", "B", "n"]].to_dict("records") == [{"A": "good", "B": "silent", "n": 60}]
+
+
 def test_abstentions_can_be_left_out() -> None:
     prepare_study(planted_records())
     app = visit(PAGE, abstentions="are left out")
     silent = next(row for row in table(app) if row["Judge"] == "silent")
     assert silent["Accuracy"].startswith("1.00") and silent["Coverage"].startswith("0.33")
-    assert silent["Decision"] == "not enough data" and "there are 20" in silent["Why"]
+    assert silent["Decision"] == "not enough data" and "there are 20" in page_text(app)
 
 
 def test_a_scenario_has_its_own_ranking() -> None:

@@ -1,15 +1,27 @@
 """The page of the weights laboratory."""
 
+import pytest
 from sqlalchemy import select
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Item
-from pages.parts import resources
+from core.statistics.data.estimate import Estimate
+from core.statistics.reports.weight_laboratory import CurvePoint
+from pages.parts import charts, resources
+from pages.results.parts import laboratory_charts
 from storage import database
 from storage.tables import OpinionViewRow
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
+
+
+def test_axes_show_the_part_of_the_scale_with_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: "light")
+    agreement = Estimate(0.75, 0.7, 0.8, 40, 40, 0, 0, 0, "")
+    figure = laboratory_charts.curve_figure([CurvePoint(1, laboratory_charts.HEAVIEST, agreement)])
+    assert tuple(figure.layout.yaxis.range) == pytest.approx((0.65, 0.85))
+    assert figure.layout.yaxis.title.text == "Agreement with the reference"
 
 
 def test_the_answer_of_the_sample() -> None:

@@ -38,6 +38,8 @@ def test_the_best_system_is_named_with_its_interval() -> None:
     assert r"large is ahead of small. large\: 0.80 \[0.6" in page_text(app)
     (table,) = (frame.value.to_dict("records") for frame in app.dataframe)
     assert [row["System"] for row in table] == ["large", "small"]
+    (notes,) = [one for one in app.expander if one.label == "What the columns mean"]
+    assert "**Together**: The win rate" in notes.markdown[0].value and "**Bradley-Terry**" in notes.markdown[0].value
     assert table[0]["Verdicts alone"] == "1.00" and table[0]["Labelled"] == "30" and table[0]["Only judged"] == "30"
 
 

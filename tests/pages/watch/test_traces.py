@@ -124,8 +124,11 @@ def test_the_criteria_of_a_run_with_several_are_listed_and_filtered():
     items = [ItemRecord(item=make_item(name)) for name in ("both", "one")]
     both = a_trace("both", verdict_on_criteria(accuracy=1, politeness=2))
     prepare_study([*items, RUN_WITHOUT_CRITERION, both, a_trace("one", verdict_on_criteria(accuracy=2))])
-    assert "Last opinions" not in visit("watch/traces").dataframe[0].value
-    table = visit("watch/traces", opinions="true").dataframe[0].value
+    hidden, shown = visit("watch/traces"), visit("watch/traces", opinions="true")
+    assert "Last opinions" not in hidden.dataframe[0].value
+    assert "**Contention**" in page_text(hidden) and "**Last opinions**" not in page_text(hidden)
+    assert "**Last opinions**" in page_text(shown)
+    table = shown.dataframe[0].value
     assert list(table["Criterion"]) == ["accuracy, politeness", "accuracy"]
     assert list(table["Last opinions"]) == ["accuracy: 1, politeness: 2", "2"]
     page = visit("watch/traces", criterion="politeness")

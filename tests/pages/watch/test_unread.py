@@ -82,6 +82,7 @@ def test_counts_and_texts_are_shown_without_running_their_markup():
     page = visit("watch/unread", "zoe")
     assert not page.exception and not page.error
     shown = page_text(page)
+    assert "**Of**: All replies of the judge in this step." in shown
     assert "2 replies" in shown and "it does not say which one is better" in shown
     assert "Both are fine." in shown
     assert "script" in shown and "<script" not in shown.replace(r"\<", "")
