@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from core.contention import scale_length
@@ -13,6 +14,7 @@ from core.formats.mapping.omissions import current_omissions
 from core.formats.mapping.rankings import ranked_pairs
 from core.formats.mapping.scope import Scope
 from core.formats.mapping.sources import ValueSource, source_name
+from core.formats.mapping.verdict_file import VerdictFile
 from core.formats.records import Record, RunRecord, TraceRecord
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Opinion, Scale, Value
@@ -21,6 +23,8 @@ from core.trace import Outcome, Turn, TurnCompleted, Usage, Verdict, VerdictReac
 CHANGED_WITH_ORDER = "the choice changed with the order of the responses"
 OTHER_ORDER = {1: 2, 2: 1}
 Scales = Mapping[tuple[str, str], Scale]
+OpinionKey = tuple[str, ...]
+"""Judge, stage, kind, criterion and part."""
 
 
 @dataclass
@@ -31,14 +35,15 @@ class RecordedRun:
     criterion: str
     models: dict[str, str] = field(default_factory=dict)
     """Judge -> its model, "" if it is not known."""
-    turns: dict[str, list[Turn]] = field(default_factory=dict)
-    """Item -> the judges' turns."""
-    opinions: dict[str, dict[tuple[str, ...], Opinion]] = field(default_factory=dict)
-    """Item -> (judge, stage, kind, criterion, part) -> opinion."""
+    places: dict[str, dict[OpinionKey, int]] = field(default_factory=dict)
+    """Item -> opinion -> its place in the temporary file."""
 
 
 class JudgeReader:
-    """Collects verdicts; their runs are yielded at the end, because an item may have several rows."""
+    """Collects verdicts; their runs are yielded at the end, because an item may have several rows.
+
+    The verdicts are in a temporary file, which `close` deletes; only their places stay in memory.
+    """
 
     def __init__(self, blocks: Sequence[JudgeBlock], scales: Scales, *, repeats: bool = False) -> None:
         """`scales` are those of labels and gold by (kind, criterion): scores are converted to them.
@@ -47,6 +52,9 @@ class JudgeReader:
         """
         self.blocks, self.scales, self.repeats = blocks, scales, repeats
         self.recorded: dict[str, RecordedRun] = {}
+        self.verdicts = VerdictFile()
+        self.keys: dict[OpinionKey, OpinionKey] = {}
+        """The keys of all opinions; items share them."""
         self.omissions = current_omissions()
         self.declared: set[tuple[str, str]] = set()
 
@@ -96,10 +104,16 @@ class JudgeReader:
         """Yield every run, and its traces."""
         for name, run in self.recorded.items():
             yield RunRecord(name=name, protocol=run.protocol, criterion=run.criterion, settings=_settings(run))
-            for item, opinions in run.opinions.items():
-                verdict = _verdict(name, list(opinions.values()))
-                turns = [TurnCompleted(ask=ask, turn=turn) for ask, turn in enumerate(run.turns[item])]
+            for item, places in run.places.items():
+                given = [self.verdicts.read(place) for place in places.values()]
+                verdict = _verdict(name, [opinion for opinion, _ in given])
+                all_turns = chain.from_iterable(turns for _, turns in given)
+                turns = [TurnCompleted(ask=ask, turn=turn) for ask, turn in enumerate(all_turns)]
                 yield TraceRecord(run=name, item=item, events=(*turns, VerdictReached(verdict=verdict)))
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        self.verdicts.close()
 
     def add(self, run: str, item: str, opinion: Opinion, turns: Sequence[Turn], protocol: str, line: int) -> None:
         """Add an opinion with the turns behind it; raises FileFormatError for a second, or different, one."""
@@ -108,19 +122,18 @@ class JudgeReader:
             recorded.criterion = ""
         for turn in turns[:1]:
             recorded.models.setdefault(opinion.judge, turn.model)
-        own = recorded.opinions.setdefault(item, {})
+        own = recorded.places.setdefault(item, {})
         key = (opinion.judge, opinion.stage, opinion.kind, opinion.criterion, opinion.part)
         if key in own and self.repeats:
-            if own[key] == opinion:
+            if self.verdicts.read(own[key])[0] == opinion:
                 return
             message = f"expected the verdict of {opinion.judge!r} on item {item!r} to be the same in all its rows"
             raise FileFormatError(f"{message}, and it differs", line=line)
         if key in own:
             message = f"expected one verdict, and {opinion.judge!r} already has one on item {item!r}"
             raise FileFormatError(message, line=line)
-        own[key] = opinion
+        own[self.keys.setdefault(key, key)] = self.verdicts.add(opinion, turns)
         self.omissions.verdicts += opinion.value is None
-        recorded.turns.setdefault(item, []).extend(turns)
 
     def _judges(self, block: JudgeBlock, scope: Scope) -> Iterator[tuple[str, ValueSource]]:
         """Yield (judge, source of its value)."""

@@ -1,6 +1,7 @@
 """Tables: CSV, TSV, JSON, JSON lines or Parquet, read with a user's mapping."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
@@ -49,7 +50,7 @@ def _read(path: Path, mapping: Mapping) -> Records:
     """Yield criteria and scales before their first use, and each item once, before its labels.
 
     Raises FileFormatError for the first invalid row, and at the end for a mapped field that no row has. Rows are read
-    one at a time; only a few numbers for each item and label stay in memory.
+    one at a time; only a few numbers for each item, label and verdict stay in memory.
     """
     labelled: set[tuple[str, ...]] = set()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
@@ -57,26 +58,26 @@ def _read(path: Path, mapping: Mapping) -> Records:
     for block in (*mapping.gold, *mapping.labels):
         labels_scales[block.kind, block.criterion] = block.scale
     is_long = any(isinstance(block, LongLabels | RankingLabels) for block in mapping.labels)
-    judges = JudgeReader(mapping.judges, labels_scales, repeats=is_long)
-    readers: tuple[BlockReader, ...] = (
-        *label_readers,
-        *(GoldReader(block, mapping.labels) for block in mapping.gold),
-        *(WeightsReader(block, judges) for block in mapping.weights),
-        *((judges,) if mapping.judges else ()),
-    )
     fields = RequiredFields(mapping)
-    for scope in _iter_file(path, mapping):
-        fields.check(scope)
-        item, record = items.read(scope)
-        if not items.repeats:
-            labelled.clear()
-        if readers:
-            scope = Scope(scope.row, scope.line, scope.number, scope.element, items.row, items.systems)
-        if record is not None:
-            yield record
-        for reader in readers:
-            yield from reader.read(scope, item)
-    yield from chain(*(reader.finish() for reader in label_readers), judges.runs())
+    with closing(JudgeReader(mapping.judges, labels_scales, repeats=is_long)) as judges:
+        readers: tuple[BlockReader, ...] = (
+            *label_readers,
+            *(GoldReader(block, mapping.labels) for block in mapping.gold),
+            *(WeightsReader(block, judges) for block in mapping.weights),
+            *((judges,) if mapping.judges else ()),
+        )
+        for scope in _iter_file(path, mapping):
+            fields.check(scope)
+            item, record = items.read(scope)
+            if not items.repeats:
+                labelled.clear()
+            if readers:
+                scope = Scope(scope.row, scope.line, scope.number, scope.element, items.row, items.systems)
+            if record is not None:
+                yield record
+            for reader in readers:
+                yield from reader.read(scope, item)
+        yield from chain(*(reader.finish() for reader in label_readers), judges.runs())
     if not items.first_lines:
         raise _no_item(mapping)
     fields.finish()

@@ -7,6 +7,7 @@ words for one of two responses are a preference, numbers a score, other words an
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -130,11 +131,11 @@ def records(items: Sequence[Item], answers: Sequence[Answer], scales: Mapping[st
         if question.scale is not None and question.kind != "preference":
             yield ScaleRecord(kind=question.kind, criterion=name, scale=question.scale)
     yield from (ItemRecord(item=item) for item in by_id.values())
-    judges = JudgeReader((), {})
-    for answer in answers:
-        question = questions[answer.question.strip()]
-        yield from _answer_records(answer, question, by_id[answer.item], judges)
-    yield from judges.runs()
+    with closing(JudgeReader((), {})) as judges:
+        for answer in answers:
+            question = questions[answer.question.strip()]
+            yield from _answer_records(answer, question, by_id[answer.item], judges)
+        yield from judges.runs()
 
 
 @dataclass(frozen=True)

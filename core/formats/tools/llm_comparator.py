@@ -6,6 +6,7 @@ are no verdict.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,13 @@ def read(path: Path) -> Records:
     names = [system.name for system in comparison.models] or ["A", "B"]
     if len(names) != 2:
         raise FileFormatError(f"expected two models, not {len(names)}", field="models")
-    judges = JudgeReader((), {})
-    for number, example in enumerate(comparison.examples, 1):
-        item = _item(f"example {number if example.index is None else example.index}", example, names)
-        yield ItemRecord(item=item)
-        if example.score is not None or example.individual_rater_scores:
-            judges.add(JUDGE, item.id, _opinion(example), list(_turns(example)), "single-judge", 1)
-    yield from judges.runs()
+    with closing(JudgeReader((), {})) as judges:
+        for number, example in enumerate(comparison.examples, 1):
+            item = _item(f"example {number if example.index is None else example.index}", example, names)
+            yield ItemRecord(item=item)
+            if example.score is not None or example.individual_rater_scores:
+                judges.add(JUDGE, item.id, _opinion(example), list(_turns(example)), "single-judge", 1)
+        yield from judges.runs()
 
 
 def _item(id: str, example: Example, names: list[str]) -> Item:

@@ -72,6 +72,83 @@ LONG = {
         }
     ],
 }
+JUDGED = {
+    "id": "id",
+    "prompt": "question",
+    "responses": [{"text": "left"}, {"text": "right"}],
+    "labels": [{"layout": "wide", "kind": "preference", "criterion": "clarity", "annotators": {"ann": "ann"}}],
+    "judges": [
+        {"kind": "preference", "criterion": "clarity", "columns": ["j1", "j2"], "reason": "why", "values": {"-": None}},
+        {"kind": "preference", "criterion": "tone", "columns": {"j2": "j1"}, "values": {"-": None}, "cost": "cost"},
+        {
+            "kind": "score",
+            "criterion": "style",
+            "scale": {"level": "ordinal", "categories": [1, 2, 3, 4, 5]},
+            "columns": {"stars": "grader"},
+            "reason": "why",
+        },
+        *(
+            {
+                "kind": "preference",
+                "criterion": "clarity",
+                "columns": {column: judge},
+                "values": {"-": None},
+                "run": "panel",
+                "stage": stage,
+                "reason": "why",
+            }
+            for column, judge, stage in (("j1", "p1", "first"), ("j2", "p2", "first"), ("j2", "p1", "last"))
+        ),
+        {
+            "kind": "preference",
+            "criterion": "clarity",
+            "judge": "judge",
+            "value": "j1",
+            "model": "model",
+            "values": {"-": None},
+            "order": "order",
+            "as_shown": True,
+            "swapped": "j2",
+            "run": "both orders",
+        },
+        {
+            "kind": "preference",
+            "criterion_field": "model",
+            "judge": "judge",
+            "ranking": {"ranks": ["rank_1", "rank_2"]},
+            "run": "ranked",
+        },
+    ],
+    "weights": [{"judge": {"constant": "weigher"}, "aspects": {"tone": "rank_1", "length": "stars"}}],
+}
+JUDGED_ROWS = [
+    {
+        "id": f"pair {number}",
+        "question": f"Which one, {number}?",
+        "left": "yes",
+        "right": "no",
+        "ann": "012"[number % 3],
+        "j1": "12-0"[number % 4],
+        "j2": ["1", "2", "", "-", "0"][number % 5],
+        "stars": "" if number % 7 == 6 else 1 + number % 5,
+        "why": f"Because “{number}” is, \n shorter." * (number % 3),
+        "cost": "" if number % 2 else 0.25,
+        "judge": f"judge {number % 3}",
+        "model": f"model {number % 2}",
+        "order": "12" if number % 3 else "21",
+        "rank_1": 1 + number % 2,
+        "rank_2": 2,
+    }
+    for number in range(30)
+]
+
+
+def write_judged_table(path):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(JUDGED_ROWS[0]))
+        writer.writeheader()
+        writer.writerows(JUDGED_ROWS)
+    return path
 
 
 def write_table(path):
@@ -94,8 +171,11 @@ def to_text(records):
     return "\n".join(record.model_dump_json(exclude={"created_at", "times", "at"}) for record in records)
 
 
-@pytest.mark.parametrize(("layout", "draft"), [("wide", WIDE), ("long", LONG)])
-def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, layout, draft):
-    table, mapping = write_table(tmp_path / "table.csv"), build_mapping(draft)
+@pytest.mark.parametrize(
+    ("layout", "draft", "write"),
+    [("wide", WIDE, write_table), ("long", LONG, write_table), ("judged", JUDGED, write_judged_table)],
+)
+def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, layout, draft, write):
+    table, mapping = write(tmp_path / "table.csv"), build_mapping(draft)
     imports.import_records(engine, "table", read_records(table, mapping=mapping))
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
