@@ -32,6 +32,8 @@ from storage.tables import EventRow, ItemRow, RunRow, TraceRow, UnreadReplyRow
 READ_BY_PARSER = "parser"
 JudgeStep = tuple[str, str]
 """A judge's name and a step of its protocol."""
+REREADING = (ReplyExtracted, ReadingReplaced, ReadingWithdrawn, TraceRestarted)
+"""Events after which a listed reply may have another reading, or not count."""
 PAGE = 20
 """Replies on a page of the list."""
 _DETAILS = re.compile(r"“[^”]*”|\"[^\"]*\"|'[^']*'|\d+(?:[.,]\d+)*")
@@ -118,6 +120,11 @@ def reason_without_details(problem: str) -> str:
     return _DETAILS.sub("…", problem)
 
 
+def is_listed(event: Event) -> bool:
+    """Return whether an event changes the list."""
+    return isinstance(event, REREADING) or (isinstance(event, TurnCompleted) and event.turn.is_unreadable)
+
+
 def insert(session: Session, added: Sequence[tuple[Owner, int, int, Event]]) -> None:
     """Update the list for events that were added, as (owner, trace id, sequence number, event)."""
     rows = [
@@ -126,11 +133,7 @@ def insert(session: Session, added: Sequence[tuple[Owner, int, int, Event]]) -> 
         if isinstance(event, TurnCompleted) and event.turn.is_unreadable
     ]
     insert_all(session, UnreadReplyRow, rows)
-    reread = {
-        trace_id: owner
-        for owner, trace_id, _, event in added
-        if isinstance(event, ReplyExtracted | ReadingReplaced | ReadingWithdrawn | TraceRestarted)
-    }
+    reread = {trace_id: owner for owner, trace_id, _, event in added if isinstance(event, REREADING)}
     for trace_id, owner in reread.items():
         _synchronize(session, trace_id, owner)
 

@@ -8,7 +8,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import DataError
@@ -33,11 +33,10 @@ from core.formats.records import (
     ScaleRecord,
     StudyRecord,
     TargetRecord,
-    TraceRecord,
     TrainingAnswerRecord,
     ViewRecord,
 )
-from core.labels import Scale, Target, Value
+from core.labels import Kind, Scale, Target, Value
 from storage import aius, annotators, audit, experiments, items, studies, target_summaries, targets
 from storage.audit import Action
 from storage.database import insert_all, update_statistics, writing
@@ -45,7 +44,8 @@ from storage.fingerprints import FileFingerprints, Row, adjudication_row, encode
 from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
 from storage.targets import TargetKey
 from storage.transfer import participation, recorded_runs
-from storage.transfer.spool import BATCH, SortedRecords, SpooledLabel
+from storage.transfer.entries import BATCH
+from storage.transfer.spool import SortedRecords, SpooledLabel
 
 ANALYZED_FROM = 100
 """New items and labels from which the statistics of the database are renewed."""
@@ -147,7 +147,7 @@ class _Import:
     def __init__(self, session: Session, study_id: int, records: SortedRecords, progress: Progress) -> None:
         self.session, self.study_id, self.records, self.progress = session, study_id, records, progress
         self.done = 0
-        self.total = records.items.size + records.repeated_items + len(records.of(TraceRecord)) + records.labels.size
+        self.total = records.items.size + records.repeated_items + len(records.traces.heads) + records.labels.size
         self.target_ids = TargetIds({})
         self.annotator_ids: dict[str, int] = {}
         self.fingerprints_of_file = FileFingerprints()
@@ -160,13 +160,13 @@ class _Import:
         self.check_values()
         new_items = self.import_items()
         self.find_ids()
-        traces = self.records.of(TraceRecord)
         added = self.records.of(ExperimentRecord)
         experiment_ids = experiments.add_records(self.session, self.study_id, added)
+        ids = self.target_ids.by_key
         return ImportCounts(
             items=new_items,
             runs=recorded_runs.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
-            traces=recorded_runs.add_traces(self.session, self.study_id, traces, self.target_ids, self.advance),
+            traces=recorded_runs.add_traces(self.session, self.study_id, self.records.traces, ids, self.advance),
             labels=self.import_labels(),
             marks=self.insert_new(MarkRow, self.mark_rows()),
             rulings=self.insert_new(AdjudicationRow, self.adjudication_rows()),
@@ -190,10 +190,9 @@ class _Import:
             studies.check_value(scales, target.kind, target.criterion, record.ruling.value)
         for known in self.records.of(KnownAnswerRecord):
             studies.check_value(scales, known.target.kind, known.target.criterion, known.value)
-        for trace in self.records.of(TraceRecord):
-            for opinion in recorded_runs.trace_opinions(trace):
-                check = studies.check_verdict if opinion.stage == "verdict" else studies.check_value
-                check(scales, opinion.kind, opinion.criterion, opinion.value)
+        for (_, kind, criterion, _), opinion in self.records.traces.opinions():
+            check = studies.check_verdict if opinion["stage"] == "verdict" else studies.check_value
+            check(scales, cast(Kind, kind), criterion, opinion["value"])
 
     def check_labels(self, scales: studies.Scales) -> None:
         """Raise TiebreakError for the first label whose value is not on its scale; collect those that are spelled."""
@@ -235,8 +234,8 @@ class _Import:
         rated += [(reply.target, name) for reply in replies for name in (reply.annotator, reply.author)]
         wanted = {target for target, _ in rated} | {record.target for record in self.records.of(TargetRecord)}
         wanted |= {record.target for record in self.records.of(KnownAnswerRecord)}
-        wanted |= set(recorded_runs.opinion_targets(self.records.of(TraceRecord)))
         self.records.add_targets(wanted)
+        self.records.add_targets_of_traces()
         if keys := self.records.targets:
             self.target_ids = TargetIds(targets.get_or_create_by_keys(self.session, self.study_id, keys))
         names = (

@@ -1,8 +1,6 @@
 """The runs and traces of an imported file, which are stored like those that were executed here."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,46 +8,21 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.contention import verdict_contention
-from core.current_events import current_events
 from core.errors import TiebreakError
-from core.formats.records import RunRecord, TraceRecord
+from core.formats.records import RunRecord
 from core.frozen import Frozen
-from core.labels import Opinion, Target
 from core.protocols import registry
-from core.trace import TraceFailed, Verdict, VerdictReached
-from core.uncertainty import uncertainty
-from storage import items, run_sizes, shown_orders, target_summaries, unread
-from storage.database import batches, insert_all
-from storage.events import event_row, opinion_row, opinion_target, verdict_columns
-from storage.fingerprints import to_utc
+from storage import items, run_sizes, target_summaries, unread
+from storage.database import insert_all
+from storage.fingerprints import Row, to_utc
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow, now
+from storage.targets import TargetKey
+from storage.transfer.spooled_traces import SpooledTrace, SpooledTraces, TraceHead
 from storage.unread import Owner
 
-BATCH = 500
-"""Traces inserted at once."""
 UNFINISHED = "It was not finished when it was exported."
 TraceKey = tuple[int, int, str]
 """The ids of a run and of an item, and the part of the trace."""
-
-
-def opinion_targets(traces: Sequence[TraceRecord]) -> Iterator[Target]:
-    """Yield the target of every opinion in the traces."""
-    for record in traces:
-        for opinion in trace_opinions(record):
-            yield opinion_target(record.item, opinion)
-
-
-def trace_opinions(record: TraceRecord) -> Iterator[Opinion]:
-    """Yield the judges' opinions in a trace."""
-    for verdict in _verdicts(record):
-        yield from verdict.opinions
-
-
-def _verdicts(record: TraceRecord) -> Iterator[Verdict]:
-    for event in current_events(record.events):
-        if isinstance(event, VerdictReached):
-            yield event.verdict
 
 
 def add_runs(session: Session, study_id: int, records: Sequence[RunRecord], experiment_ids: Mapping[str, int]) -> int:
@@ -85,97 +58,81 @@ def _current_settings(protocol: str, settings: dict[str, Any]) -> Frozen | dict[
 def add_traces(
     session: Session,
     study_id: int,
-    records: Sequence[TraceRecord],
-    target_ids: Mapping[Target, int],
+    traces: SpooledTraces,
+    target_ids: Mapping[TargetKey, int],
     advance: Callable[[int], None],
 ) -> int:
     """Add the traces that their runs do not have, and return their number; `advance` is called with each batch's."""
-    new = _select_new(session, study_id, records)
-    for batch in batches(list(new.items()), BATCH):
-        insert_all(session, TraceRow, [_trace_row(study_id, *key, record) for key, record in batch])
+    new = _select_new(session, study_id, traces.heads)
+    for batch in traces.batches() if new else ():
+        rows = [_trace_row(study_id, *new[place], columns) for place, (columns, *_) in batch if place in new]
+        insert_all(session, TraceRow, rows)
     ids = _trace_ids(session, study_id)
-    advance(len(records) - len(new))
-    for batch in batches(list(new.items()), BATCH):
-        traces = [_NewTrace(study_id, *key, ids[key], record) for key, record in batch]
-        _insert_events(session, traces)
-        _insert_opinions(session, traces, target_ids)
-        advance(len(batch))
+    advance(len(traces.heads) - len(new))
+    for batch in traces.batches() if new else ():
+        added = [
+            (Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item), trace)
+            for place, trace in batch
+            if place in new
+        ]
+        _insert_events(session, added)
+        _insert_opinions(session, added, target_ids)
+        advance(len(added))
     if new:
-        run_sizes.update_sizes(session, {run_id for run_id, *_ in new})
+        run_sizes.update_sizes(session, {run_id for run_id, *_ in new.values()})
         target_summaries.mark_disputed_of_study(session, study_id)
     return len(new)
 
 
-@dataclass(frozen=True)
-class _NewTrace:
-    study_id: int
-    run_id: int
-    item_id: int
-    part: str
-    id: int
-    record: TraceRecord
+def _trace_row(study_id: int, run_id: int, item_id: int, part: str, columns: Row) -> dict[str, Any]:
+    return {"study_id": study_id, "run_id": run_id, "item_id": item_id, "part": part, **columns}
 
 
-def _insert_events(session: Session, traces: Sequence[_NewTrace]) -> None:
+def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledTrace]]) -> None:
     rows = [
-        event_row(event, trace.id, trace.run_id, seq, at)
-        for trace in traces
-        for seq, (event, at) in enumerate(zip_longest(trace.record.events, trace.record.times))
+        row | {"trace_id": owner.id, "run_id": owner.run_id} for owner, (_, events, _, _) in traces for row in events
     ]
     insert_all(session, EventRow, rows)
-    unread.insert(
-        session,
-        [
-            (Owner(trace.id, trace.study_id, trace.run_id, trace.record.item), trace.id, seq, event)
-            for trace in traces
-            for seq, event in enumerate(trace.record.events)
-        ],
-    )
+    listed = [(owner, owner.id, seq, event) for owner, (_, _, listed, _) in traces for seq, event in listed]
+    unread.insert(session, listed)
 
 
-def _insert_opinions(session: Session, traces: Sequence[_NewTrace], target_ids: Mapping[Target, int]) -> None:
-    opinions = [
-        (trace, target_ids[opinion_target(trace.record.item, opinion)], opinion, columns)
-        for trace in traces
-        for verdict in _verdicts(trace.record)
-        for columns in [verdict_columns(verdict)]
-        for opinion in verdict.opinions
-    ]
-    rows = [
-        opinion_row(trace.study_id, trace.run_id, trace.id, target_id, opinion, columns)
-        for trace, target_id, opinion, columns in opinions
-    ]
+def _insert_opinions(
+    session: Session, traces: Sequence[tuple[Owner, SpooledTrace]], target_ids: Mapping[TargetKey, int]
+) -> None:
+    rows = []
+    for owner, (*_, opinions) in traces:
+        ids = {"study_id": owner.study_id, "run_id": owner.run_id, "trace_id": owner.id}
+        rows += [row | ids | {"target_id": target_ids[target]} for target, row in opinions]
     insert_all(session, OpinionRow, rows)
 
 
-def _select_new(session: Session, study_id: int, records: Sequence[TraceRecord]) -> dict[TraceKey, TraceRecord]:
-    """Return the traces that the study does not have.
+def _select_new(session: Session, study_id: int, heads: Sequence[TraceHead]) -> dict[int, TraceKey]:
+    """Return the places of the traces that the study does not have, with their keys.
 
     Raises TiebreakError for a trace that has fewer events in the study, and for two different traces of one item and
     run.
     """
-    if not records:
+    if not heads:
         return {}
     stored = _event_counts(session, study_id)
     run_ids = dict(
         session.execute(select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)).all()
     )
-    item_ids = items.find_ids(session, study_id, {record.item for record in records})
-    new: dict[TraceKey, TraceRecord] = {}
-    for record in records:
-        if record.times and len(record.times) != len(record.events):
+    item_ids = items.find_ids(session, study_id, {head.item for head in heads})
+    places: dict[TraceKey, int] = {}
+    for place, head in enumerate(heads):
+        if head.times and head.times != head.events:
+            raise TiebreakError(f"The trace of item {head.item!r} in run {head.run!r} needs one time for each event.")
+        key = (_id_of(run_ids, head.run, "run"), _id_of(item_ids, head.item, "item"), head.part)
+        if head.events > stored.get(key, head.events):
             raise TiebreakError(
-                f"The trace of item {record.item!r} in run {record.run!r} needs one time for each event."
-            )
-        key = (_id_of(run_ids, record.run, "run"), _id_of(item_ids, record.item, "item"), record.part)
-        if len(record.events) > stored.get(key, len(record.events)):
-            raise TiebreakError(
-                f"The trace of item {record.item!r} in run {record.run!r} is in this study already, and shorter; "
+                f"The trace of item {head.item!r} in run {head.run!r} is in this study already, and shorter; "
                 "import the file into a new study."
             )
-        if key not in stored and new.setdefault(key, record) != record:
-            raise TiebreakError(f"The trace of item {record.item!r} in run {record.run!r} is in the file twice.")
-    return new
+        if key not in stored and heads[places.setdefault(key, place)].digest != head.digest:
+            raise TiebreakError(f"The trace of item {head.item!r} in run {head.run!r} is in the file twice.")
+    return {place: key for key, place in places.items()}
 
 
 def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:
@@ -229,28 +186,3 @@ def _run_row(study_id: int, record: RunRecord, experiment_ids: Mapping[str, int]
         created_at=to_utc(record.created_at) or now(),
         ended_at=to_utc(record.ended_at),
     )
-
-
-def _trace_row(study_id: int, run_id: int, item_id: int, part: str, record: TraceRecord) -> dict[str, Any]:
-    """Return the row of a trace; its outcome follows from the last event."""
-    row = {
-        "study_id": study_id,
-        "run_id": run_id,
-        "item_id": item_id,
-        "part": part,
-        "outcome": "waiting",
-        "problem": "",
-        "uncertainty": 0.0,
-        "contention": None,
-        "shown_orders": shown_orders.of_events(record.events) if any(_verdicts(record)) else None,
-    }
-    match record.events[-1] if record.events else None:
-        case VerdictReached(verdict=verdict):
-            row |= {
-                "outcome": verdict.outcome,
-                "uncertainty": uncertainty(verdict.opinions),
-                "contention": verdict_contention(verdict),
-            }
-        case TraceFailed(problem=problem):
-            row |= {"outcome": "failed", "problem": problem}
-    return row

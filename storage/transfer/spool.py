@@ -1,17 +1,15 @@
 """Records of an import, sorted by type before its transaction begins.
 
-Items and labels, of which there may be hundreds of thousands, are written to a temporary file as the columns of their
-rows; the others, and what identifies items and targets, stay in memory.
+Items, labels and traces, of which there may be hundreds of thousands, are written to temporary files as the columns of
+their rows; the others, and what identifies items, traces and targets, stay in memory.
 """
 
-import pickle
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, LabelRecord, Record
+from core.formats.records import ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.text import current_line
 from core.items import Item
 from core.labels import Kind, Label, Target, Value
@@ -20,13 +18,10 @@ from storage.items import ItemColumns, content_digest
 from storage.json_columns import to_json
 from storage.labelling import critique_targets
 from storage.targets import TargetKey, key_of
+from storage.transfer.entries import BATCH, Spool
+from storage.transfer.spooled_traces import SpooledTraces
 
 RecordType = TypeVar("RecordType")
-Entry = TypeVar("Entry")
-BATCH = 4_000
-"""Rows in memory at once."""
-
-
 MAX_DISTINCT = 10_000
 """Values of labels that are remembered to be checked once each."""
 MAX_SHARED_LENGTH = 100
@@ -39,44 +34,13 @@ is read by lines. Labels with equal columns share them, so do not modify. A plai
 time of one with names."""
 
 
-class Spool(Generic[Entry]):
-    """Entries in the order in which they were added, in batches in a temporary file."""
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
-        self._pending: list[Entry] = []
-        self.size = 0
-
-    def add(self, entry: Entry) -> None:
-        """Append an entry."""
-        self._pending.append(entry)
-        self.size += 1
-        if len(self._pending) == BATCH:
-            self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-            pickle.dump(self._pending, self._file, pickle.HIGHEST_PROTOCOL)
-            self._pending = []
-
-    def batches(self) -> Iterator[list[Entry]]:
-        """Yield the entries; nothing can be added afterwards."""
-        if self._file:
-            self._file.seek(0)
-            for _ in range((self.size - len(self._pending)) // BATCH):
-                yield pickle.load(self._file)
-        if self._pending:
-            yield self._pending
-
-    def close(self) -> None:
-        """Delete the file."""
-        if self._file:
-            self._file.close()
-
-
 class SortedRecords:
     """The content of records by type, in the order of the file."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         """Read the records to their end; raises TiebreakError for two different items with one id."""
-        self.items, self.labels = Spool[ItemColumns](), Spool[SpooledLabel]()
+        self.items, self.labels = Spool[ItemColumns](BATCH), Spool[SpooledLabel](BATCH)
+        self.traces = SpooledTraces()
         self.item_digests: dict[str, bytes] = {}
         """Name of each item in the file -> digest of its content."""
         self.repeated_items = 0
@@ -102,13 +66,18 @@ class SortedRecords:
             raise
 
     def of(self, record_type: type[RecordType]) -> list[RecordType]:
-        """Return all records of one type, which is neither that of items nor that of labels."""
+        """Return all records of one type, which is not that of items, labels or traces."""
         return self._by_type[record_type]
 
     def add_targets(self, targets: Iterable[Target]) -> None:
         """Add the targets of other records."""
         for target in targets:
-            self._distinct(target)
+            self._distinct(key_of(target))
+
+    def add_targets_of_traces(self) -> None:
+        """Add the targets of the opinions in traces."""
+        for key in self.traces.targets:
+            self._distinct(key)
 
     def distinct_values(self) -> Iterator[tuple[Kind, str, Value | None]]:
         """Yield kind, criterion and value of the labels; all of them, or numbers and texts only once each."""
@@ -137,6 +106,7 @@ class SortedRecords:
         """Delete the temporary files."""
         self.items.close()
         self.labels.close()
+        self.traces.close()
 
     def _add(self, record: Record) -> None:
         match record:
@@ -144,6 +114,8 @@ class SortedRecords:
                 self._add_label(label)
             case ItemRecord(item=item):
                 self._add_item(item)
+            case TraceRecord():
+                self.traces.add(record)
             case _:
                 self._by_type[type(record)].append(record)
 
@@ -161,7 +133,7 @@ class SortedRecords:
 
     def _add_label(self, label: Label) -> None:
         if label.target is not self._last_target:  # the labels of a row often share theirs
-            self._last_target, self._last_place = label.target, self._distinct(label.target)
+            self._last_target, self._last_place = label.target, self._distinct(key_of(label.target))
         self.annotators.add(label.annotator)
         self._add_value(label.target, label.value)
         self.labels.add((self._last_place, label.annotator, self._columns(label), current_line()))
@@ -186,5 +158,5 @@ class SortedRecords:
         else:
             self._values[target.kind, target.criterion, type(value), value] = None  # 1 and True are equal as keys
 
-    def _distinct(self, target: Target) -> int:
-        return self.targets.setdefault(key_of(target), len(self.targets))
+    def _distinct(self, key: TargetKey) -> int:
+        return self.targets.setdefault(key, len(self.targets))

@@ -7,7 +7,7 @@ import pytest
 
 from core.formats.mapping.mapping import build_mapping
 from core.formats.registry import read_records
-from storage.transfer import imports
+from storage.transfer import imports, spooled_traces
 from tests.golden.files import assert_golden
 from tests.storage.transfer.test_imports import export
 
@@ -175,7 +175,8 @@ def to_text(records):
     ("layout", "draft", "write"),
     [("wide", WIDE, write_table), ("long", LONG, write_table), ("judged", JUDGED, write_judged_table)],
 )
-def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, layout, draft, write):
+def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, monkeypatch, layout, draft, write):
+    monkeypatch.setattr(spooled_traces, "BATCH", 7)
     table, mapping = write(tmp_path / "table.csv"), build_mapping(draft)
     imports.import_records(engine, "table", read_records(table, mapping=mapping))
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
