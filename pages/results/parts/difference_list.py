@@ -1,6 +1,7 @@
 """The differences between every two of many judges as a list: a phone has no room for the cells of the matrix."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -11,22 +12,21 @@ from pages.parts import clickable_table, name_columns, numbers
 def draw(comparisons: Sequence[Comparison], select: Callable[[str], None]) -> None:
     """Draw the pairs; a click calls `select` with the name of the pair, as the cells of the matrix have it."""
     ordered = order(comparisons)
-    lines = [
+    lines: list[dict[str, Any]] = [
         {
-            "A": one.judge,
-            "B": one.other_judge,
+            "A × B": f"{one.judge} × {one.other_judge}",
             "A minus B": numbers.format_estimate(one.difference, one.low, one.high, sign=True),
             "p": numbers.format_p(one.p_corrected),
             "n": one.items,
         }
         for one in ordered
     ]
-    row_height, names = name_columns.fit(lines, {"A": 220, "B": 220})
+    row_height, names = name_columns.fit(lines, {"A × B": 190})
     st.caption("A minus B: the difference in accuracy. p: corrected by Holm's method, the smallest first. n: targets.")
     clickable_table.draw(
         lines,
         f"difference_list_{st.session_state.get('opened', 0)}",
-        lambda row, _: select(f"{ordered[row].judge} × {ordered[row].other_judge}"),
+        lambda row, _: select(lines[row]["A × B"]),
         row_height=row_height,
         column_config=names,
     )

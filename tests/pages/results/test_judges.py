@@ -112,10 +112,10 @@ def test_the_pairs_of_many_judges_are_a_list_with_the_smallest_p_first(monkeypat
     rows = [Comparison("a", name, size, None, None, 50, None, None, p) for name, size, p in PAIRS]
     assert [row.other_judge for row in difference_list.order(rows)] == ["d", "c", "b", "e"]
     prepare_study(planted_records())
-    assert not any("B" in frame.value for frame in visit(PAGE, section="A versus B").dataframe)
+    assert not any("A × B" in frame.value for frame in visit(PAGE, section="A versus B").dataframe)
     monkeypatch.setattr(judge_charts, "MAX_CELL_TEXT", 1)
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
-    assert pairs[["A", "B", "n"]].to_dict("records") == [{"A": "good", "B": "silent", "n": 60}]
+    assert pairs[["A × B", "n"]].to_dict("records") == [{"A × B": "good × silent", "n": 60}]
 
 
 def test_abstentions_can_be_left_out() -> None:
