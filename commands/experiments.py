@@ -83,7 +83,8 @@ def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":
 
         def report(progress: "Progress") -> None:
             nonlocal previous
-            show(progress.done + progress.failed, progress.traces, progress.totals.describe_cost())
+            note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
+            show(progress.done + progress.failed, progress.traces, note)
             if not quiet and not sys.stderr.isatty() and progress.summary() != previous:
                 previous = progress.summary()
                 typer.echo(previous, err=True)

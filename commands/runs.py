@@ -122,6 +122,7 @@ def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progre
         def report(_: "Run", progress: "Progress") -> None:
             if not quiet and not sys.stderr.isatty():
                 typer.echo(progress.summary(), err=True)
-            show(progress.done + progress.failed, progress.traces, progress.totals.describe_cost())
+            note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
+            show(progress.done + progress.failed, progress.traces, note)
 
         return asyncio.run(execute_here(engine, run_id, report, say=partial(typer.echo, err=True)))

@@ -6,27 +6,31 @@ until its reply is stored; a pending call whose worker has ended was interrupted
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, and_, bindparam, cast, delete, false, func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.llm.client import Reply
 from storage import workers
 from storage.database import clock, execute, insert_all, upsert_all
 from storage.json_columns import sanitize
 from storage.tables import CallRow, PendingCallRow, RunRow, now
 
+if TYPE_CHECKING:
+    from core.llm.client import Reply
+
 OTHER_STUDY = "a run of another study"
 """In place of its name: people who see one study may have no access to the other."""
 
 
-def find(session: Session, keys: Sequence[str], study_id: int, *, run_id: int | None = None) -> dict[str, Reply]:
+def find(session: Session, keys: Sequence[str], study_id: int, *, run_id: int | None = None) -> dict[str, "Reply"]:
     """Return key -> stored reply, with the name of the run that made the call if it is of the study.
 
     With `run_id`, only calls of one run are found.
     """
+    from core.llm.client import Reply  # the clients of models: most that import this module find no replies
+
     rows = execute(session, _find_statement(run_id is not None), {"keys": list(keys), "run": run_id})
     return {
         key: Reply.model_validate_json(body).model_copy(update={"reused": name if owner == study_id else OTHER_STUDY})
@@ -51,7 +55,7 @@ def begin(session: Session, run_id: int, worker: str, keys: Sequence[str]) -> No
     insert_all(session, PendingCallRow, rows)
 
 
-def save(session: Session, run_id: int, worker: str, replies: Mapping[str, Reply]) -> None:
+def save(session: Session, run_id: int, worker: str, replies: Mapping[str, "Reply"]) -> None:
     """Store the replies to calls, which are then no longer pending; each replaces an earlier one of the same key."""
     at = now()
     rows = [

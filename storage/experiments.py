@@ -14,7 +14,7 @@ from core.errors import TiebreakError
 from core.experiments import Definition
 from core.formats.records import ExperimentRecord
 from core.wording import format_count, format_minutes
-from storage import calls, run_claims, runs, studies, traces
+from storage import calls, model_pauses, run_claims, runs, studies, traces
 from storage.database import clock
 from storage.execution_rate import traces_per_minute
 from storage.fingerprints import to_utc
@@ -65,6 +65,8 @@ class Progress:
     """The process that executes a run, if it has not renewed its claim: it may have ended."""
     claim_seconds: int = 0
     """The seconds after which another process continues the run of an unseen one."""
+    pause: str = ""
+    """Until when models may not be called, because their providers asked for it; empty if none did."""
 
     @property
     def state(self) -> str:
@@ -95,7 +97,7 @@ class Progress:
             parts.append(f"{self.per_minute:,.0f} traces a minute")
             if self.seconds_left is not None:
                 parts.append(f"{format_minutes(self.seconds_left)} left")
-        return "; ".join(parts)
+        return "; ".join(filter(None, [*parts, self.pause]))
 
     @property
     def wait(self) -> str:
@@ -234,6 +236,7 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
         problem=next((run.problem for run in of_experiment if run.state == "stopped"), ""),
         unseen=unseen,
         claim_seconds=claim_seconds,
+        pause=model_pauses.describe(session, ids),
     )
 
 

@@ -1,13 +1,20 @@
 """Pauses that providers have asked for with Retry-After: every process on the database observes them."""
 
-from datetime import timedelta
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.database import clock, upsert
-from storage.tables import ModelPauseRow
+from storage.stored_models import stored_models
+from storage.tables import ModelPauseRow, RunRow
+
+
+def key(model: object, address: object) -> str:
+    """Return the name under which the pause of a model at an address is stored; None is the provider's own address."""
+    return f"{model} {address or ''}"
 
 
 def record(session: Session, model: str, seconds: float) -> None:
@@ -20,8 +27,28 @@ def record(session: Session, model: str, seconds: float) -> None:
 
 def remaining(session: Session) -> dict[str, float]:
     """Return the models that may not be called now, each with the remaining seconds."""
+    return {model: seconds for model, (_, seconds) in _pauses(session).items()}
+
+
+def describe(session: Session, run_ids: Collection[int]) -> str:
+    """Return until when models of requested runs may not be called, as a sentence without its full stop; or ""."""
+    pauses = _pauses(session)
+    if not pauses:
+        return ""
+    query = select(col(RunRow.settings), col(RunRow.extractor))
+    settings = session.execute(query.where(col(RunRow.id).in_(run_ids), col(RunRow.state) == "requested")).all()
+    names = {key(name, address): name for name, address, *_ in stored_models([list(row) for row in settings])}
+    return "; ".join(
+        f"the provider of {names[model]} asked to wait until {until.astimezone(UTC):%H:%M:%S} UTC"
+        for model, (until, _) in sorted(pauses.items())
+        if model in names
+    )
+
+
+def _pauses(session: Session) -> dict[str, tuple[datetime, float]]:
+    """Return the models that may not be called now, each with the end of its pause and the seconds until then."""
     rows = session.execute(select(col(ModelPauseRow.model), col(ModelPauseRow.until))).all()
     if not rows:  # almost always, before every call
         return {}
     at = clock(session)
-    return {model: (until - at).total_seconds() for model, until in rows if until > at}
+    return {model: (until, (until - at).total_seconds()) for model, until in rows if until > at}

@@ -14,7 +14,7 @@ from core.items import Item
 from core.llm.defaults import PARALLEL_CALLS
 from core.protocols import registry
 from core.wording import format_count
-from storage import audit, items, run_claims, studies, trace_claims
+from storage import audit, items, model_pauses, run_claims, studies, trace_claims
 from storage.audit import Action
 from storage.database import clock, insert_all
 from storage.item_selection import ItemSelection, item_ids
@@ -69,6 +69,8 @@ class Progress:
     totals: Totals
     first_problem: str = ""
     """Why the first failed trace failed; empty if none did."""
+    pause: str = ""
+    """Until when a model of the run may not be called, because its provider asked for it; empty if none did."""
 
     def summary(self) -> str:
         """Return one sentence without its full stop. An unknown price is never shown as $0.00."""
@@ -80,7 +82,7 @@ class Progress:
         return (
             f"{self.done + self.failed} of {self.traces} traces: {self.agreed} agreed, {self.disputed} disputed, "
             f"{self.no_verdict} no verdict, {failed.rstrip('.')}; {totals.describe_calls()}, "
-            f"{totals.describe_tokens()}, {totals.describe_cost()}, {errors}{note}"
+            f"{totals.describe_tokens()}, {totals.describe_cost()}, {errors}{note}{self.pause and f'; {self.pause}'}"
         )
 
 
@@ -225,6 +227,7 @@ def progress(session: Session, run_id: int) -> Progress:
         **verdicts,
         totals=totals(session, run_ids=[run_id]),
         first_problem=_first_problem(session, run_id) if counts.get("failed") else "",
+        pause=model_pauses.describe(session, [run_id]),
     )
 
 

@@ -27,9 +27,9 @@ ALLOWED = {
     "run": STORAGE | DEBATES | {"aiohttp"},
     "agreement": STORAGE | {"krippendorff", "numpy", "tabulate"},
     "audit": STORAGE | {"tabulate"},
-    "members": STORAGE | DEBATES | {"tabulate"},
-    "studies": STORAGE | DEBATES | {"tabulate"},
-    "summaries": STORAGE | DEBATES,
+    "members": STORAGE | {"core.trace", "tabulate"},
+    "studies": STORAGE | {"core.trace", "tabulate"},
+    "summaries": STORAGE | {"core.trace"},
 }
 """Command -> the libraries and slow modules that it may import."""
 PROGRAM = f"""

@@ -144,4 +144,4 @@ class SharedLimits(ProcessLimits):
 
 def _model_key(spec: Spec) -> str:
     """Return what a limit counts: a model at an address; each machine has its own local server."""
-    return f"{spec.model} {socket.gethostname() if local_server.is_local(spec) else spec.address or ''}"
+    return model_pauses.key(spec.model, socket.gethostname() if local_server.is_local(spec) else spec.address)

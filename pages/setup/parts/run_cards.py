@@ -76,6 +76,8 @@ def _draw_card(study: Study, run: Run) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(" ".join(_outcome_badges(progress)), width="content")
             st.caption(" · ".join(_usage_parts(progress)), width="content")
+        if progress.pause:
+            st.caption(f":material/hourglass_empty: Paused: {escape_markdown(progress.pause)}.")
         if run.problem:
             st.warning(escape_markdown(run.problem), icon=":material/error:")
 

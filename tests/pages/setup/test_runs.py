@@ -12,7 +12,7 @@ from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form
-from storage import aius, database, runs, studies, workers
+from storage import aius, database, model_pauses, runs, studies, workers
 from storage.runs import Run
 from storage.tables import RunRow
 from storage.transfer import imports
@@ -320,6 +320,14 @@ def test_a_stopped_run_shows_the_reason() -> None:
     a_run("stopped", "The ceiling of $1.00 is reached.")
     app = visit("setup/runs")
     assert "The ceiling of" in page_text(app) and "Stopped" in page_text(app)
+
+
+def test_a_run_whose_provider_asked_to_wait_states_until_when() -> None:
+    run = a_run()
+    with database.writing(resources.engine()) as session:
+        session.get_one(RunRow, run.id).settings = {"judges": [{"model": "gpt-9", "address": None}]}
+        model_pauses.record(session, model_pauses.key("gpt-9", None), 90.0)
+    assert "Paused: the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
 
 
 def test_a_new_run_starts_with_the_settings_of_an_old_one() -> None:

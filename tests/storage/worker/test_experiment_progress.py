@@ -4,9 +4,10 @@ import pytest
 from sqlalchemy import Engine, update
 from sqlmodel import col
 
-from storage import experiments, run_claims
+from storage import experiments, model_pauses, run_claims
 from storage.database import reading, writing
 from storage.execution_rate import traces_per_minute
+from storage.stored_models import stored_models
 from storage.studies import Study
 from storage.tables import EventRow, RunRow
 from tests.storage.worker.test_experiment_runs import begin, execute
@@ -26,6 +27,16 @@ def test_the_rate_is_without_the_pause_between_two_executions(engine: Engine, a_
         assert traces_per_minute(session, ids) == pytest.approx(30, rel=0.1)
         assert traces_per_minute(session, ids[:2]) == pytest.approx(60 * 6 / 101, rel=0.1)
         assert traces_per_minute(session, ids, at) == 0
+
+
+def test_the_progress_states_a_wait_that_a_provider_asked_for(engine: Engine, a_study: Study) -> None:
+    experiment_id = begin(engine, a_study)
+    with writing(engine) as session:
+        name, address, *_ = next(stored_models(experiments.runs_of(session, experiment_id)[0].settings))
+        model_pauses.record(session, model_pauses.key(name, address), 90.0)
+    with reading(engine) as session:
+        summary = experiments.progress(session, experiment_id).summary()
+    assert f"; the provider of {name} asked to wait until " in summary
 
 
 def test_a_process_that_has_a_run_and_does_not_respond_is_named(engine: Engine, a_study: Study) -> None:

@@ -6,8 +6,9 @@ import time
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
+from sqlmodel import col
 
 from core.errors import PermanentFailure, TemporaryFailure
 from core.items import Criterion
@@ -16,9 +17,9 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
-from storage import operations, run_claims, runs, trace_events, traces
+from storage import model_pauses, operations, run_claims, runs, trace_events, traces
 from storage.database import reading, writing
-from storage.tables import RunRow, now
+from storage.tables import ModelPauseRow, RunRow, now
 from storage.trace_events import NewEvent
 from storage.worker import launch
 from storage.worker.run_request import RunRequest
@@ -127,6 +128,21 @@ def test_processes_that_execute_runs_alone_observe_each_others_pauses(engine, a_
     assert limit.remaining_pause() <= 0
     limits.observe({"a ": 60.0})
     assert limit.remaining_pause() > 30
+
+
+def test_a_requested_wait_is_in_the_progress_until_it_ends(engine, a_study):
+    run_id = launch.create_run(engine, make_request(a_study))
+    assert launch.progress(engine, run_id)[1].pause == ""
+    with writing(engine) as session:
+        for model, seconds in (("a ", 90.0), ("b ", -1.0), ("another ", 90.0)):
+            model_pauses.record(session, model, seconds)
+        until = session.scalars(select(col(ModelPauseRow.until)).where(col(ModelPauseRow.model) == "a ")).one()
+    _, progress = launch.progress(engine, run_id)
+    assert progress.pause == f"the provider of a asked to wait until {until:%H:%M:%S} UTC"
+    assert progress.summary().endswith(f"; {progress.pause}")
+    with writing(engine) as session:
+        runs.cancel(session, run_id)
+    assert launch.progress(engine, run_id)[1].pause == "", "a run that has ended waits for nothing"
 
 
 async def wait_until_finished(engine, run_id) -> bool:
