@@ -34,8 +34,8 @@ class DrawnChart:
     """The custom data of the points that the browser marks."""
 
 
-def mark(figure: "go.Figure", key: str, selected: Any) -> None:
-    """Select the point with the custom data `selected` in a figure, unless the browser already marks it."""
+def mark(figure: "go.Figure", key: str, selected: Any) -> "go.Figure":
+    """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it."""
     name = _state_name(key)
     digest = blake2b(str(figure.to_json(validate=False)).encode()).digest()
     wanted = [] if selected is None else [as_json(selected)]
@@ -44,8 +44,7 @@ def mark(figure: "go.Figure", key: str, selected: Any) -> None:
     if drawn is None or key not in st.session_state or drawn.figure != digest or drawn.marked != wanted:
         drawn = DrawnChart(digest, selected, 1 if drawn is None else drawn.number + 1, wanted)
         st.session_state[name] = drawn
-    select_points(figure, drawn.selected)
-    figure.update_layout(meta=drawn.number)
+    return with_selection(figure, drawn.selected, number=drawn.number)
 
 
 def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
@@ -58,6 +57,17 @@ def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
         on_select()
 
     return record
+
+
+def with_selection(figure: "go.Figure", selected: Any, *, number: int = 1) -> "go.Figure":
+    """Return a chart with a selection and its number; the figure itself, if it is the first chart without one."""
+    if selected is None and number == 1:
+        return figure
+    import plotly.graph_objects as go
+
+    copy = go.Figure(figure).update_layout(meta=number)
+    select_points(copy, selected)
+    return copy
 
 
 def select_points(figure: "go.Figure", selected: Any) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_files, chart_selection, colours, intervals, numbers
+from pages.parts import chart_cache, chart_files, chart_selection, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import place_rows, wrap_name
 
@@ -67,13 +67,13 @@ def draw(
 
     `on_select` is called after a click on a point; `selected` is the custom data of the point that is selected, if
     any. `alt` is read aloud by screen readers. `data` has the rows of the chart's CSV and LaTeX files; without it they
-    are its points.
+    are its points. The figure is not modified.
     """
     if callable(on_select):
-        chart_selection.mark(figure, key, selected)
+        figure = chart_selection.mark(figure, key, selected)
         on_select = chart_selection.recorded(key, on_select)
     else:
-        chart_selection.select_points(figure, selected)
+        figure = chart_selection.with_selection(figure, selected)
     config = CONFIG if chart_files.has_browser() else CAMERA_CONFIG
     # A phone shows the upper part of the chart in a container with this key: see collapsible.js.
     with st.container(key=f"tall-{key}"):
@@ -88,6 +88,7 @@ def clicked_point(key: str) -> Any:
     return points[0]["customdata"] if points else None
 
 
+@chart_cache.built_once
 def interval_figure(
     series: Sequence[Series],
     *,

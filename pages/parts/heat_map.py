@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cells, chart_selection, charts, colours, numbers
+from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, numbers
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ Places = Mapping[tuple[str, ...], tuple[int, int]]
 """Pair of raters -> column and row of its cell."""
 
 
+@chart_cache.built_once
 def heatmap_figure(rows: PairRows, previous: PairRows, *, title: str) -> "go.Figure":
     """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any.
 

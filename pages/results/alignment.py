@@ -342,8 +342,10 @@ def _select_line(order: Sequence[Place], key: str) -> None:
 
 
 def draw_download(rows: Sequence[AlignmentRow]) -> None:
-    """Draw the download of every figure."""
-    downloads.draw_csv_download(alignment_rows.to_csv(rows), "alignment.csv")
+    """Draw the download of every figure, which is written when it is requested."""
+    name = "alignment.csv"
+    file = downloads.File(lambda: alignment_rows.to_csv(rows).encode(), name, "text/csv", kind=name)
+    downloads.draw_file_link("Download as CSV", file, "download")
 
 
 def draw_biases(by_place: Figures) -> None:

@@ -12,7 +12,7 @@ from core.formats.tables import csv_text
 from core.provenance import PREDICTION_POWERED
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
-from pages.parts import charts, column_notes, downloads, intervals, name_columns, numbers, resources, shell
+from pages.parts import chart_cache, charts, column_notes, downloads, intervals, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, wrap_name
 from pages.parts.text import escape_markdown
@@ -168,6 +168,7 @@ def describe(rows: Sequence[SystemRow]) -> str:
     )
 
 
+@chart_cache.built_once
 def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> "go.Figure":
     """Return a row for each system: the corrected value, people's labels alone, and the judge alone."""
     import plotly.graph_objects as go

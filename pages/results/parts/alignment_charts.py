@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cells, chart_selection, charts, colours, heat_map, numbers
+from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, heat_map, numbers
 from pages.parts.charts import Series
 from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, name_lines, place_rows, wrap_name
 from pages.parts.text import truncate
@@ -37,6 +37,7 @@ class JudgePoints:
     details: Mapping[str, str]
 
 
+@chart_cache.built_once
 def judge_figure(judge_points: JudgePoints, *, title: str, axis: str, legend: tuple[str, str]) -> "go.Figure":
     """Return a figure of the judges in the given order: name and details, below them point, interval and ceiling.
 
@@ -175,6 +176,7 @@ class AxisNames:
     values: Mapping[str, str]
 
 
+@chart_cache.built_once
 def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str) -> "go.Figure":
     """Return a heat map of how often each pair of values occurred.
 

@@ -10,7 +10,7 @@ from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.decision_rule import Decision
 from core.statistics.reports.recommendations import JudgeEvaluation, Ranking
 from core.wording import equate_p
-from pages.parts import chart_cells, chart_selection, charts, colours, heat_map, intervals, numbers
+from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, heat_map, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
 from pages.parts.text import truncate
 
@@ -29,6 +29,7 @@ MAX_CELL_TEXT = 14
 """Judges up to which the differences are written into the matrix."""
 
 
+@chart_cache.built_once
 def accuracy_figure(ranking: Ranking) -> "go.Figure":
     """Return a row for each judge: its accuracy with the interval, its coverage, the ceiling and the best baseline."""
     import plotly.graph_objects as go
@@ -157,6 +158,7 @@ def _add_lines(figure: "go.Figure", ranking: Ranking, end: float) -> None:
             )  # fmt: skip
 
 
+@chart_cache.built_once
 def coverage_figure(ranking: Ranking) -> "go.Figure":
     """Return accuracy among the targets with a verdict against the share of targets that have one."""
     import plotly.graph_objects as go
@@ -193,6 +195,7 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
 
 
+@chart_cache.built_once
 def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) -> "go.Figure":
     """Return a matrix of the row's accuracy minus the column's; a star marks a corrected p under 0.05."""
     import plotly.graph_objects as go
