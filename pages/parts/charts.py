@@ -88,7 +88,6 @@ def clicked_point(key: str) -> Any:
     return points[0]["customdata"] if points else None
 
 
-@chart_cache.built_once
 def interval_figure(
     series: Sequence[Series],
     *,
@@ -123,6 +122,10 @@ def interval_figure(
             annotation={"text": f"{reference_line.name} {reference_line.value:.2f}", "yanchor": "bottom", "y": 1},
         )
     return apply_layout(figure, title, 100 + 30 * (len(series) > 1) + rows.height, legend=len(series) > 1)
+
+
+shared_interval_figure = chart_cache.built_once(interval_figure)
+"""The same, for a figure that the caller does not modify."""
 
 
 def add_intervals(figure: "go.Figure", series: Series, positions: Mapping[str, float], shift: float) -> None:

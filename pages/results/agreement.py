@@ -216,7 +216,7 @@ def draw_points(
     axis_kind = "scenario" if by_scenario else "criterion"
     if order:
         name = STATISTIC_NAMES[choice.many_raters]
-        figure = charts.interval_figure(
+        figure = charts.shared_interval_figure(
             series,
             title=f"{name} by {axis_kind}",
             axis="Value and 95 % interval",

@@ -374,7 +374,7 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str
     if name == "longer":
         people = alignment_rows.defined_rows(by_judge, "longer_preferred_people")
         people = {judge: row for judge, row in people.items() if judge in rows}
-    figure = charts.interval_figure(
+    figure = charts.shared_interval_figure(
         [Series("judge", rows), *([Series("people", people, hollow=True)] if people else [])],
         title=BIAS_TITLES[name],
         axis="Share and 95 % interval",
