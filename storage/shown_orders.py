@@ -78,6 +78,15 @@ def _turn_query() -> Any:
     )
 
 
+def with_orders(session: Session, study_id: int, orders: Collection[tuple[int, ...]]) -> list[int]:
+    """Return the ids of the traces of a study that have all of these orders; others are not read."""
+    text = cast(col(TraceRow.shown_orders), Text)
+    of_study = col(TraceRow.study_id) == study_id
+    distinct = session.scalars(select(text).where(of_study).distinct()).all()
+    wanted = [one for one in distinct if set(orders).issubset(map(tuple, json.loads(one or NONE_SHOWN)))]
+    return list(session.scalars(select(col(TraceRow.id)).where(of_study, text.in_(wanted)))) if wanted else []
+
+
 def of_study(session: Session, study_id: int) -> Iterator[tuple[int, tuple[tuple[int, ...], ...]]]:
     """Yield (trace id, its orders) for the traces of a study that have any, in no certain order."""
     query = select(col(TraceRow.id), cast(col(TraceRow.shown_orders), Text)).where(

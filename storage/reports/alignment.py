@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from core.labels import Scale
 from core.statistics.data.dataset import Dataset, combine
 from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinions
-from core.statistics.reports.alignment import AlignmentRow, By, alignment_rows
+from core.statistics.reports.alignment import AlignmentRow, By, accuracy_rows, alignment_rows
 from storage import database, items
 from storage import labels as stored_labels
 from storage.reports import derived_preferences, judge_opinions, order_consistency, references, response_features
@@ -202,10 +202,12 @@ def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[Alignme
     incomplete = set(opinions.loc[opinions["value"].isna(), "judge"]) if len(opinions) else set()
     affected = opinions[opinions["judge"].isin(incomplete)] if len(opinions) else opinions
     filled = affected.assign(value=affected["value"].where(affected["value"].notna(), TIE))
+    if filled.empty:
+        return []
+    rows = accuracy_rows(data.labels, filled, scales=data.scales, gold=data.gold, by=by, resamples=resamples)
     return [
         replace(row, statistic=row.statistic + AS_TIE, reason="; ".join(filter(None, (AS_TIE_NOTE, row.reason))))
-        for row in _rows(replace(data, opinions=filled), by, resamples)
-        if row.statistic in ("accuracy_gold", "cohen_kappa_gold")
+        for row in rows
     ]
 
 

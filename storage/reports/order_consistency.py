@@ -57,8 +57,7 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
     judged = opinions[opinions["kind"] == "preference"] if len(opinions) else opinions
     if judged.empty:
         return
-    both = [trace for trace, orders in shown_orders.of_study(session, study_id) if BOTH.issubset(orders)]
-    judged = judged[judged["trace"].isin(both)]
+    judged = judged[judged["trace"].isin(shown_orders.with_orders(session, study_id, BOTH))]
     if judged.empty:
         return
     criteria: dict[int, set[str]] = defaultdict(set)

@@ -43,7 +43,9 @@ def test_imported_traces_have_the_orders_of_their_turns(engine, study_id):
         assert stored(session) == EXPECTED
         assert shown_orders.differences(session) == []
         of_study = [orders for _, orders in sorted(shown_orders.of_study(session, study_id))]
+        both = shown_orders.with_orders(session, study_id, {(1, 2), (2, 1)})
     assert of_study == [tuple(map(tuple, orders)) for orders in EXPECTED if orders]
+    assert len(both) == EXPECTED.count([[1, 2], [2, 1]]) == 1
 
 
 def test_appended_events_give_the_same_orders_as_an_import(engine):

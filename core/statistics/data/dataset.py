@@ -1,8 +1,8 @@
 """The annotators' labels, the judges' opinions and the gold labels of the same targets, side by side."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -71,6 +71,17 @@ class Dataset:
             return self.ratings.values
         return np.where(self.ratings.codes >= 0, self.ratings.codes, np.nan)
 
+    @cached_property
+    def scenario_codes(self) -> Ints:
+        """(N,): the number of each target's scenario."""
+        return np.asarray(pd.factorize(self.scenario)[0], np.int64)
+
+    @cached_property
+    def source_codes(self) -> tuple[Ints, list[str]]:
+        """The number of each target's source, (N,), and the names of the sources."""
+        codes, names = pd.factorize(self.sources)
+        return np.asarray(codes, np.int64), list(map(str, names))
+
     def to_numbers(self, values: Floats) -> Floats:
         """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
         return _to_numbers(self.ratings, values)
@@ -124,8 +135,9 @@ def source_mix(dataset: Dataset, used: Bools) -> str:
 
     Says if all of these targets are disputed ones. Empty without targets.
     """
-    counts = Counter(str(source) for source in dataset.sources[used])
-    mix = ", ".join(f"{count:,} {source}".strip() for source, count in sorted(counts.items()))
+    codes, names = dataset.source_codes
+    counts = np.bincount(codes[used], minlength=len(names)).tolist()
+    mix = ", ".join(f"{count:,} {source}".strip() for source, count in sorted(zip(names, counts, strict=True)) if count)
     return f"{mix}{ALL_DISPUTED}" if mix and dataset.disputed[used].all() else mix
 
 

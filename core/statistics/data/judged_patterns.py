@@ -28,6 +28,17 @@ class SharedLabels:
 
 
 @dataclass(frozen=True)
+class ComparedLabels:
+    """The M labels whose others in the row have a majority."""
+
+    rows: Ints
+    raters: Ints
+    codes: Codes
+    majorities: Codes
+    """(M,): the majority category of the others."""
+
+
+@dataclass(frozen=True)
 class LabelRows:
     """P rows of the labels of R annotators on K categories; -1 is a missing label."""
 
@@ -41,6 +52,11 @@ class LabelRows:
         return category_counts(self.codes, self.n_categories)
 
     @cached_property
+    def majority(self) -> Codes:
+        """(P,): the category that more than half of the annotators chose; -1 if there is none."""
+        return majority_category(self.counts)
+
+    @cached_property
     def shared(self) -> SharedLabels:
         """The labels that have another one in their row."""
         labelled = self.codes >= 0
@@ -51,12 +67,29 @@ class LabelRows:
     @cached_property
     def majorities_of_others(self) -> Codes:
         """(P, R): for each label of an annotator the majority category of the others; -1 for none, or no label."""
-        rows, raters = np.nonzero(self.codes >= 0)
+        rows, raters = self.labelled
         others = self.counts[rows]
         others[np.arange(rows.size), self.codes[rows, raters]] -= 1
         majorities = np.full(self.codes.shape, -1, np.int16)
         majorities[rows, raters] = majority_category(others)
         return majorities
+
+    @cached_property
+    def labelled(self) -> tuple[Ints, Ints]:
+        """The rows and the annotators of all labels, (M,) each."""
+        rows, raters = np.nonzero(self.codes >= 0)
+        return rows, raters
+
+    def count_raters(self, used: Bools) -> int:
+        """Return the number of annotators with a label in a row of the mask (P,)."""
+        rows, raters = self.labelled
+        return int(np.count_nonzero(np.bincount(raters[used[rows]])))
+
+    @cached_property
+    def compared(self) -> ComparedLabels:
+        """The labels whose others in the row have a majority."""
+        rows, raters = np.nonzero(self.majorities_of_others >= 0)
+        return ComparedLabels(rows, raters, self.codes[rows, raters], self.majorities_of_others[rows, raters])
 
 
 @dataclass(frozen=True)
@@ -90,7 +123,7 @@ class JudgedPatterns:
     @property
     def majority(self) -> Codes:
         """(P,): the category that more than half of the annotators chose; -1 if there is none."""
-        return majority_category(self.counts)
+        return self.labels.majority
 
     @property
     def majorities_of_others(self) -> Codes:

@@ -32,20 +32,16 @@ class Ceiling:
 
 def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     """Return the leave-one-annotator-out test; None if no annotator can be left out."""
-    references = patterns.majorities_of_others
-    tested = (references >= 0) & (patterns.judge >= 0)[:, None]
-    items = patterns.units.frequencies @ tested
-    compared = items > 0
-    if not compared.any():
+    compared, frequencies = patterns.labels.compared, patterns.units.frequencies
+    tested = (patterns.judge[compared.rows] >= 0) & (frequencies[compared.rows] > 0)
+    rows, raters, references = compared.rows[tested], compared.raters[tested], compared.majorities[tested]
+    if not rows.size:
         return None
-    references, tested = references[:, compared], tested[:, compared]
-    annotators = pooled_match_rate(patterns.annotators[:, compared], references, tested)
-    judge = pooled_match_rate(np.broadcast_to(patterns.judge[:, None], references.shape), references, tested)
-    return Ceiling(
-        annotators,
-        judge,
-        difference(judge, annotators),
-        np.asarray(tested.any(axis=1)),
-        int(compared.sum()),
-        int(items.sum()),
+    annotators, judge = (
+        pooled_match_rate(codes == references, rows, frequencies.size)
+        for codes in (compared.codes[tested], patterns.judge[rows])
     )
+    used = np.zeros(frequencies.size, bool)
+    used[rows] = True
+    number = np.unique(raters).size
+    return Ceiling(annotators, judge, difference(judge, annotators), used, number, int(frequencies[rows].sum()))

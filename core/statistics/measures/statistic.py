@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Codes, Floats, mean_of_defined, ratio
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints, mean_of_defined, ratio
 
 Statistic = Callable[[Floats], Floats]
 """(B, P) weights -> (B,) values."""
@@ -110,9 +110,10 @@ def match_rate(codes: Codes, reference: Codes, used: Bools) -> Statistic:
     return weighted_mean((codes == reference).astype(float), used)
 
 
-def pooled_match_rate(codes: Codes, references: Codes, used: Bools) -> Statistic:
-    """Return the share of all used labels of all raters that equal their reference; codes are (P, R)."""
-    features = np.column_stack([((codes == references) & used).sum(axis=1), used.sum(axis=1)]).astype(float)
+def pooled_match_rate(equal: Bools, patterns: Ints, number: int) -> Statistic:
+    """Return the share of M labels that equal their reference; `patterns` (M,) are their patterns, of `number`."""
+    matches = np.bincount(patterns[equal], minlength=number)
+    features = np.column_stack([matches, np.bincount(patterns, minlength=number)]).astype(float)
     return SumStatistic(features, lambda sums: ratio(sums[:, 0], sums[:, 1]))
 
 

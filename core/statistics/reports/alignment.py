@@ -1,6 +1,6 @@
 """Alignment of judges with annotators, as rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,12 +12,19 @@ from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, source_mix
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, Scale, select_rows
+from core.statistics.data.judged_patterns import JudgedPatterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import bias, critiques, dawid_skene
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.measures.critiques import AiuCounts, count_aius
 from core.statistics.reports import weight_statistics
-from core.statistics.reports.category_alignment import to_codes, verdict_statistics
+from core.statistics.reports.category_alignment import (
+    asked_patterns,
+    measure_estimates,
+    patterns_by_judge,
+    to_codes,
+    verdict_statistics,
+)
 from core.statistics.reports.score_alignment import score_statistics
 
 By = Literal["all", "scenario", "criterion"]
@@ -33,6 +40,9 @@ OWN_REFERENCES = (
     "first_shown_preferred",
 )
 """Statistics that are not about the reference; the test and the ceiling compare with each annotator's colleagues."""
+
+
+WITH_GOLD = ("accuracy_gold", "cohen_kappa_gold")
 
 
 @dataclass(frozen=True)
@@ -84,23 +94,54 @@ def alignment_rows(
     rows = []
     datasets = list(build_datasets(labels, opinions, gold, scales, by))
     for dataset in datasets:
-        for judge, judge_opinions in dataset.judges.items():
-            estimates = judge_statistics(dataset, judge_opinions, epsilon, resamples, seed)
-            judge_rows = rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, estimates)
-            reference = reference_mix(dataset, judge_opinions)
-            rows += [replace(row, reference=reference) if uses_reference(row) else row for row in judge_rows]
+        for judge, patterns in patterns_by_judge(dataset):
+            estimates = judge_statistics(dataset, dataset.judges[judge], epsilon, resamples, seed, patterns)
+            rows += judge_rows(dataset, judge, estimates)
         rows += dawid_skene_rows(dataset)
     rows += weight_distance_rows(labels, opinions, by, resamples, seed)
     return rows + critique_rows(datasets, resamples, seed)
 
 
+def accuracy_rows(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    *,
+    scales: Mapping[tuple[str, str], Scale],
+    gold: pd.DataFrame | None = None,
+    by: By = "all",
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[AlignmentRow]:
+    """Return accuracy and Cohen's kappa with gold alone, as `alignment_rows` does."""
+    rows = []
+    for dataset in build_datasets(labels, opinions, gold, scales, by):
+        for judge, patterns in patterns_by_judge(dataset):
+            if patterns is not None:
+                estimates = measure_estimates(dataset, dataset.judges[judge], patterns, resamples, seed)
+                rows += judge_rows(dataset, judge, {name: estimates[name] for name in WITH_GOLD})
+    return rows
+
+
+def judge_rows(dataset: Dataset, judge: str, estimates: Mapping[str, Estimate]) -> list[AlignmentRow]:
+    """Return one row for each estimate of a judge, with the reference if the statistic uses it."""
+    rows = rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, estimates)
+    reference = reference_mix(dataset, dataset.judges[judge])
+    return [replace(row, reference=reference) if uses_reference(row) else row for row in rows]
+
+
 def judge_statistics(
-    dataset: Dataset, opinions: JudgeOpinions, epsilon: float, resamples: int, seed: int
+    dataset: Dataset,
+    opinions: JudgeOpinions,
+    epsilon: float,
+    resamples: int,
+    seed: int,
+    patterns: JudgedPatterns | None = None,
 ) -> dict[str, Estimate]:
-    """Estimate the statistics that apply to the scale."""
+    """Estimate the statistics that apply to the scale; `patterns` are those of `asked_patterns`, if known."""
     estimates: dict[str, Estimate] = {}
     if dataset.scale.categories:
-        estimates |= verdict_statistics(dataset, opinions, epsilon=epsilon, resamples=resamples, seed=seed)
+        patterns = patterns or asked_patterns(dataset, opinions)
+        estimates |= verdict_statistics(dataset, opinions, patterns, epsilon=epsilon, resamples=resamples, seed=seed)
     if dataset.kind == "preference":
         estimates |= bias.judge_biases(dataset, opinions)
     if dataset.scale.level != "nominal":
@@ -145,29 +186,40 @@ def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:
     if not isinstance(ratings, Ratings) or not len(ratings.items):
         return []
     rows = []
+    fits: dict[tuple[str, ...], dawid_skene.Fit | None] = {}  # independent judges have the same panel
     for judge, opinions in dataset.judges.items():
-        panel = [opinions, *independent_judges(dataset, judge)]
-        codes = np.column_stack([ratings.codes, *(to_codes(member.values) for member in panel)])
-        if (codes >= 0).sum(axis=1).max(initial=0) < 2:
+        panel = tuple(sorted([judge, *independent_judges(dataset, judge)]))
+        if panel not in fits:
+            fits[panel] = fit_panel(ratings, [dataset.judges[name] for name in panel])
+        fit = fits[panel]
+        if fit is None:
             continue
-        raters = tuple(map(str, range(codes.shape[1])))
-        fit, _ = dawid_skene.fit_ratings(Ratings(ratings.items, raters, codes, ratings.categories))
-        items = int((opinions.values >= 0).sum())
-        value = float(fit.accuracy[len(ratings.raters)]) if items else None
-        reason = notes.dawid_skene_caveats(len(raters), fit.converged)
-        named = {"dawid_skene_accuracy": Estimate(value, None, None, items, len(codes), len(raters), 0, 0, reason)}
+        raters, items = len(fit.confusion), int((opinions.values >= 0).sum())
+        value = float(fit.accuracy[len(ratings.raters) + panel.index(judge)]) if items else None
+        reason = notes.dawid_skene_caveats(raters, fit.converged)
+        estimate = Estimate(value, None, None, items, len(ratings.items), raters, 0, 0, reason)
+        named = {"dawid_skene_accuracy": estimate}
         rows += rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, named)
     return rows
 
 
-def independent_judges(dataset: Dataset, judge: str) -> list[JudgeOpinions]:
-    """Return opinions of other judges without a common origin with the judge or with each other, verdicts first."""
-    chosen: list[JudgeOpinions] = []
+def fit_panel(ratings: Ratings, panel: Sequence[JudgeOpinions]) -> dawid_skene.Fit | None:
+    """Fit the model to annotators and judges, in this order; None if no item has two of their labels."""
+    codes = np.column_stack([ratings.codes, *(to_codes(member.values) for member in panel)])
+    if (codes >= 0).sum(axis=1).max(initial=0) < 2:
+        return None
+    raters = tuple(map(str, range(codes.shape[1])))
+    return dawid_skene.fit_ratings(Ratings(ratings.items, raters, codes, ratings.categories))[0]
+
+
+def independent_judges(dataset: Dataset, judge: str) -> list[str]:
+    """Return other judges without a common origin with the judge or with each other, verdicts first."""
+    chosen: list[str] = []
     known = dataset.judges[judge].origins
     others = [(opinions.stage, name, opinions) for name, opinions in dataset.judges.items() if name != judge]
-    for _, _, opinions in sorted(others, key=lambda other: other[:2]):
+    for _, name, opinions in sorted(others, key=lambda other: other[:2]):
         if not known & opinions.origins:
-            chosen.append(opinions)
+            chosen.append(name)
             known = known | opinions.origins
     return chosen
 
@@ -190,8 +242,8 @@ def critique_rows(datasets: list[Dataset], resamples: int, seed: int) -> list[Al
             for suffix, counts in zip(("", "_people"), aiu_counts(parts, judge), strict=True):
                 estimates = critiques.critique_scores(counts, resamples=resamples, seed=seed)
                 named = {name + suffix: estimate for name, estimate in estimates.items()}
-                judge_rows = rows_from_estimates(judge, "aiu", criterion, group, named)
-                rows += [replace(row, reference=reference) for row in judge_rows]
+                of_judge = rows_from_estimates(judge, "aiu", criterion, group, named)
+                rows += [replace(row, reference=reference) for row in of_judge]
     return rows
 
 

@@ -12,11 +12,7 @@ from core.statistics.data.dataset import Dataset, JudgeOpinions
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.alternative_annotator import (
-    EPSILON,
-    AlternativeAnnotatorTest,
-    run_alternative_annotator_test,
-)
+from core.statistics.measures.alternative_annotator import EPSILON, AlternativeAnnotatorTest, run_on_patterns
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.coefficients import quadratic_weights
 from core.statistics.measures.intervals import Resampled, bootstrap
@@ -42,41 +38,55 @@ class Measure:
 
 
 def verdict_statistics(
-    dataset: Dataset, opinions: JudgeOpinions, *, epsilon: float = EPSILON, resamples: int = 1000, seed: int = 0
+    dataset: Dataset,
+    opinions: JudgeOpinions,
+    patterns: JudgedPatterns,
+    *,
+    epsilon: float = EPSILON,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> dict[str, Estimate]:
-    """Estimate all statistics of a judge on categories, by name."""
-    patterns = asked_patterns(dataset, opinions)
+    """Estimate all statistics of a judge on categories, by name; `patterns` are those of `asked_patterns`."""
+    test = run_on_patterns(patterns, epsilon=epsilon)
+    return {
+        "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
+        **measure_estimates(dataset, opinions, patterns, resamples, seed),
+        **unread_ranges(dataset, patterns),
+        "system_level_agreement": system_level_agreement(dataset, opinions),
+        **annotator_test_estimates(test, int(opinions.asked.sum()), resamples, seed),
+    }
+
+
+def measure_estimates(
+    dataset: Dataset, opinions: JudgeOpinions, patterns: JudgedPatterns, resamples: int, seed: int
+) -> dict[str, Estimate]:
+    """Estimate the measures of a judge, all from the same resamples, by name."""
     measures = list(judge_measures(dataset, patterns))
     family = stack_statistics([measure.statistic for measure in measures])
     results = bootstrap(family, patterns.units, resamples, seed)
     asked = int(opinions.asked.sum())
-    estimates = {
+    return {
         measure.name: measure_estimate(measure, result, patterns, asked)
         for measure, result in zip(measures, results, strict=True)
     }
-    test = run_alternative_annotator_test(
-        np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
-        np.where(patterns.judge >= 0, patterns.judge, np.nan),
-        patterns.names,
-        numeric=False,
-        units=patterns.units,
-        epsilon=epsilon,
-    )
-    return {
-        "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
-        **estimates,
-        **unread_ranges(dataset, patterns),
-        "system_level_agreement": system_level_agreement(dataset, opinions),
-        **annotator_test_estimates(test, asked, resamples, seed),
-    }
 
 
-def asked_patterns(dataset: Dataset, opinions: JudgeOpinions) -> JudgedPatterns:
-    """Return the patterns of the targets that the judge was asked about."""
-    asked = dataset.subset(dataset.group, opinions.asked)
-    if not isinstance(asked.ratings, Ratings):
+def patterns_by_judge(dataset: Dataset) -> Iterator[tuple[str, JudgedPatterns | None]]:
+    """Yield each judge with its patterns, None without categories; what depends on labels only is computed once."""
+    patterns = None
+    for judge, opinions in dataset.judges.items():
+        if dataset.scale.categories:
+            patterns = asked_patterns(dataset, opinions, patterns)
+        yield judge, patterns
+
+
+def asked_patterns(dataset: Dataset, opinions: JudgeOpinions, other: JudgedPatterns | None = None) -> JudgedPatterns:
+    """Return the patterns of the targets that the judge was asked about; `other` are those of another judge."""
+    asked = opinions.asked
+    ratings = dataset.ratings if asked.all() else dataset.ratings.select(items=asked)
+    if not isinstance(ratings, Ratings):
         raise TypeError("a scale without categories has no categorical verdicts, see `score_statistics`")
-    return judged_patterns(asked.ratings, to_codes(opinions.values[opinions.asked]), to_codes(asked.gold))
+    return judged_patterns(ratings, to_codes(opinions.values[asked]), to_codes(dataset.gold[asked]), other)
 
 
 def to_codes(values: Floats) -> Codes:
@@ -182,7 +192,7 @@ def _share_with(known: float, unread: float, total: float, value: bool) -> float
 def measure_estimate(measure: Measure, result: Resampled, patterns: JudgedPatterns, asked: int) -> Estimate:
     """Return the measure's estimate with its reason."""
     items = patterns.count_items(measure.used)
-    raters = int((patterns.annotators[measure.used] >= 0).any(axis=0).sum())
+    raters = patterns.labels.count_raters(measure.used)
     counts = (items, asked, raters, measure.pairs)
     if measure.hit is not None and items:
         value, low, high, caveat = pattern_share(measure.hit, measure.used, patterns.units)
@@ -204,10 +214,10 @@ def system_level_agreement(dataset: Dataset, opinions: JudgeOpinions) -> Estimat
     for the most frequent has no mode, so the scenario is left out.
     """
     both = ~np.isnan(opinions.values) & ~np.isnan(dataset.gold)
-    scenarios = dataset.scenario.astype(str)
+    scenarios = np.where(both, dataset.scenario_codes, -1)
     equal, tied = [], 0
-    for scenario in np.unique(scenarios[both]):
-        mask = both & (scenarios == scenario)
+    for scenario in np.flatnonzero(np.bincount(scenarios[both])):
+        mask = scenarios == scenario
         judge_mode, gold_mode = mode(opinions.values[mask]), mode(dataset.gold[mask])
         if judge_mode is None or gold_mode is None:
             tied += 1
