@@ -1,5 +1,6 @@
 """Stored aspect scores under other weights: is the gain over one overall score from decomposing or from weighting?"""
 
+import time
 from collections.abc import Sequence
 
 import streamlit as st
@@ -12,13 +13,16 @@ from pages.parts import charts, clickable_table, downloads, numbers, resources, 
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, laboratory_charts, reference_choice
+from pages.results.parts.alignment_data import Version
 from storage import database, studies
 from storage.reports import weight_laboratory
 from storage.studies import Study
 
+PAGE = "laboratory"
+
 
 @st.cache_data(max_entries=32, show_spinner="Aggregating stored scores …")
-def load_reports(url: str, study_id: int, version: tuple[int, ...], reference: str) -> list[LaboratoryReport]:
+def load_reports(url: str, study_id: int, version: Version, reference: str) -> list[LaboratoryReport]:
     """Return the reports at a version of the labels; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
@@ -26,12 +30,18 @@ def load_reports(url: str, study_id: int, version: tuple[int, ...], reference: s
 
 
 def draw_page(study: Study) -> None:
-    """Draw the report of one judge of one run."""
-    version = alignment_data.label_version(study)
-    reference, row = reference_choice.draw_choice(study, version)
-    reports = {
-        report.judge: report for report in load_reports(str(resources.engine().url), study.id, version, reference)
-    }
+    """Draw the report of one judge of one run, and redraw it when a label or an opinion is added."""
+    start = time.thread_time()
+    drawn_version = alignment_data.shown_version(study, PAGE)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
+    reference, row = reference_choice.draw_choice(study, drawn_version)
+    url = str(resources.engine().url)
+
+    def compute(version: Version) -> list[LaboratoryReport]:
+        return load_reports(url, study.id, version, reference)
+
+    reports = {report.judge: report for report in compute(drawn_version)}
+    alignment_data.computed(study, PAGE, drawn_version, start, compute)
     if not reports:
         return empty_state(study)
     judge = row.selectbox("Judge and run", list(reports), key="judge", bind="query-params", width=420)

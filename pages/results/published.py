@@ -1,5 +1,6 @@
 """The tables and figures of the papers, computed from a study: one scorer per row."""
 
+import time
 from collections.abc import Sequence
 
 import streamlit as st
@@ -8,16 +9,18 @@ from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, choices, published_chart, reference_choice
+from pages.results.parts.alignment_data import Version
 from storage import database, studies
 from storage.reports import published
 from storage.reports.published import PublishedRow, PublishedTable
 from storage.studies import Study
 
 DOCS = "docs/published.md"
+PAGE = "published"
 
 
 @st.cache_data(max_entries=64, show_spinner="Computing the table …")
-def load_rows(url: str, study_id: int, version: tuple[int, ...], name: str, reference: str) -> list[PublishedRow]:
+def load_rows(url: str, study_id: int, version: Version, name: str, reference: str) -> list[PublishedRow]:
     """Return the rows of a table at a version of the labels; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
@@ -25,7 +28,10 @@ def load_rows(url: str, study_id: int, version: tuple[int, ...], name: str, refe
 
 
 def draw_page(study: Study) -> None:
-    """Draw the choice of a table, then its chart and its rows."""
+    """Draw the choice of a table, then its chart and its rows, and redraw them when a label or an opinion is added."""
+    start = time.thread_time()
+    drawn_version = alignment_data.shown_version(study, PAGE)
+    alignment_data.rerun_on_change(study, drawn_version, PAGE)
     with database.reading(resources.engine()) as session:
         tables = {table.name: table for table in published.available(session, study.id)}
     if not tables:
@@ -39,9 +45,14 @@ def draw_page(study: Study) -> None:
         width=choices.width("Table or figure", tables),
         help="Those for which this study has values of the right kind.",
     )
-    version = alignment_data.label_version(study)
-    reference = reference_choice.draw_choice(study, version, row)[0] if tables[name].has_reference else ""
-    rows = load_rows(str(resources.engine().url), study.id, version, name, reference)
+    reference = reference_choice.draw_choice(study, drawn_version, row)[0] if tables[name].has_reference else ""
+    url = str(resources.engine().url)
+
+    def compute(version: Version) -> list[PublishedRow]:
+        return load_rows(url, study.id, version, name, reference)
+
+    rows = compute(drawn_version)
+    alignment_data.computed(study, PAGE, drawn_version, start, compute)
     draw_table(study, tables[name], rows)
 
 

@@ -6,11 +6,12 @@ from sqlalchemy import select
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Item
+from core.labels import Target
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint
-from pages.parts import charts, resources
+from pages.parts import background, charts, resources
 from pages.results.parts import laboratory_charts
-from storage import database
+from storage import database, items, labels, studies
 from storage.tables import OpinionViewRow
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
@@ -30,6 +31,22 @@ def test_the_answer_of_the_sample() -> None:
     assert not app.exception
     assert "too few for a conclusion" in page_text(app)
     assert "equal weights" in list(app.dataframe[0].value["Weights"])
+
+
+@pytest.mark.parametrize("page", ["laboratory", "published"])
+def test_a_newer_label_is_computed_in_the_background(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "LIMIT", -1.0)
+    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    app = visit(f"results/{page}")
+    with database.writing(resources.engine()) as session:
+        study_id = studies.get(session, "s").id
+        item = next(iter(items.by_key(session, study_id)))
+        labels.save(session, study_id, Target(item=item, kind="preference", criterion="helpfulness"), "dan", 0)
+    app.run()
+    (entry,) = background._entries.values()
+    assert not app.exception and entry.job is not None
+    entry.job.result(20)
+    assert entry.seconds and entry.ready == entry.wanted
 
 
 def test_a_listed_item_is_recorded_as_seen() -> None:
