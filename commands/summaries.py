@@ -8,11 +8,12 @@ from commands.options import DatabaseUrl, Json, find_study, open_database
 from commands.output import format_table, print_result
 
 if TYPE_CHECKING:
-    from storage import run_sizes, shown_orders
+    from storage import call_totals, run_sizes, shown_orders
     from storage.summary_check import Difference
 
 SHOWN = 20
 """Differences in the table; JSON has all."""
+NOUNS = ("targets", "traces", "runs", "calls of runs")
 
 
 def summaries(
@@ -25,11 +26,11 @@ def summaries(
 ) -> None:
     """Compute what is stored with targets, traces and runs again, and print what differed.
 
-    It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, and the
-    number of traces of every run.
+    It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, the
+    number of traces of every run, and the sums over the calls of every run that has ended.
     """
     from core.errors import TiebreakError
-    from storage import run_sizes, shown_orders, summary_check
+    from storage import call_totals, run_sizes, shown_orders, summary_check
     from storage.database import reading, writing
 
     engine = open_database(database)
@@ -38,18 +39,18 @@ def summaries(
         found = (summary_check.differences if check else summary_check.rebuild)(session, study_id)
         orders = (shown_orders.differences if check else shown_orders.rebuild)(session, study_id)
         sizes = (run_sizes.differences if check else run_sizes.rebuild)(session, study_id)
+        sums = (call_totals.differences if check else call_totals.rebuild)(session, study_id)
     parts = [
         [_row(difference) for difference in found],
         [_row_of_trace(difference) for difference in orders],
         [_row_of_run(difference) for difference in sizes],
+        [_row_of_sums(difference) for difference in sums],
     ]
     tables = [_table(rows) for rows in parts if rows]
     text = "\n\n".join(tables) or "All summaries agree with the labels, opinions and turns."
     print_result([row for rows in parts for row in rows], text, as_json)
     if check and tables:
-        wrong = " and ".join(
-            f"{len(rows):,} {noun}" for rows, noun in zip(parts, ("targets", "traces", "runs"), strict=True) if rows
-        )
+        wrong = " and ".join(f"{len(rows):,} {noun}" for rows, noun in zip(parts, NOUNS, strict=True) if rows)
         raise TiebreakError(f"The summaries of {wrong} differ; the command without --check corrects them.")
 
 
@@ -90,4 +91,13 @@ def _row_of_run(difference: "run_sizes.Difference") -> dict[str, str | int | boo
         "run": difference.run,
         "traces stored": difference.stored,
         "traces": difference.again,
+    }
+
+
+def _row_of_sums(difference: "call_totals.Difference") -> dict[str, str | int | bool]:
+    return {
+        "study": difference.study,
+        "run": difference.run,
+        "sums stored": str(difference.stored),
+        "sums": str(difference.again),
     }

@@ -14,13 +14,13 @@ from core.errors import TiebreakError
 from core.experiments import Definition
 from core.formats.records import ExperimentRecord
 from core.wording import format_count, format_minutes
-from storage import calls, model_pauses, run_claims, runs, studies, traces
+from storage import call_totals, calls, model_pauses, run_claims, runs, studies
+from storage.call_totals import Totals
 from storage.database import clock
 from storage.execution_rate import traces_per_minute
 from storage.fingerprints import to_utc
 from storage.runs import Run
 from storage.tables import ExperimentRow, RunRow, TraceRow, now
-from storage.traces import Totals
 
 UNSEEN = timedelta(seconds=3)
 """A worker renews its claim every second; one that has not for this time may have ended."""
@@ -199,7 +199,7 @@ def budget(session: Session, run: Run) -> tuple[float | None, float]:
     if ceiling is None:
         return None, 0.0
     # If a worker was killed, calls can be stored that no event has.
-    return ceiling, max(traces.totals(session, run_ids=ids).dollars, calls.dollars(session, ids))
+    return ceiling, max(call_totals.of_runs(session, ids).dollars, calls.dollars(session, ids))
 
 
 def progress(session: Session, experiment_id: int, since: datetime | None = None) -> Progress:
@@ -231,7 +231,7 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
         no_verdict=sum(no_verdict for *_, no_verdict in counts),
         states=states,
         active=any(run.active for run in of_experiment),
-        totals=traces.totals(session, run_ids=ids),
+        totals=call_totals.of_runs(session, ids),
         per_minute=traces_per_minute(session, ids, since),
         problem=next((run.problem for run in of_experiment if run.state == "stopped"), ""),
         unseen=unseen,

@@ -4,7 +4,7 @@ Pages and routes run enforced: `storage.change_guard` refuses changes and `stora
 permission was not checked in the same operation. Commands and workers are not enforced: who runs them has the database.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
@@ -18,6 +18,8 @@ class Operation:
     """The permissions that were checked for one operation: (study, permission)."""
 
     granted: set[tuple[int, str]] = field(default_factory=set)
+    known: dict[str, bool] = field(default_factory=dict)
+    """Answers that were read from the database: see `once`."""
 
 
 _changes: ContextVar[Operation | None] = ContextVar("changes", default=None)
@@ -28,6 +30,16 @@ _purposes: ContextVar[frozenset[str]] = ContextVar("purposes", default=frozenset
 _enforced: ContextVar[bool] = ContextVar("enforced", default=False)
 _reads_freely: ContextVar[bool] = ContextVar("reads_freely", default=False)
 _process_enforced = [False]
+
+
+def once(name: str, read: Callable[[], bool]) -> bool:
+    """Return `read()`, or its result since the page or the request began; within a change it is read again."""
+    current = _reads.get()
+    if current is None or _changes.get() is not None:
+        return read()
+    if name not in current.known:
+        current.known[name] = read()
+    return current.known[name]
 
 
 def enforce_in_process() -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.errors import RunStopped, TiebreakError
-from storage import trace_claims
+from storage import call_totals, trace_claims
 from storage.database import clock, execute
 from storage.tables import RunRow, TraceRow, now
 
@@ -140,7 +140,7 @@ def release(session: Session, run_id: int, worker: str, state: str | None = None
     row.state = state or ("cancelled" if row.state == "cancelling" else _state_of_traces(session, run_id))
     row.problem = problem
     if row.state != "requested":
-        row.ended_at = now()
+        row.ended_at, row.call_totals = now(), call_totals.of_ended_run(session, run_id)
 
 
 def locked(session: Session, run_id: int) -> RunRow:

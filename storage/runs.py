@@ -14,13 +14,13 @@ from core.items import Item
 from core.llm.defaults import PARALLEL_CALLS
 from core.protocols import registry
 from core.wording import format_count
-from storage import audit, items, model_pauses, run_claims, studies, trace_claims
+from storage import audit, call_totals, items, model_pauses, run_claims, studies, trace_claims
 from storage.audit import Action
+from storage.call_totals import Totals
 from storage.database import clock, insert_all
 from storage.item_selection import ItemSelection, item_ids
 from storage.stored_models import key_variables, model_names
 from storage.tables import RunRow, TraceRow
-from storage.traces import Totals, totals
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def progress(session: Session, run_id: int) -> Progress:
         done=sum(verdicts.values()),
         failed=counts.get("failed", 0),
         **verdicts,
-        totals=totals(session, run_ids=[run_id]),
+        totals=call_totals.of_runs(session, [run_id]),
         first_problem=_first_problem(session, run_id) if counts.get("failed") else "",
         pause=model_pauses.describe(session, [run_id]),
     )
@@ -261,7 +261,7 @@ def resume(session: Session, run_id: int, ceiling: float | None = None) -> None:
         .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
         .values(outcome="waiting", problem="")
     )
-    row.state, row.problem, row.ended_at = "requested", "", None
+    row.state, row.problem, row.ended_at, row.call_totals = "requested", "", None, None
     trace_claims.forget_spending(session, run_id)
     if ceiling is not None and row.experiment_id is not None:
         raise TiebreakError("This run is part of an experiment; the cost limit of the experiment applies.")

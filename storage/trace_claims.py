@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select, upd
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage import workers
+from storage import call_totals, workers
 from storage.database import clock
 from storage.tables import RunRow, SpendingRow, TraceRow, now
 
@@ -100,7 +100,7 @@ def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: boo
     if run is None:
         return
     if failed and run.state == "requested" and _only_failures(session, run.id):
-        _end(run, "stopped", describe_failures(session, run.id))
+        _end(session, run, "stopped", describe_failures(session, run.id))
     end_if_done(session, run)
 
 
@@ -140,7 +140,7 @@ def stop(session: Session, run_id: int, reason: str) -> None:
     """Stop a requested run: its workers start no more calls."""
     run = _locked(session, run_id)
     if run is not None and run.state == "requested":
-        _end(run, "stopped", reason)
+        _end(session, run, "stopped", reason)
 
 
 def end_if_done(session: Session, run: RunRow) -> None:
@@ -149,9 +149,9 @@ def end_if_done(session: Session, run: RunRow) -> None:
     if run.claimed_until is not None and run.claimed_until > at:
         return
     if run.state == "requested" and not _any(session, run.id, col(TraceRow.outcome) == "waiting"):
-        _end(run, "finished", "")
+        _end(session, run, "finished", "")
     elif run.state == "cancelling" and not _any(session, run.id, _is_claimed(at)):
-        _end(run, "cancelled", "")
+        _end(session, run, "cancelled", "")
 
 
 def waiting(session: Session, run_id: int, *, without: Sequence[int], limit: int) -> list[int]:
@@ -199,5 +199,6 @@ def _only_failures(session: Session, run_id: int) -> bool:
     return len(session.scalars(failed.limit(MAX_INITIAL_FAILURES)).all()) == MAX_INITIAL_FAILURES
 
 
-def _end(run: RunRow, state: str, problem: str) -> None:
+def _end(session: Session, run: RunRow, state: str, problem: str) -> None:
     run.state, run.problem, run.ended_at = state, problem, now()
+    run.call_totals = call_totals.of_ended_run(session, run.id)

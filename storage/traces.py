@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, Text, cast, false, func, not_, or_, select
+from sqlalchemy import Select, Text, cast, false, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -14,8 +14,7 @@ from core.errors import TiebreakError
 from core.labels import Target
 from core.pairs import item_name
 from core.trace import Event
-from core.wording import format_count
-from storage import calls, targets, trace_order
+from storage import targets, trace_order
 from storage.database import batches, clock
 from storage.events import parse_event
 from storage.key_pages import START, Page, read_page
@@ -54,51 +53,6 @@ class Trace:
     def name(self) -> str:
         """The name of the item, with the pair of its responses if the trace is on one."""
         return item_name(self.item, self.part)
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Sums over the calls of a trace or of runs. Tokens, seconds and dollars are without those of reused replies."""
-
-    calls: int = 0
-    """Answered asks, with those whose reply was reused."""
-    errors: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    dollars: float = 0.0
-    unpriced: int = 0
-    """Calls whose price is unknown: they are not in `dollars`."""
-    uncounted: int = 0
-    """Calls whose tokens the provider did not state, or not as possible numbers."""
-    refused_schemas: int = 0
-    """Requests for JSON that were refused and made as text instead; they are not errors."""
-    reused: int = 0
-    """Calls that were not made, because their replies were stored."""
-    saved_dollars: float = 0.0
-    """The cost of the reused calls when they were made, as far as it is known."""
-    interrupted: int = 0
-    """Calls that were in flight when a worker ended; each may have been paid."""
-
-    def describe_calls(self) -> str:
-        """Return `120 calls (90 reused, 2 interrupted)`."""
-        details = [
-            f"{count:,} {word}" for count, word in ((self.reused, "reused"), (self.interrupted, "interrupted")) if count
-        ]
-        return format_count(self.calls, "call") + (f" ({', '.join(details)})" if details else "")
-
-    def describe_tokens(self) -> str:
-        """Return the tokens in words. Unknown tokens are never shown as 0 tokens."""
-        tokens = self.prompt_tokens + self.completion_tokens
-        unknown = f"tokens unknown for {format_count(self.uncounted, 'call')}" if self.uncounted else ""
-        return ", ".join(filter(None, (format_count(tokens, "token") if tokens or not unknown else "", unknown)))
-
-    def describe_cost(self) -> str:
-        """Return the cost in words. An unknown price is never shown as $0.00."""
-        unpriced = f"{format_count(self.unpriced, 'call')} of unknown price" if self.unpriced else ""
-        priced = f"${self.dollars:,.2f}" if self.dollars or not unpriced else ""
-        saved = f" (saved ${self.saved_dollars:,.2f})" if self.saved_dollars else ""
-        return " and ".join(filter(None, (priced, unpriced))) + saved
 
 
 def find(
@@ -200,32 +154,6 @@ def prompt(session: Session, trace_id: int, seq: int) -> str:
     """Return the prompt of an event; empty if it has none."""
     query = select(col(EventRow.prompt)).where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) == seq)
     return session.scalars(query).first() or ""
-
-
-def totals(session: Session, *, trace_id: int | None = None, run_ids: Sequence[int] | None = None) -> Totals:
-    """Return the sums over the calls of a trace, or of runs."""
-    answered, reused = col(EventRow.type).in_(("turn", "unreadable", "extracted")), col(EventRow.reused)
-    paid = not_(reused)
-    uncounted = or_(col(EventRow.prompt_tokens).is_(None), col(EventRow.completion_tokens).is_(None))
-    query = select(
-        func.count().filter(answered),
-        func.count().filter(col(EventRow.type) == "call_failed"),
-        func.coalesce(func.sum(col(EventRow.prompt_tokens)).filter(paid), 0),
-        func.coalesce(func.sum(col(EventRow.completion_tokens)).filter(paid), 0),
-        func.coalesce(func.sum(col(EventRow.seconds)).filter(paid), 0.0),
-        func.coalesce(func.sum(col(EventRow.dollars)).filter(paid), 0.0),
-        func.count().filter(answered, paid, col(EventRow.dollars).is_(None)),
-        func.count().filter(answered, paid, uncounted),
-        func.count().filter(col(EventRow.type) == "schema_refused"),
-        func.count().filter(reused),
-        func.coalesce(func.sum(col(EventRow.dollars)).filter(reused), 0.0),
-    )
-    if trace_id is not None:
-        query = query.where(col(EventRow.trace_id) == trace_id)
-    if run_ids is not None:
-        query = query.where(col(EventRow.run_id).in_(run_ids))
-    sums: tuple[Any, ...] = tuple(session.execute(query).one())
-    return Totals(*sums, *(() if run_ids is None else (calls.count_interrupted(session, run_ids),)))
 
 
 def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tuple[Any, ...]]:

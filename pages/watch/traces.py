@@ -27,15 +27,16 @@ from pages.parts import (
 )
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns, views
-from storage import aius, database, runs, studies, trace_filter, trace_opinions, traces
+from storage import aius, call_totals, database, runs, studies, trace_filter, trace_opinions, traces
 from storage import items as stored_items
 from storage.access import Permission
+from storage.call_totals import Totals
 from storage.labelling import trace_criteria
 from storage.readings import FINISHED
 from storage.reports import peer_reviews
 from storage.studies import Study
 from storage.trace_order import Order
-from storage.traces import STATUSES, Filter, Totals, Trace
+from storage.traces import STATUSES, Filter, Trace
 
 TRACES_PER_PAGE = 50
 ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"}
@@ -324,7 +325,7 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
     def read() -> tuple[list[tuple[int, Event]], Trace, Totals]:
         events = load_events(trace.id)
         with database.reading(resources.engine()) as session:
-            return events, traces.get(session, trace.id), traces.totals(session, trace_id=trace.id)
+            return events, traces.get(session, trace.id), call_totals.of_trace(session, trace.id)
 
     @permissions.fragment(run_every=1.0 if is_live else None)
     def refresh() -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import annotators, audit, database
+from storage import annotators, audit, database, operations
 from storage.audit import Action
 from storage.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationRow, LoginRow
 
@@ -30,8 +30,9 @@ class Account:
 
 
 def exist(session: Session) -> bool:
-    """Return whether there is any account, so that a name alone is not enough to sign in."""
-    return session.execute(select(col(AccountRow.id)).limit(1)).first() is not None
+    """Return whether there is any account, so that a name alone is not enough to sign in; a page reads it once."""
+    query = select(col(AccountRow.id)).limit(1)
+    return operations.once("accounts", lambda: session.execute(query).first() is not None)
 
 
 def add(session: Session, name: str, *, administrator: bool = False, email: str | None = None) -> Account:

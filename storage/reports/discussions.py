@@ -1,7 +1,7 @@
 """The discussions of a study's judges: opinion changes, who adopts whose opinion, and what rounds and judges add."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
 
     Runs that are the reference of `data` are left out.
     """
-    opinions = _discussed(data.opinions, turns.runs_with_several(session, study_id))
+    opinions = _discussed(data.opinions)
     if opinions.empty:
         return {}
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
@@ -61,11 +61,11 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
     return debates
 
 
-def _discussed(opinions: "pd.DataFrame", run_ids: Collection[int]) -> "pd.DataFrame":
-    """Return the preferences between responses of judges with a last opinion in these runs."""
+def _discussed(opinions: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the preferences between responses of judges with a last opinion."""
     if opinions.empty:
         return opinions
-    found = opinions[(opinions["kind"] == PREFERENCE) & (opinions["stage"] == "last") & opinions["run"].isin(run_ids)]
+    found = opinions[(opinions["kind"] == PREFERENCE) & (opinions["stage"] == "last")]
     return found[[not part or pair_numbers(part) is not None for part in found["part"]]]
 
 

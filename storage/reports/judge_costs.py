@@ -1,13 +1,15 @@
 """The cost and the duration of each judge of a study, per 1,000 items, and which judges no other dominates."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, distinct, func, select
+from sqlalchemy import distinct, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from storage.call_totals import ANSWERED
+from storage.reports.run_costs import RunCost, cost_by_run
 from storage.tables import EventRow, RunRow
 
 if TYPE_CHECKING:
@@ -46,8 +48,9 @@ def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> 
     """
     if opinions.empty:
         return {}
-    by_speaker = {(run, speaker): _sum([row]) for run, speaker, *row in session.execute(_speaker_query(study_id))}
-    by_run = {run: _sum([row]) for run, *row in session.execute(_run_query(study_id))}
+    last, verdict = (opinions.loc[opinions["stage"] == stage, "run"].unique().tolist() for stage in ("last", "verdict"))
+    by_speaker = _cost_by_speaker(session, study_id, last)
+    by_run = {run: _of_run(cost) for run, cost in cost_by_run(session, verdict).items() if cost.calls}
     costs: dict[str, list[JudgeCost]] = {}
     for judge, rater, run, stage in (
         opinions[["judge", "rater", "run", "stage"]].drop_duplicates().itertuples(index=False)
@@ -103,9 +106,15 @@ def _sum(rows: Iterable[Any]) -> JudgeCost:
     )
 
 
-def _calls(study_id: int) -> Any:
-    """Select the answered asks of the study: run, speaker, dollars, seconds, trace."""
-    return (
+def _of_run(cost: RunCost) -> JudgeCost:
+    return JudgeCost(cost.dollars, cost.traces, cost.unpriced, cost.seconds, cost.untimed)
+
+
+def _cost_by_speaker(session: Session, study_id: int, run_ids: Sequence[int]) -> dict[tuple[int, str], JudgeCost]:
+    """Return (run, speaker) -> the cost of its answered asks; the speaker is in the event, so the events are read."""
+    if not run_ids:
+        return {}
+    calls = (
         select(
             col(EventRow.run_id).label("run"),
             col(EventRow.body)["turn"]["speaker"].as_string().label("speaker"),
@@ -114,22 +123,17 @@ def _calls(study_id: int) -> Any:
             col(EventRow.trace_id).label("trace"),
         )
         .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
-        .where(col(RunRow.study_id) == study_id, col(EventRow.type).in_(("turn", "unreadable", "extracted")))
+        .where(col(RunRow.study_id) == study_id, col(RunRow.id).in_(run_ids), col(EventRow.type).in_(ANSWERED))
         .subquery()
+        .c
     )
-
-
-def _speaker_query(study_id: int) -> Select[*tuple[Any, ...]]:
-    calls = _calls(study_id).c
-    return select(calls.run, calls.speaker, *_sums(calls)).group_by(calls.run, calls.speaker)
-
-
-def _run_query(study_id: int) -> Select[*tuple[Any, ...]]:
-    calls = _calls(study_id).c
-    return select(calls.run, *_sums(calls)).group_by(calls.run)
-
-
-def _sums(calls: Any) -> tuple[Any, ...]:
-    unpriced = func.count().filter(calls.dollars.is_(None))
-    untimed = func.count().filter(calls.seconds.is_(None))
-    return func.sum(calls.dollars), unpriced, func.sum(calls.seconds), untimed, func.count(distinct(calls.trace))
+    query = select(
+        calls.run,
+        calls.speaker,
+        func.sum(calls.dollars),
+        func.count().filter(calls.dollars.is_(None)),
+        func.sum(calls.seconds),
+        func.count().filter(calls.seconds.is_(None)),
+        func.count(distinct(calls.trace)),
+    ).group_by(calls.run, calls.speaker)
+    return {(run, speaker): _sum([row]) for run, speaker, *row in session.execute(query)}

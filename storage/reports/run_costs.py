@@ -7,6 +7,7 @@ from sqlalchemy import func, not_, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from storage.call_totals import ANSWERED
 from storage.tables import EventRow
 
 
@@ -30,6 +31,8 @@ class RunCost:
     """Without reused replies."""
     uncounted: int = 0
     """Calls whose tokens are unknown."""
+    untimed: int = 0
+    """Calls whose duration is unknown."""
 
     @property
     def dollars_per_thousand(self) -> float | None:
@@ -64,8 +67,9 @@ def cost_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, RunCost]:
             func.count().filter(dollars.is_(None)),
             func.coalesce(func.sum(dollars).filter(not_(col(EventRow.reused))), 0.0),
             func.count().filter(or_(*(column.is_(None) for column in tokens))),
+            func.count().filter(col(EventRow.seconds).is_(None)),
         )
-        .where(col(EventRow.run_id).in_(run_ids), col(EventRow.type).in_(("turn", "unreadable", "extracted")))
+        .where(col(EventRow.run_id).in_(run_ids), col(EventRow.type).in_(ANSWERED))
         .group_by(col(EventRow.run_id))
     )
     found = {run: RunCost(*sums) for run, *sums in session.execute(query)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Text, cast, func, select
+from sqlalchemy import Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -63,19 +63,6 @@ def by_trace(session: Session, study_id: int, run_ids: Collection[int] | None = 
         trace, run, item, part, scenario, group = key
         turns = completed_turns([parse_event(row[6]) for row in rows])
         yield TraceTurns(trace, run, item, part, scenario or "", group or item, tuple(turns))
-
-
-def runs_with_several(session: Session, study_id: int) -> set[int]:
-    """Return the runs of a study with several turns in a trace: others have no discussion."""
-    query = (
-        select(col(EventRow.run_id))
-        .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
-        .where(col(RunRow.study_id) == study_id, col(EventRow.type).in_(TURN_EVENTS))
-        .group_by(col(EventRow.run_id), col(EventRow.trace_id))
-        .having(func.count() > 1)
-        .distinct()
-    )
-    return set(session.scalars(query))
 
 
 def targets_by_trace(opinions: "pd.DataFrame") -> Mapping[int, Collection[Target]]:

@@ -84,6 +84,8 @@ class RunRow(Table, table=True):
     ended_at: datetime | None = Field(default=None, sa_column=datetime_column(optional=True))
     traces: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default=text("0")))
     """The number of its traces: see `storage.run_sizes`."""
+    call_totals: Any = Field(default=None, sa_column=value_column())
+    """Name -> sum over its calls, of a run that has ended: see `storage.call_totals`."""
 
 
 CLAIMED = text("claimed_by IS NOT NULL")

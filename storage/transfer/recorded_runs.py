@@ -12,7 +12,7 @@ from core.errors import TiebreakError
 from core.formats.records import RunRecord
 from core.frozen import Frozen
 from core.protocols import registry
-from storage import items, run_sizes, target_summaries, unread
+from storage import call_totals, items, run_sizes, target_summaries, unread
 from storage.database import insert_all
 from storage.fingerprints import Row, to_utc
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow, now
@@ -79,7 +79,9 @@ def add_traces(
         _insert_opinions(session, added, target_ids)
         advance(len(added))
     if new:
-        run_sizes.update_sizes(session, {run_id for run_id, *_ in new.values()})
+        run_ids = sorted({run_id for run_id, *_ in new.values()})
+        run_sizes.update_sizes(session, run_ids)
+        call_totals.update_runs(session, run_ids)
         target_summaries.mark_disputed_of_study(session, study_id)
     return len(new)
 

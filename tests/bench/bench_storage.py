@@ -22,7 +22,7 @@ from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
-from storage import database, labels, run_claims, runs, studies, trace_events, traces
+from storage import call_totals, database, labels, run_claims, runs, studies, trace_events, traces
 from storage.database import reading, writing
 from storage.labelling import claims, tasks
 from storage.labelling.queue_view import open_view
@@ -147,8 +147,8 @@ def bench_trace(engine: Engine, events: int) -> None:
         assert len(traces.events(session, trace)) == events
     with timed("traces.events: the last 10 of them", "every 2 s"), reading(engine) as session:
         assert len(traces.events(session, trace, after=events - 11)) == 10
-    with timed("traces.totals of the run"), reading(engine) as session:
-        traces.totals(session, run_ids=[run])
+    with timed("call_totals.of_runs of the run"), reading(engine) as session:
+        call_totals.of_runs(session, [run])
 
 
 def bench_labelling(engine: Engine, targets: int, times: int) -> None:

@@ -15,6 +15,7 @@ from storage.reports import (
     alignment,
     disagreements,
     discordance,
+    discussions,
     judge_costs,
     overview,
     references,
@@ -139,6 +140,19 @@ def test_a_scan_is_found(studies_by_size):
     engine, _ = studies_by_size[20]
     assert full_scans(engine, ("SELECT count(*) FROM opinion WHERE judge = ?", ("judge 1",)))
     assert not full_scans(engine, ("SELECT count(*) FROM opinion WHERE study_id = ?", (1,)))
+
+
+def test_costs_of_verdicts_and_discussions_do_not_read_the_events_of_judges_with_verdicts_only(studies_by_size):
+    engine, study = studies_by_size[20]
+    data = alignment.load_data(engine, study)
+
+    def read() -> None:
+        with database.reading(engine) as session:
+            assert judge_costs.cost_by_judge(session, study.id, data.opinions)
+            assert discussions.report(session, study.id, data) == []
+
+    (costs,) = [text for text, _ in statements_of(engine, read) if "FROM event" in text]
+    assert "body" not in costs
 
 
 def test_whether_runs_are_executed_is_read_from_the_claimed_traces(studies_by_size):

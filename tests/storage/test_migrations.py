@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -19,7 +21,7 @@ from storage.tables import Table
 from storage.transfer import import_records
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import lease
-from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, combined_verdict
+from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, an_unreadable, combined_verdict
 
 DESCENDING = "ix_trace_study_id_contention_item_id_run_id"
 pytestmark = pytest.mark.slow  # each test migrates a database
@@ -286,3 +288,20 @@ def test_the_orders_shown_are_those_of_new_traces(engine, a_study):
     migrate(engine, command.upgrade, "head")
     assert read_tables(engine)["trace"] == stored
     assert {str(row["shown_orders"]).replace(" ", "") for row in stored} == {"[[1,2],[2,1]]", "[]", "[[1,2]]"}
+
+
+def test_the_sums_over_calls_are_those_of_an_import(engine, a_study):
+    """Revision 0026 adds them up for the runs that have ended."""
+    import_records(engine, "s", [RUN, a_trace("item 0", a_turn(), a_turn(1, reused="r"), an_unreadable(), a_verdict())])
+    stored = read_tables(engine)["run"]
+    migrate(engine, command.downgrade, "0025")
+    assert "call_totals" not in read_tables(engine)["run"][0]
+    migrate(engine, command.upgrade, "head")
+    migrated = read_tables(engine)["run"]
+    assert [sums_of(row) for row in migrated] == [sums_of(row) for row in stored]
+    assert sums_of(stored[0])["calls"] == 3
+
+
+def sums_of(row) -> dict[str, float]:
+    sums = row["call_totals"]
+    return json.loads(sums) if isinstance(sums, str) else sums

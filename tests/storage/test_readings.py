@@ -14,7 +14,7 @@ from core.protocols.scaleeval.settings import Settings
 from core.protocols.single_judge.settings import PairSettings
 from core.replay import NeedsCalls
 from core.trace import Spec, TurnCompleted, Usage
-from storage import readings, studies, traces, unread
+from storage import call_totals, readings, studies, traces, unread
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.reports.opinions import opinion_frame
@@ -274,7 +274,7 @@ def test_an_extractor_of_a_run_is_stored_counted_in_cost_and_marked(engine, a_st
     trace_ids = execute(engine, a_study, "single-judge", settings, script, extractor=Spec(model="reader"))
     assert {turns_of(engine, trace_id)[0].read_by for trace_id in trace_ids} == {"extractor: reader"}
     with reading(engine) as session:
-        totals = traces.totals(session, trace_id=trace_ids[0])
+        totals = call_totals.of_trace(session, trace_ids[0])
     assert (totals.calls, totals.dollars, totals.unpriced) == (3, 1.5, 0)
     assert listed(engine, a_study) == []
     assert {reply.read_by for reply in listed(engine, a_study, read=True)} == {"extractor: reader"}

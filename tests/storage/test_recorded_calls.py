@@ -5,7 +5,7 @@ import pytest
 from core.formats import tiebreak
 from core.llm.costs import RecordedCalls, estimate_run
 from core.protocols import registry
-from storage import items, recorded_calls, runs, studies, traces
+from storage import call_totals, items, recorded_calls, runs, studies, traces
 from storage.database import reading
 from storage.transfer import imports, samples
 
@@ -13,7 +13,7 @@ from storage.transfer import imports, samples
 def other_calls(session, study_id, run):
     """Return the means over the other runs of the protocol, so that no run is used for its own estimate."""
     others = [other for other in runs.of_study(session, study_id) if other.protocol == run.protocol and other != run]
-    totals = [traces.totals(session, run_ids=[other.id]) for other in others]
+    totals = [call_totals.of_runs(session, [other.id]) for other in others]
     calls = sum(one.calls for one in totals)
     if calls < recorded_calls.MIN_RECORDED_CALLS:
         return None
@@ -31,7 +31,7 @@ def test_expected_tokens_are_within_a_factor_of_two_of_the_recorded(engine, name
         by_id = {item.id: item for item in items.of_study(session, study.id)}
         for run in runs.of_study(session, study.id):
             judged = traces.find(session, traces.Filter(study.id, run_id=run.id))
-            used = traces.totals(session, run_ids=[run.id])
+            used = call_totals.of_runs(session, [run.id])
             protocol = registry.get(run.protocol)
             settings = protocol.settings.model_validate(run.settings)
             recorded = other_calls(session, study.id, run)

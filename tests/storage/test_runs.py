@@ -7,12 +7,12 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.trace import TraceFailed
 from storage import events, run_claims, runs, studies, trace_events
+from storage.call_totals import Totals
 from storage.database import reading, writing
 from storage.item_selection import ItemSelection
 from storage.runs import Progress
 from storage.tables import ExperimentRow, RunRow
 from storage.trace_events import NewEvent
-from storage.traces import Totals
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict

@@ -15,6 +15,7 @@ from core.trace import Spec
 from storage import (
     annotator_merges,
     audit,
+    call_totals,
     deletions,
     labels,
     readings,
@@ -28,7 +29,7 @@ from storage import (
 )
 from storage.database import reading, writing
 from storage.labelling import assignment
-from storage.tables import TargetRow
+from storage.tables import RunRow, TargetRow
 from storage.traces import Filter
 from storage.transfer import imports
 from storage.worker import launch
@@ -58,6 +59,7 @@ def assert_agree(engine, change=""):
         assert summary_check.differences(session) == [], change
         assert shown_orders.differences(session) == [], change
         assert run_sizes.differences(session) == [], change
+        assert call_totals.differences(session) == [], change
 
 
 def save(engine, study_id, item, annotator, value, **fields):
@@ -149,3 +151,18 @@ def test_wrong_summaries_are_reported_and_rebuilt(engine, study_id):
     assert [entry.details["change"] for entry in entries if "summaries" in str(entry.details)] == [
         "summaries of 1 targets rebuilt"
     ]
+
+
+def test_wrong_numbers_of_traces_are_reported_and_rebuilt(engine, study_id):
+    with writing(engine) as session:
+        session.execute(update(RunRow).values(traces=9))
+    with reading(engine) as session:
+        (found,) = run_sizes.differences(session, study_id)
+        assert run_sizes.differences(session, study_id + 1) == []
+    assert (found.study, found.run, found.stored, found.again) == ("s", "r", 9, ITEMS)
+    with writing(engine) as session:
+        assert run_sizes.rebuild(session) == [found]
+        assert run_sizes.rebuild(session) == []
+        entries = audit.entries(session, audit.Filter(study_id))
+    assert_agree(engine)
+    assert "numbers of traces of 1 runs rebuilt" in [entry.details.get("change") for entry in entries]

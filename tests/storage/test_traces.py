@@ -8,13 +8,14 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Opinion
 from core.trace import CallFailed, SchemaRefused, TraceFailed, Verdict, VerdictReached
-from storage import labels, run_claims, runs, studies, trace_events, trace_opinions, traces
+from storage import call_totals, labels, run_claims, runs, studies, trace_events, trace_opinions, traces
+from storage.call_totals import Totals
 from storage.database import reading, writing
 from storage.key_pages import START
 from storage.tables import OpinionRow
 from storage.trace_events import NewEvent
 from storage.trace_filter import count_by_run
-from storage.traces import Filter, Totals
+from storage.traces import Filter
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.shared import (
@@ -109,7 +110,7 @@ def test_events_before_a_restart_are_stored_and_not_read(engine, a_study, a_live
         assert [event.type for event in traces.events_with_prompts(session, a_live_trace)] == [
             *("turn", "turn", "restarted", "turn")
         ]
-        assert traces.totals(session, trace_id=a_live_trace).calls == 3, "superseded calls were paid for"
+        assert call_totals.of_trace(session, a_live_trace).calls == 3, "superseded calls were paid for"
 
 
 def test_a_trace_with_a_verdict_and_one_without_events_are_not_restarted(engine, a_study, a_live_trace):
@@ -174,9 +175,9 @@ def test_totals_include_unreadable_replies_and_exclude_unknown_prices(engine, a_
     sums = {"prompt_tokens": 40, "completion_tokens": 8, "seconds": 3.0, "dollars": 1.0}
     expected = Totals(calls=5, errors=1, **sums, unpriced=1, uncounted=1, refused_schemas=1)
     with reading(engine) as session:
-        assert traces.totals(session, trace_id=a_live_trace) == expected
-        assert traces.totals(session, run_ids=[traces.get(session, a_live_trace).run_id]) == expected
-        assert traces.totals(session, trace_id=0) == Totals()
+        assert call_totals.of_trace(session, a_live_trace) == expected
+        assert call_totals.of_runs(session, [traces.get(session, a_live_trace).run_id]) == expected
+        assert call_totals.of_trace(session, 0) == Totals()
 
 
 def test_unknown_tokens_are_never_shown_as_zero():

@@ -9,7 +9,7 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.trace import ReadingReplaced, ReplyExtracted, TraceRestarted
-from storage import labels, run_claims, runs, studies, trace_events, traces
+from storage import call_totals, labels, run_claims, runs, studies, trace_events
 from storage.database import connect, reading, upgrade, writing
 from storage.fingerprints import to_utc
 from storage.labelling import queue
@@ -154,7 +154,7 @@ def test_every_reply_is_a_row_and_the_rows_add_up_to_the_costs_of_the_run(engine
     with reading(engine) as session:
         study = studies.get(session, "s")
         (run,) = runs.of_study(session, study.id)
-        totals = traces.totals(session, run_ids=[run.id])
+        totals = call_totals.of_runs(session, [run.id])
     rows = list(turn_rows(engine, study))
     assert [(row.ask, row.attempt, row.superseded, row.reading) for row in rows] == [
         (0, "first", True, 1),

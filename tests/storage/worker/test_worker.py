@@ -17,7 +17,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
-from storage import model_pauses, operations, run_claims, runs, trace_events, traces
+from storage import call_totals, model_pauses, operations, run_claims, runs, trace_events, traces
 from storage.database import reading, writing
 from storage.tables import ModelPauseRow, RunRow, now
 from storage.trace_events import NewEvent
@@ -46,7 +46,7 @@ def test_every_event_of_a_run_is_stored_with_its_usage(engine, a_study):
     run, progress = execute(engine, launch.create_run(engine, make_request(a_study)), ScriptedModel(lambda ask: reply))
     assert run.state == "finished"
     assert (progress.done, progress.agreed) == (3, 3)
-    assert progress.totals == traces.Totals(6, 0, 60, 12, 3.0, 1.5, 0)
+    assert progress.totals == call_totals.Totals(6, 0, 60, 12, 3.0, 1.5, 0)
 
 
 def test_a_run_has_one_worker_at_a_time(engine, a_study):

@@ -1,0 +1,99 @@
+"""The sums over the calls of a run are stored when it ends, and used as long as it has no newer events."""
+
+import pytest
+from sqlalchemy import event, select, update
+
+from storage import audit, call_totals, run_claims, runs, trace_events
+from storage.database import reading, writing
+from storage.tables import EventRow, RunRow
+from storage.trace_events import NewEvent
+from tests.storage.shared import a_turn, a_verdict
+
+
+@pytest.fixture
+def a_trace_id(engine, a_study):
+    """A trace of run 1, which a worker executes."""
+    with writing(engine) as session:
+        fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
+        run = runs.create(session, a_study.id, "live", **fields)
+        run_claims.claim_run(session, run, "worker")
+        return run_claims.claim_traces(session, run, "worker", 1)[0].id
+
+
+def append(engine, trace_id, first, *events):
+    with writing(engine) as session:
+        trace_events.append(session, [NewEvent(trace_id, seq, one) for seq, one in enumerate(events, first)])
+
+
+def release(engine, run_id):
+    with writing(engine) as session:
+        run_claims.release(session, run_id, "worker", "stopped")
+
+
+def run_of(engine, trace_id):
+    with reading(engine) as session:
+        run_id = session.scalars(select(EventRow.run_id).where(EventRow.trace_id == trace_id)).first()
+        return run_id, session.scalar(select(RunRow.call_totals).where(RunRow.id == run_id))
+
+
+def totals_with_statements(engine, run_id):
+    """Return the sums of a run, and the statements that read them."""
+    executed = []
+
+    def record(connection, cursor, statement, parameters, context, many):
+        executed.append(statement)
+
+    event.listen(engine, "before_cursor_execute", record)
+    try:
+        with reading(engine) as session:
+            return call_totals.of_runs(session, [run_id]), [text for text in executed if "sum(" in text]
+    finally:
+        event.remove(engine, "before_cursor_execute", record)
+
+
+def test_the_sums_of_an_ended_run_are_read_without_its_events(engine, a_trace_id):
+    append(engine, a_trace_id, 0, a_turn(0), a_turn(1))
+    run_id, stored = run_of(engine, a_trace_id)
+    running, statements = totals_with_statements(engine, run_id)
+    assert (stored, running.calls, len(statements)) == (None, 2, 1)
+    release(engine, run_id)
+    assert run_of(engine, a_trace_id)[1]["calls"] == 2
+    assert totals_with_statements(engine, run_id) == (running, [])
+
+
+def test_events_after_the_end_of_a_run_are_in_its_sums(engine, a_trace_id):
+    append(engine, a_trace_id, 0, a_turn(0))
+    run_id, _ = run_of(engine, a_trace_id)
+    release(engine, run_id)
+    append(engine, a_trace_id, 1, a_turn(1), a_verdict())
+    totals, statements = totals_with_statements(engine, run_id)
+    assert (totals.calls, len(statements)) == (2, 1)
+
+
+def test_a_resumed_run_has_no_stored_sums(engine, a_trace_id):
+    append(engine, a_trace_id, 0, a_turn(0))
+    run_id, _ = run_of(engine, a_trace_id)
+    release(engine, run_id)
+    with writing(engine) as session:
+        runs.resume(session, run_id)
+    assert run_of(engine, a_trace_id)[1] is None
+
+
+def test_wrong_sums_are_reported_and_rebuilt(engine, a_study, a_trace_id):
+    append(engine, a_trace_id, 0, a_turn(0), a_turn(1))
+    run_id, _ = run_of(engine, a_trace_id)
+    release(engine, run_id)
+    right = run_of(engine, a_trace_id)[1]
+    with writing(engine) as session:
+        session.execute(update(RunRow).values(call_totals=right | {"dollars": 70.0}))
+    with reading(engine) as session:
+        (found,) = call_totals.differences(session, a_study.id)
+        assert call_totals.differences(session, a_study.id + 1) == []
+    assert (found.run, found.stored, found.again) == ("live", {"dollars": 70.0}, {"dollars": right["dollars"]})
+    with writing(engine) as session:
+        assert call_totals.rebuild(session) == [found]
+    assert run_of(engine, a_trace_id)[1] == right
+    with reading(engine) as session:
+        assert call_totals.differences(session) == []
+        changes = [entry.details.get("change") for entry in audit.entries(session, audit.Filter(a_study.id))]
+    assert "sums over the calls of 1 runs rebuilt" in changes
