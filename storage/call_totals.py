@@ -75,8 +75,8 @@ class Difference:
     study_id: int
     study: str
     run: str
-    stored: dict[str, float]
-    again: dict[str, float]
+    stored: dict[str, float | None]
+    again: dict[str, float | None]
 
 
 def of_trace(session: Session, trace_id: int) -> Totals:
