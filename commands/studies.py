@@ -109,7 +109,7 @@ def list_runs(study: StudyName, database: DatabaseUrl = None, as_json: Json = Fa
             "protocol": run.protocol,
             "traces": progress.traces,
             "done": progress.done,
-            "state": run.state,
+            "state": "running" if run.active and run.state == "requested" else run.state,
         }
         for run, progress in found
     ]

@@ -21,7 +21,8 @@ import cli
 from commands import statistics
 from commands.replies import format_reply
 from core.formats.tools.argilla import user_id
-from storage.database import connect
+from storage import run_claims, runs, studies
+from storage.database import connect, writing
 from storage.transfer import samples
 from tests.paths import ROOT
 
@@ -49,6 +50,18 @@ def sample_database(tmp_path_factory):
 def run_with_sample(run, sample_database, tmp_path):
     shutil.copy(sample_database, tmp_path)
     return run
+
+
+def test_a_run_that_is_executed_is_listed_as_running(run_with_sample, tmp_path):
+    with writing(connect(f"sqlite:///{tmp_path}/cli.db")) as session:
+        study = studies.get(session, "tour")
+        fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
+        executed = runs.create(session, study.id, "executed", **fields)
+        runs.create(session, study.id, "waiting", **fields)
+        run_claims.claim_run(session, executed, "a worker")
+    rows = json.loads(run_with_sample("runs", "list", "--study", "tour", "--json").stdout)
+    states = {row["run"]: row["state"] for row in rows}
+    assert (states["executed"], states["waiting"]) == ("running", "requested")
 
 
 def test_an_import_reports_counts_and_a_second_one_adds_nothing(run):
