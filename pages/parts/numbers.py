@@ -1,5 +1,6 @@
 """Formats numbers the same way on all pages."""
 
+from collections.abc import Collection
 from decimal import Decimal
 
 from core.wording import format_count as format_count
@@ -16,6 +17,12 @@ RANGE_HELP = (
 def format_readable(readable: int, total: int) -> str:
     """Return `97.5 % of 40`; a dash if there is nothing to read."""
     return f"{round(100 * readable / total, 1):g} % of {total:,}" if total else "–"
+
+
+def format_span(counts: Collection[int]) -> str:
+    """Return the count, or the lowest and the highest of several."""
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def format_range(limits: tuple[float, float] | None) -> str:

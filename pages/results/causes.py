@@ -53,6 +53,14 @@ def load_slices(url: str, study_id: int, version: Version, query: RankingQuery, 
     return discordance.report(_data, query, load_contentions(url, study_id, alignment_data.opinion_version(version)))
 
 
+@st.cache_data(max_entries=32, show_spinner=False)
+def load_without_scenario(
+    url: str, study_id: int, version: Version, query: RankingQuery, _data: AlignmentData
+) -> dict[str, int]:
+    """Return the number of each judge's targets without a scenario at a version."""
+    return discordance.without_scenario(_data, query)
+
+
 @st.cache_data(max_entries=32, show_spinner="Clustering replies …")
 def load_rationales(
     url: str, study_id: int, version: Version, query: RankingQuery, judge: str, _data: AlignmentData
@@ -135,7 +143,8 @@ def draw_slices(study: Study, query: RankingQuery, data: AlignmentData, judge: s
     """Draw the slices of a judge, the saved ones, the comparison of two, and the targets of the chosen one."""
     url = str(resources.engine().url)
     rows = load_slices(url, study.id, version, query, data)
-    slice_section.draw_section(rows, judge)
+    without_scenario = load_without_scenario(url, study.id, version, query, data).get(judge, 0)
+    slice_section.draw_section(rows, judge, without_scenario)
     chosen = slice_section.chosen_slice()
     measured = load_contentions(url, study.id, alignment_data.opinion_version(version))
     if chosen is not None:

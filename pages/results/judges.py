@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.formats.tables import rows_csv
 from core.provenance import PAIRED_DIFFERENCES
+from core.statistics.measures.alternative_annotator import MIN_ITEMS
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.decision_rule import Rule, describe_rule
 from core.statistics.reports.label_plans import PairPlan, PlanReport
@@ -252,14 +253,19 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
 
 
 def describe_counts(ranking: Ranking) -> str:
-    """Return why the human ceiling is of other targets than the accuracy; "" if it is not."""
-    shared = ranking.ceiling.items
-    if ranking.ceiling.value is None or shared == ranking.targets:
+    """Return the targets of the accuracy, of the human ceiling and of ω; "" if all are the same."""
+    of_ceiling = {ranking.ceiling.items, *(judge.less_ceiling.items for judge in ranking.judges)}
+    of_omega = {judge.winning_targets for judge in ranking.judges if judge.winning_rate is not None}
+    if ranking.ceiling.value is None or of_ceiling | of_omega == {ranking.targets}:
         return ""
+    omega = (
+        f"; ω is of the {numbers.format_span(of_omega)} that two annotators or more labelled, one of them at least "
+        f"{MIN_ITEMS} such targets"
+    )
     return (
         f"Accuracy and coverage are of the {numbers.format_count(ranking.targets, 'target')} with a value of the "
-        f"reference; the human ceiling, the distance from it and ω are of the {shared:,} that two annotators or more "
-        "labelled, also those without a majority."
+        f"reference; the human ceiling and the distance from it are of the {numbers.format_span(of_ceiling)} with a "
+        f"majority among the other annotators when one of them is left out{omega if of_omega else ''}."
     )
 
 

@@ -91,6 +91,20 @@ def _series(values: Mapping[float, float]) -> "pd.Series[float]":
     return pd.Series(list(values.values()), index=np.array(list(values), float), dtype=float)
 
 
+def without_scenario(data: AlignmentData, query: RankingQuery) -> dict[str, int]:
+    """Return the number of each judge's compared targets without a scenario; 0 if none has one."""
+    dataset = find_dataset(data, query)
+    if dataset is None:
+        return {}
+    people, unnamed = majorities_of(dataset), np.asarray(dataset.scenario == "")
+    if unnamed.all():
+        unnamed[:] = False
+    return {
+        judge: int(unnamed[compare_with_people(dataset, judge, people=people).places].sum())
+        for judge in query.judges or comparable_judges(dataset)
+    }
+
+
 def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> list[SliceRow]:
     """Compare the slices of every judge of a query; p-values are corrected over all of them together."""
     dataset = find_dataset(data, query)
@@ -115,7 +129,7 @@ class Compared:
     majority: Floats
     """(n,): the majority's preference; nan for other kinds."""
     several: Bools
-    """Whether there are two labels or more."""
+    """Whether there are two labels or more; the only label of a target is its majority."""
     unanimous: Bools
     numbers: Mapping[str, Floats]
     """By feature: shown_first and longer (response 1 or 2), length_gap and contention; nan if unknown."""

@@ -40,18 +40,25 @@ def describe_rule(rule: Rule) -> str:
 
 
 def decide(
-    coverage: Estimate, less_ceiling: Estimate, winning_rate: float | None, rule: Rule, only_answer: str = ""
+    coverage: Estimate,
+    less_ceiling: Estimate,
+    winning_rate: float | None,
+    winning_targets: int,
+    rule: Rule,
+    only_answer: str = "",
 ) -> tuple[Decision, str]:
     """Return the recommendation and its reason, by the rule in the module's description.
 
-    `only_answer` is the answer of a judge that gives no other one.
+    `winning_targets` is the number of targets of the winning rate, `only_answer` the answer of a judge that gives no
+    other one.
     """
     low, high = less_ceiling.low, less_ceiling.high
     if less_ceiling.items < MIN_ITEMS or low is None or high is None or winning_rate is None:
         return "not enough data", why_undecided(less_ceiling, winning_rate)
     facts = (
-        f"coverage {coverage.value or 0:.2f}, winning rate {winning_rate:.2f}, "
-        f"{less_ceiling.value or 0:+.2f} [{low:+.2f}, {high:+.2f}] from the human ceiling, {less_ceiling.items} targets"
+        f"coverage {coverage.value or 0:.2f} (n {coverage.items:,}), winning rate {winning_rate:.2f} "
+        f"(n {winning_targets:,}), {less_ceiling.value or 0:+.2f} [{low:+.2f}, {high:+.2f}] from the human ceiling "
+        f"(n {less_ceiling.items:,})"
     )
     if high <= -rule.margin:
         return "do not use", f"more than {rule.margin:g} below the human ceiling: {facts}"

@@ -57,6 +57,8 @@ class JudgeEvaluation:
     """Accuracy against the other annotators' majority, minus the annotators' own: negative is below the ceiling."""
     winning_rate: float | None
     """omega; None if the test could not be made."""
+    winning_targets: int
+    """Targets of omega: those that a tested annotator shares with another, with a verdict."""
     decision: Decision
     reason: str
     """The decision in one sentence, with its numbers."""
@@ -191,9 +193,10 @@ def evaluate_judge(
     accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, abstentions))
     less_ceiling = ceiling_difference(patterns, resamples, seed)
     test = run_on_patterns(patterns, epsilon=rule.epsilon)
-    decision, reason = decide(coverage, less_ceiling, test.winning_rate, rule, only_answer(dataset, judge))
+    omega, targets = test.winning_rate, patterns.count_items(test.used)
+    decision, reason = decide(coverage, less_ceiling, omega, targets, rule, only_answer(dataset, judge))
     limits = accuracy_range(dataset, judge)
-    return JudgeEvaluation(judge, accuracy, limits, coverage, less_ceiling, test.winning_rate, decision, reason)
+    return JudgeEvaluation(judge, accuracy, limits, coverage, less_ceiling, omega, targets, decision, reason)
 
 
 def only_answer(dataset: Dataset, judge: str) -> str:

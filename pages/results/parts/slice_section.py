@@ -35,16 +35,23 @@ def select(chosen: Slice | None) -> None:
     st.session_state["clicked"] = {"slice": SEPARATOR.join(chosen) if chosen else None, "item": None, "part": None}
 
 
-def draw_section(rows: Sequence[SliceRow], judge: str) -> None:
-    """Draw the sentence and the table of a judge; a click on a row selects the slice."""
+def draw_section(rows: Sequence[SliceRow], judge: str, without_scenario: int) -> None:
+    """Draw the sentence and the table of a judge; a click on a row selects the slice.
+
+    `without_scenario` is the number of the judge's targets without a scenario.
+    """
     own = [row for row in rows if row.judge == judge]
     st.subheader("Where does it differ more often?", anchor=False)
     if not own:
         st.caption("No slice has five targets inside and outside of it.")
         return
     found = [row for row in own if row.found and row.excess > 0]
-    st.markdown(f"**{escape_markdown(summarize(judge, found, len(own)))}**")
-    st.caption("Fisher's exact test, corrected by Benjamini and Hochberg's method over all judges. Click a row.")
+    st.markdown(f"**{escape_markdown(summarize(judge, found, own))}**")
+    st.caption(
+        "Targets are those with a verdict of the judge and a majority of people, one label included; for *not "
+        f"unanimous* those with two labels or more.{describe_unnamed(without_scenario)} Fisher's exact test, corrected "
+        "by Benjamini and Hochberg's method over all judges. Click a row."
+    )
     lines = [table_line(row) for row in own]
     key = f"{KEY}_{st.session_state.get('opened', 0)}"
     clickable_table.draw(
@@ -65,7 +72,7 @@ def draw_rationales(report: RationaleReport, judge: str) -> None:
         return
     found = [row for row in report.rows if row.found and row.excess > 0]
     if found:
-        st.markdown(f"**{escape_markdown(summarize(judge, found, len(report.rows)))}**")
+        st.markdown(f"**{escape_markdown(summarize(judge, found, report.rows))}**")
     st.caption(
         f"{len(report.places):,} replies in {len(report.names)} clusters by their words (TF-IDF, k-means), each named "
         "after its most characteristic terms, and tested as a slice; corrected over the clusters. Click a row."
@@ -75,10 +82,22 @@ def draw_rationales(report: RationaleReport, judge: str) -> None:
     clickable_table.draw([table_line(row) for row in rows], key, lambda row, _: select(rows[row].slice))
 
 
-def summarize(judge: str, found: Sequence[SliceRow], tested: int) -> str:
-    """Return where the judge differs more often, the largest excess first."""
+def describe_unnamed(without_scenario: int) -> str:
+    """Return how many targets have no scenario, as a sentence after another one; "" if all have one."""
+    if not without_scenario:
+        return ""
+    count = numbers.format_count(without_scenario, "target")
+    return f" {count} without a scenario: outside of the slice of every scenario."
+
+
+def summarize(judge: str, found: Sequence[SliceRow], tested: Sequence[SliceRow]) -> str:
+    """Return where the judge differs significantly more often, the largest excess first, or that it does nowhere."""
     if not found:
-        return f"{judge} differs from people equally often everywhere, as far as {tested} slices show."
+        counts = [row.targets + row.targets_outside for row in tested]
+        return (
+            f"{judge} does not differ from people significantly more often in any slice: "
+            f"{numbers.format_count(len(tested), 'slice')} tested, n {numbers.format_span(counts)}, p corrected."
+        )
     parts = [
         f"{' '.join(row.slice)} ({row.differing:,} of {row.targets:,}, otherwise {row.differing_outside:,} of "
         f"{row.targets_outside:,})"

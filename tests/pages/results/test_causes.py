@@ -1,9 +1,10 @@
 """The page Causes: sentences, the table, and one more label of the most informative targets."""
 
 from core.formats.records import ItemRecord
-from tests.conftest import make_item
+from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
+from tests.storage.reports.test_alignment import make_trace
 
 PAGE = "results/causes"
 
@@ -35,6 +36,29 @@ def test_a_slice_lists_the_targets_on_which_the_judge_differs() -> None:
     row = next(row for row in app.dataframe[0].value.to_dict("records") if row["Found"] == "yes")
     listed = app.dataframe[1].value.to_dict("records")
     assert len(listed) == int(row["Differs"].split()[0])
+
+
+def test_slices_state_their_targets_and_that_no_difference_is_significant() -> None:
+    few = [
+        record
+        for item in ("single", "further")
+        for record in (
+            ItemRecord(item=make_item(item, scenario="")),
+            make_label(1, "ann", item),
+            make_trace(item, *((name, "verdict", 1) for name in ("fair", "own", "long"))),
+        )
+    ]
+    prepare_study([*planted_records(60), *few])
+    app = visit(PAGE, judge="fair", section="Slices")
+    text = page_text(app).replace("\\", "")
+    rows = app.dataframe[0].value.to_dict("records")
+    counts = [sum(int(row[name].split()[-1]) for name in ("Differs", "Elsewhere")) for row in rows]
+    assert (min(counts), max(counts)) == (60, 62)
+    sentence = f"fair does not differ from people significantly more often in any slice: {len(rows)} slices tested"
+    assert f"{sentence}, n 60 to 62, p corrected." in text
+    assert "equally often" not in text
+    assert "a majority of people, one label included" in text
+    assert "2 targets without a scenario: outside of the slice of every scenario." in text
 
 
 def test_a_slice_is_saved_under_a_name_and_compared_with_another() -> None:

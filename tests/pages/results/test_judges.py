@@ -64,18 +64,23 @@ def test_the_first_sentence_recommends_and_the_table_gives_the_reason() -> None:
 
 def test_the_page_states_why_the_ceiling_is_of_other_targets() -> None:
     prepare_study(planted_records())
-    assert "also those without a majority" not in page_text(visit(PAGE))
-    split = [make_label(value, name, "tied") for value, name in ((1, "ann"), (2, "ben"))]
-    tied = [
-        ItemRecord(item=make_item("tied")),
-        *split,
-        make_trace("tied", ("good", "verdict", 1), ("silent", "verdict", 1)),
+    assert "among the other annotators" not in page_text(visit(PAGE))
+    splits = {"tied": {"ann": 1, "ben": 2}, "three ways": {"ann": 1, "ben": 2, "cat": 0}}
+    split_records = [
+        record
+        for item, votes in splits.items()
+        for record in (
+            ItemRecord(item=make_item(item)),
+            *(make_label(value, name, item) for name, value in votes.items()),
+            make_trace(item, ("good", "verdict", 1), ("silent", "verdict", 1)),
+        )
     ]
-    prepare_study([*planted_records(), *tied], "with a tie")
+    prepare_study([*planted_records(), *split_records], "with a tie")
     text = page_text(visit(PAGE, study="with a tie"))
     assert "60 targets common to all judges" in text
     assert "Accuracy and coverage are of the 60 targets with a value of the reference" in text
-    assert "are of the 61 that two annotators or more labelled, also those without a majority" in text
+    assert "the human ceiling and the distance from it are of the 61 with a majority among the other annotators" in text
+    assert "ω is of the 62 that two annotators or more labelled, one of them at least 30 such targets" in text
 
 
 def test_help_texts_of_columns_can_be_read_without_a_mouse() -> None:

@@ -10,9 +10,9 @@ from core.formats.records import ItemRecord
 from storage.reports import alignment, discordance, judge_ranking, judge_values
 from storage.reports.judge_ranking import RankingQuery, Selection
 from storage.reports.judge_values import JudgeQuery
-from tests.conftest import make_item
+from tests.conftest import make_item, make_label
 from tests.storage.reports.planted_judges import planted_records
-from tests.storage.reports.test_alignment import import_study
+from tests.storage.reports.test_alignment import import_study, make_trace
 
 NONE = discordance.Contentions(pd.Series(dtype=float), {})
 JUDGED = ("preference", "helpfulness")
@@ -46,6 +46,35 @@ def test_traces_without_contention_are_outside_of_its_slice(engine: Engine) -> N
     compared = discordance.compare_with_people(dataset, "fair", measured)
     inside, known = discordance.slices_of(compared)["contention", "above 0.362"]
     assert (int(inside.sum()), int(known.sum())) == (15, 30)
+
+
+def test_targets_with_one_label_or_no_scenario_are_counted(engine: Engine) -> None:
+    few = [
+        record
+        for number in range(3)
+        for record in (
+            ItemRecord(item=make_item(f"single {number}", scenario="")),
+            make_label(1, "ann", f"single {number}"),
+            make_trace(f"single {number}", *((name, "verdict", 1) for name in ("fair", "own", "long"))),
+        )
+    ]
+    data = alignment.load_data(engine, import_study(engine, [*planted_records(), *few]))
+    rows = [row for row in discordance.report(data, QUERY, NONE) if row.judge == "fair"]
+    counts = {row.slice: row.targets + row.targets_outside for row in rows}
+    assert counts["scenario", "math"] == 83 and counts["people", discordance.NOT_UNANIMOUS] == 80
+    assert discordance.without_scenario(data, QUERY)["fair"] == 3
+
+
+def test_a_study_without_scenarios_leaves_none_out(engine: Engine) -> None:
+    named = planted_records(40)
+    unnamed = [
+        record.model_copy(update={"item": record.item.model_copy(update={"scenario": ""})})
+        if isinstance(record, ItemRecord)
+        else record
+        for record in named
+    ]
+    data = alignment.load_data(engine, import_study(engine, unnamed))
+    assert set(discordance.without_scenario(data, QUERY).values()) == {0}
 
 
 def test_a_study_without_labels_has_no_slices(engine: Engine) -> None:

@@ -167,7 +167,25 @@ def estimate(value: float, low: float, high: float) -> Estimate:
 def test_the_rule_at_its_boundaries(
     coverage: float, winning_rate: float, interval: tuple[float, float, float], decision: str
 ) -> None:
-    assert decide(estimate(coverage, 0, 1), estimate(*interval), winning_rate, Rule())[0] == decision
+    assert decide(estimate(coverage, 0, 1), estimate(*interval), winning_rate, 200, Rule())[0] == decision
+
+
+def test_each_figure_of_a_reason_has_its_own_n() -> None:
+    """A target with three different labels counts for omega and not for the ceiling, and has no reference."""
+    votes = [(1, 1, 1)] * 40 + [(2, 2, 2)] * 40 + [(1, 2, 0)] * 3 + [(1, None, None)] * 2
+    rows = [
+        {"item": f"i{number}", "kind": "preference", "criterion": "c", "part": "", "rater": rater, "value": value}
+        for number, values in enumerate(votes)
+        for rater, value in zip("abc", values, strict=True)
+        if value is not None
+    ]
+    labels = pd.DataFrame(rows)
+    opinions = labels[labels["rater"] == "a"].rename(columns={"rater": "judge"}).assign(judge="right")
+    ranking = rank_judges(build_dataset("preference", "c", PREFERENCE, labels, opinions, None), resamples=50)
+    (judge,) = ranking.judges
+    assert (ranking.targets, ranking.ceiling.items, judge.winning_targets) == (82, 80, 83)
+    assert "coverage 1.00 (n 82), winning rate 1.00 (n 83)" in judge.reason
+    assert judge.reason.endswith("from the human ceiling (n 80)")
 
 
 def test_a_scale_without_categories_is_refused() -> None:
