@@ -11,7 +11,10 @@ Row = Mapping[str, Any]
 STEP = re.compile(r'"((?:[^"]|"")*)"(?=\.|$)|([^".]+)(?=\.|$)')
 INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
 SLICE = re.compile(r"(-?\d{1,9})?:(-?\d{1,9})?", re.ASCII)
-BLANK = re.compile(r"\{([^{}]*)\}")
+BLANK = re.compile(r'\{((?:[^{}"]|"[^"]*")*(?:"[^{}"]*)?)\}')
+"""A path in braces; braces in a quoted key belong to the key."""
+PATH = re.compile(r'(?:"(?:[^"]|"")*"|[^".{}]+)(?:\.(?:"(?:[^"]|"")*"|[^".{}]+))*')
+"""A path in which braces, if there are any, belong to quoted keys."""
 COUNTERS = ("row", "element", "repeat")
 """Blanks that are not fields: the number of the record in the file, that of the element in the exploded list (of an
 exploded object the element's key), and that of the record among those of its item; all from 1."""
@@ -26,7 +29,7 @@ MISSING: Final = Missing()
 
 @lru_cache(maxsize=1024)
 def parse_path(path: str) -> tuple[str, ...]:
-    """Return the keys of a path. A key with a dot is written in double quotes, and `""` is a quote inside them.
+    """Return the keys of a path. A key with a dot, a brace or a quote is in double quotes, and `""` is a quote in them.
 
     Raises ValueError for an invalid path.
     """
@@ -37,12 +40,21 @@ def parse_path(path: str) -> tuple[str, ...]:
         if position == len(path):
             return tuple(keys)
         position += 1  # the dot
-    raise ValueError(f"{path!r} is not a field path: keys joined by dots, and a key that holds a dot in double quotes")
+    raise ValueError(
+        f"{path!r} is not a field path: keys joined by dots. A key with a dot, a brace or a double quote is in double "
+        f"quotes, and each double quote in it is written twice; a column with this name is, in YAML, {_in_yaml(path)}"
+    )
 
 
 def quote_key(key: str) -> str:
     """Return `key` as one step of a path."""
-    return key if key and "." not in key and '"' not in key else '"' + key.replace('"', '""') + '"'
+    return key if key and not set(key) & set('."{}') else '"' + key.replace('"', '""') + '"'
+
+
+def _in_yaml(key: str) -> str:
+    """Return the path of a key as a quoted text of YAML on one line."""
+    path = quote_key(key)
+    return "'" + path.replace("'", "''") + "'" if path.isprintable() else json.dumps(path)
 
 
 def get_value(row: Row, path: str) -> Any:
@@ -65,7 +77,7 @@ def template_fields(template: str) -> list[str]:
 
 def is_template(source: str) -> bool:
     """Return whether `source` is a template rather than a field path."""
-    return bool(BLANK.search(source))
+    return PATH.fullmatch(source) is None and bool(BLANK.search(source))
 
 
 def _get_inner(value: Any, key: str) -> Any:

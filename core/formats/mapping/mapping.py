@@ -25,7 +25,7 @@ from core.formats.mapping.blocks import (
     WideLabels,
 )
 from core.formats.mapping.cells import format_value
-from core.formats.mapping.fields import is_template, parse_path, template_fields
+from core.formats.mapping.fields import BLANK, is_template, parse_path, template_fields
 from core.formats.mapping.sources import Constant, Excerpt, FieldPath, Source, ValueSource, source_paths
 from core.formats.text import read_text
 from core.formats.validation_errors import to_file_format_error
@@ -105,7 +105,7 @@ class Mapping(Frozen):
         if sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
             raise ValueError("optional `responses` come last, or the others would change their numbers")
         templates = [*self._templates(), *(text for block in blocks if not block.each for text in _names(block))]
-        if not self.explode and any("{element}" in template for template in templates):
+        if not self.explode and any(is_template(text) and "element" in BLANK.findall(text) for text in templates):
             raise ValueError(
                 "`{element}` is the number or the key of an exploded element: add `explode`, or `each` to its block"
             )

@@ -79,7 +79,8 @@ def test_the_field_paths_of_a_mapping_are_complete() -> None:
         ),
         (
             {**MINIMAL, "id": "a..b"},
-            "'a..b' is not a field path: keys joined by dots, and a key that holds a dot in double quotes",
+            "'a..b' is not a field path: keys joined by dots. A key with a dot, a brace or a double quote is in double "
+            "quotes, and each double quote in it is written twice; a column with this name is, in YAML, '\"a..b\"'",
         ),
         ({**MINIMAL, "labels": [{}]}, "field 'labels.0': expected a field 'layout' with the type of the value"),
         (
