@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RATINGS = re.compile(r"annotations\..+\.Rating")
 """Fields of UltraFeedback."""
+TO_FILL_IN = "No field has a usual name of a prompt or a response: fill in `prompt`, `responses` or both."
 
 
 def import_file(
@@ -72,16 +73,20 @@ def suggest_mapping(
         str | None, typer.Option(help="The list whose elements are the items. Default: guessed.")
     ] = None,
 ) -> None:
-    """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`."""
-    from core.formats.mapping.mapping import build_mapping, dump_mapping
+    """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
+
+    A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
+    """
+    from core.formats.mapping.mapping import draft_of
     from core.formats.mapping.preview import MANY_FIELDS, preview_table
     from core.formats.mapping.roles import warn_of_models
-    from core.formats.mapping.suggest import suggest_table, suggested_annotators
+    from core.formats.mapping.suggest import build_suggested, suggest_table, suggested_annotators
     from core.formats.mapping.unused import format_unused, unused_fields
+    from core.formats.plain_yaml import dump_fields
 
     if preview_table(path, 1, explode).has_more:
         typer.echo(f"# {MANY_FIELDS}")
-    mapping = build_mapping(suggest_table(path, explode))
+    mapping, is_complete = build_suggested(suggest_table(path, explode))
     unused = unused_fields(path, mapping)
     typer.echo("# Guessed: check every field (docs/mappings) before you import.")
     if unused:
@@ -90,7 +95,13 @@ def suggest_mapping(
         typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
     if warning := warn_of_models(suggested_annotators(path, mapping)):
         typer.echo(f"# Warning: {warning} `where` and `where_not` select rows.")
-    typer.echo(dump_mapping(mapping), nl=False)
+    if is_complete:
+        typer.echo(dump_fields(draft_of(mapping)), nl=False)
+        return
+    typer.echo(f"# {TO_FILL_IN}")
+    typer.echo(dump_fields({name: value for name, value in draft_of(mapping).items() if name != "prompt"}), nl=False)
+    typer.echo("# prompt: FIELD\n# responses:\n#   - text: FIELD")
+    typer.echo(f"The mapping is incomplete. {TO_FILL_IN}", err=True)
 
 
 def backup(

@@ -81,6 +81,23 @@ def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
     assert json.loads(done.stdout)["items"] == 1
 
 
+def test_a_partial_mapping_is_printed_with_what_has_to_be_filled_in(run, tmp_path):
+    table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
+    table.write_text("id;frage;antwort_a;antwort_b;rater_1;rater_2\n7;Was?;Das.;Dies.;A;B\n")
+    printed = CliRunner().invoke(cli.app, ["mapping", str(table)])
+    assert printed.exit_code == 0
+    assert "fill in `prompt`, `responses` or both" in printed.stderr
+    assert "\n# Not used: frage, antwort_a, antwort_b" in printed.stdout
+    assert "\nid: id\n" in printed.stdout
+    mapping.write_text(printed.stdout)
+    refused = run("import", str(table), "--study", "s", "--map", str(mapping))
+    assert "an item needs a `prompt` or `responses`" in refused.stderr
+    filled = printed.stdout.replace("# prompt: FIELD", "prompt: frage").replace("# responses:", "responses:")
+    mapping.write_text(filled.replace("#   - text: FIELD", "  - text: antwort_a\n  - text: antwort_b"))
+    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    assert json.loads(done.stdout)["items"] == 1
+
+
 def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("id,prompt,answer,turn,xyz\n1,Say hello.,Hello!,1,\n2,Say bye.,Bye!,2,\n")

@@ -1,4 +1,4 @@
-"""Suggests a complete mapping for a table from the names and the values of its columns."""
+"""Suggests a mapping for a table from the names and the values of its columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 from core.formats.mapping.blocks import LongLabels, WideLabels
 from core.formats.mapping.guess import IDS, Draft, first_of, names_of, suggest_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
+from core.formats.mapping.mapping import build_mapping
 from core.formats.mapping.messages import CONTENT_KEYS, render_messages
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
 from core.formats.mapping.suggest_blocks import BlockSuggester
@@ -31,6 +32,13 @@ def suggest_table(path: Path, explode: str | None = None) -> Draft:
             if "responses" in inner:
                 return inner
     return draft
+
+
+def build_suggested(draft: Draft) -> tuple[TableMapping, bool]:
+    """Return the mapping of a suggestion, and whether it is complete; otherwise an empty prompt takes the place of
+    the prompt and the responses that the user has to fill in."""
+    is_complete = not draft.keys().isdisjoint(("prompt", "responses"))
+    return build_mapping(draft if is_complete else draft | {"prompt": {"constant": ""}}), is_complete
 
 
 def suggested_annotators(path: Path, mapping: TableMapping) -> set[str]:
