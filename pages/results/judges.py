@@ -258,15 +258,13 @@ def describe_counts(ranking: Ranking) -> str:
     of_omega = {judge.winning_targets for judge in ranking.judges if judge.winning_rate is not None}
     if ranking.ceiling.value is None or of_ceiling | of_omega == {ranking.targets}:
         return ""
-    omega = (
-        f"; ω is of the {numbers.format_span(of_omega)} that two annotators or more labelled, one of them at least "
-        f"{MIN_ITEMS} such targets"
-    )
-    return (
+    sentence = (
         f"Accuracy and coverage are of the {numbers.format_count(ranking.targets, 'target')} with a value of the "
         f"reference; the human ceiling and the distance from it are of the {numbers.format_span(of_ceiling)} with a "
-        f"majority among the other annotators when one of them is left out{omega if of_omega else ''}."
+        "majority among the other annotators when one of them is left out"
     )
+    shared = f"that two annotators or more labelled, one of them at least {MIN_ITEMS} such targets"
+    return f"{sentence}; ω is of the {numbers.format_span(of_omega)} {shared}." if of_omega else f"{sentence}."
 
 
 def draw_accuracy(report: JudgeReport) -> None:
