@@ -30,11 +30,17 @@ def format_number(value: float, digits: int = 2) -> str:
 def format_estimate(
     value: float | None, low: float | None, high: float | None, digits: int = 2, *, sign: bool = False
 ) -> str:
-    """Return `0.62 [0.51, 0.71]`; a dash if the value is undefined. With `sign`, a positive number has a plus."""
+    """Return `0.62 [0.51, 0.71]`; a dash if the value is undefined.
+
+    With `sign`, for differences, every number has its sign: `-0.00` if it is below 0, which decides whether an interval
+    contains 0.
+    """
     if value is None:
         return "–"
     form = f"{'+' if sign else ''}.{digits}f"
-    text, *ends = (format(round(one, digits) + 0.0, form) for one in (value, low, high) if one is not None)
+    # Adding 0.0 turns -0.0 into 0.0; 9 decimals remove the error of the arithmetic.
+    decimals = 9 if sign else digits
+    text, *ends = (format(round(one, decimals) + 0.0, form) for one in (value, low, high) if one is not None)
     return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text
 
 

@@ -40,7 +40,7 @@ TABLE_NUMBER = "_alignment_table"
 """The name of the number of the table in the state of the session."""
 BIAS_TITLES = {
     "shown_first": "The response shown first is preferred",
-    "longer": "The longer response is preferred",
+    "longer": "The longer response: judge minus people",
     "both_orders": "The same choice in both orders",
 }
 MAX_COMPARISONS = 3
@@ -349,7 +349,7 @@ def draw_download(rows: Sequence[AlignmentRow]) -> None:
 
 
 def draw_biases(by_place: Figures) -> None:
-    """Draw the judges' preferences for the response shown first and for the longer one."""
+    """Draw the judges' preferences for the response shown first and, compared with people's, for the longer one."""
     by_judge = {judge: rows for (judge, group), rows in by_place.items() if group == "all"}
     rows_by_bias = {
         name: alignment_rows.defined_rows(by_judge, statistic) for name, statistic in alignment_rows.BIASES.items()
@@ -360,30 +360,28 @@ def draw_biases(by_place: Figures) -> None:
     with st.expander("Judge biases", expanded="bias" in st.query_params):
         for column, (name, rows) in zip(st.columns(max(2, len(present)), gap="large"), present.items(), strict=False):
             with column:
-                draw_bias(name, rows, by_judge)
+                draw_bias(name, rows)
         st.caption(
-            "Shares of the decided verdicts, without ties and missing verdicts. People may prefer longer responses for "
-            "good reasons: only a judge's excess over people on the same items is a bias. The page Biases has the "
-            "effects and their tests."
+            "Decided verdicts, without ties and missing verdicts. For the longer response: the judge's share minus "
+            "people's, on the n pairs that both decided. People may prefer longer responses for good reasons, and a "
+            "judge that errs at random prefers them less often than such people: the page Biases takes both into "
+            "account and tests the effects."
         )
 
 
-def draw_bias(name: str, rows: Mapping[str, AgreementRow], by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
-    """Draw one bias of each judge; with people's own preference for longer responses."""
-    people = {}
-    if name == "longer":
-        people = alignment_rows.defined_rows(by_judge, "longer_preferred_people")
-        people = {judge: row for judge, row in people.items() if judge in rows}
+def draw_bias(name: str, rows: Mapping[str, AgreementRow]) -> None:
+    """Draw one bias of each judge: a share, or for length the difference from people's share."""
+    lines = {"shown_first": ReferenceLine("unbiased", 0.5), "longer": ReferenceLine("as people", 0)}
     figure = charts.shared_interval_figure(
-        [Series("judge", rows), *([Series("people", people, hollow=True)] if people else [])],
+        [Series("judge", rows)],
         title=BIAS_TITLES[name],
-        axis="Share and 95 % interval",
+        axis="Judge − people and 95 % interval" if name == "longer" else "Share and 95 % interval",
         order=list(rows),
-        reference_line=ReferenceLine("unbiased", 0.5) if name == "shown_first" else None,
+        reference_line=lines.get(name),
     )
     alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
     on_select = partial(_select_bias, name)
-    data = ChartData([*rows.values(), *people.values()])
+    data = ChartData(list(rows.values()))
     selected = st.session_state.get("judge") if st.query_params.get("bias") == name else None
     alt = f"{BIAS_TITLES[name]}: {alt}"
     charts.draw(figure, f"bias_{name}", alt, "ignore" if name == "both_orders" else on_select, data, selected)

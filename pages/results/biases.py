@@ -108,8 +108,10 @@ def draw_rows(rows: list[BiasRow]) -> None:
 
 COLUMNS = {
     "n": st.column_config.TextColumn(
-        help="Verdicts for one of the two responses, on pairs for which the side is known; for length and family also "
-        "with a value of the reference. Ties and missing verdicts are not a choice, so n is smaller than on Judges."
+        help="Verdicts for one of the two responses, on pairs for which the side is known; a tie or a missing verdict "
+        "is no choice. For length and family also with two labels or more, with or without a majority: the effect is "
+        "computed from the labels. If too few pairs have two labels, or the reference is not their majority: with a "
+        "reference that is one of the two responses."
     ),
     "Judge chose it": st.column_config.TextColumn(help="Of the pairs on which the judge decided."),
     "People chose it": st.column_config.TextColumn(help="On the same pairs; empty if people are not needed."),
@@ -125,7 +127,7 @@ def table_line(row: BiasRow) -> dict[str, str]:
         "Judge": row.judge,
         "Bias": row.bias,
         "Found": "yes" if row.found else "no" if row.p_corrected is not None else "–",
-        "Effect": numbers.format_estimate(effect.value, effect.low, effect.high),
+        "Effect": numbers.format_estimate(effect.value, effect.low, effect.high, sign=True),
         "n": f"{effect.items:,}",
         "p": numbers.format_p(row.p_corrected),
         "Judge chose it": "" if effect.judge_share is None else f"{effect.judge_share:.0%}",

@@ -336,7 +336,7 @@ def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
         "Decision": judge.decision,
         "Accuracy": format_estimate(judge.accuracy),
         "Coverage": format_estimate(judge.coverage),
-        "From ceiling": format_estimate(judge.less_ceiling),
+        "From ceiling": format_estimate(judge.less_ceiling, sign=True),
         "ω": "–" if judge.winning_rate is None else f"{judge.winning_rate:.2f}",
         "Range": numbers.format_range(judge.accuracy_range),
     }

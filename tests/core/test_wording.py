@@ -11,6 +11,14 @@ def test_an_estimate_has_its_interval() -> None:
     assert format_estimate(0.62, 0.514, 0.71) == "0.62 [0.51, 0.71]"
     assert format_estimate(-0.0001, None, 0.2, 3) == "0.000"
     assert format_estimate(0.04, -0.01, 0.09, sign=True) == "+0.04 [-0.01, +0.09]"
+
+
+def test_the_end_of_a_difference_below_zero_has_its_minus() -> None:
+    assert format_estimate(0.04, -0.0016, 0.08, sign=True) == "+0.04 [-0.00, +0.08]"
+    assert format_estimate(-1e-17, -0.0, 0.001, sign=True) == "+0.00 [+0.00, +0.00]"
+
+
+def test_an_undefined_estimate_is_a_dash() -> None:
     assert format_estimate(None, None, None) == "–"
 
 

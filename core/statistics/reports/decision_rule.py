@@ -13,6 +13,7 @@ from typing import Literal
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS
+from core.wording import format_estimate
 
 Decision = Literal["use", "use with review", "do not use", "not enough data"]
 
@@ -57,7 +58,7 @@ def decide(
         return "not enough data", why_undecided(less_ceiling, winning_rate)
     facts = (
         f"coverage {coverage.value or 0:.2f} (n {coverage.items:,}), winning rate {winning_rate:.2f} "
-        f"(n {winning_targets:,}), {less_ceiling.value or 0:+.2f} [{low:+.2f}, {high:+.2f}] from the human ceiling "
+        f"(n {winning_targets:,}), {format_estimate(less_ceiling.value, low, high, sign=True)} from the human ceiling "
         f"(n {less_ceiling.items:,})"
     )
     if high <= -rule.margin:

@@ -17,7 +17,7 @@ from core.statistics.measures.side_bias import (
     preference_given_people,
     preference_in_both_orders,
 )
-from core.wording import format_count
+from core.wording import format_count, format_estimate
 
 Bias = Literal["position", "position, both orders", "length", "self-preference"]
 SIDES: Mapping[str, Bias] = {"shown_first": "position", "longer": "length", "own": "self-preference"}
@@ -34,6 +34,8 @@ UNTESTED: Mapping[Bias, str] = {
     "self-preference": "no response is known to be of a judge's own model family",
 }
 """Bias -> why no judge has a row of it."""
+ONE_ANSWER = "gives the same answer to every target that it decides"
+"""Why length and self-preference are not tested: the answer explains every choice of a side."""
 MIN_ORDER_SHARE = 0.25
 """Below this share of pairs in one of both orders, the order was not assigned at random."""
 MIN_LABELLED_SHARE = 0.8
@@ -61,11 +63,11 @@ class BiasRow:
     @property
     def sentence(self) -> str:
         """What the judge prefers, if a bias was found, with its effect and n."""
-        value, low, high = self.effect.value, self.effect.low, self.effect.high
+        value = self.effect.value
         if not self.found or value is None:
             return ""
-        interval = "" if low is None or high is None else f" [{low:+.2f}, {high:+.2f}]"
-        return f"{self.judge} prefers {CHOICES[self.bias][value < 0]}: {value:+.2f}{interval}, n {self.effect.items:,}"
+        estimate = format_estimate(value, self.effect.low, self.effect.high, sign=True)
+        return f"{self.judge} prefers {CHOICES[self.bias][value < 0]}: {estimate}, n {self.effect.items:,}"
 
 
 def bias_rows(dataset: Dataset, both_orders: Mapping[str, Floats]) -> list[BiasRow]:
@@ -102,9 +104,14 @@ def summarize(rows: Sequence[BiasRow]) -> str:
 
 
 def describe_untested(rows: Sequence[BiasRow]) -> str:
-    """Return a sentence with the biases that no judge has a row of, after a space; empty if there are none."""
+    """Return a sentence with the biases that no judge has a row of, and those of judges with one answer, after a space;
+    empty if there are none.
+    """
     biases = {row.bias for row in rows}
     missing = [f"{bias} ({reason})" for bias, reason in UNTESTED.items() if bias not in biases]
+    for bias in SIDES.values():
+        judges = [row.judge for row in rows if row.bias == bias and row.effect.reason == ONE_ANSWER]
+        missing += [f"{bias} of {judge} ({ONE_ANSWER})" for judge in judges]
     return f" Not tested: {'; '.join(missing)}." if missing else ""
 
 
@@ -126,6 +133,7 @@ def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideE
         first = float((side[used] == 1).mean())
         if MIN_ORDER_SHARE <= first <= 1 - MIN_ORDER_SHARE:
             return preference_against_half((choice == side)[used], _select(groups, used))
+    has_one_answer = np.unique(choice[used]).size == 1
     effect = _effect_beyond_labels(choice == side, side, used, dataset)
     used &= (people == 1) | (people == 2)
     if effect is None:
@@ -133,6 +141,8 @@ def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideE
     if bias == "position":
         note = "the order was not random, so the effect is relative to people's choices"
         effect = replace(effect, reason="; ".join(filter(None, (effect.reason, note))))
+    elif has_one_answer and effect.value is not None:
+        effect = replace(effect, value=None, low=None, high=None, p=None, reason=ONE_ANSWER)
     return effect
 
 

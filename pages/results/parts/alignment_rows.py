@@ -115,7 +115,7 @@ CRITIQUE_KIND = "aiu"
 """The kind of rows about whole critiques, which count critiques and have no raters."""
 BIASES = {
     "shown_first": "first_shown_preferred",
-    "longer": "longer_preferred",
+    "longer": "longer_preferred_less_people",
     "both_orders": "both_orders_consistency",
 }
 
@@ -227,7 +227,7 @@ def table_line(
         line |= {"Critiques": row.items}
     # The share of readable replies and the range belong to the statistics, and are visible without scrolling.
     line |= {title: _format_row(rows.get(name)) for name, title in view.table.items()} | _unread_cells(rows, statistic)
-    line |= {title: _format_row(rows.get(name)) for name, title in columns.items()}
+    line |= {title: _format_row(rows.get(name), sign=name == view.difference) for name, title in columns.items()}
     columns = {**view.table, **columns}
     return line | {
         "$ per 1,000": _format_price(cost),
@@ -262,8 +262,8 @@ def lines_without_reference(by_place: Figures, costs: Mapping[str, JudgeCost]) -
     ]
 
 
-def _format_row(row: AlignmentRow | None) -> str:
-    return "–" if row is None else numbers.format_estimate(row.value, row.low, row.high)
+def _format_row(row: AlignmentRow | None, *, sign: bool = False) -> str:
+    return "–" if row is None else numbers.format_estimate(row.value, row.low, row.high, sign=sign)
 
 
 def _format_price(cost: JudgeCost | None) -> str:
@@ -292,16 +292,14 @@ def compare_with_ceiling(rows: Mapping[str, AlignmentRow], view: StatisticView) 
     difference = rows.get(view.difference)
     if difference is None or difference.value is None:
         return ""
-    estimate = numbers.format_estimate(difference.value, difference.low, difference.high)
-    counted = f", {_describe_decided(rows, difference)}"
+    estimate = f"{_format_row(difference, sign=True)}, {_describe_decided(rows, difference)}"
     if difference.low is None or difference.high is None:
-        return f"{estimate} from the human ceiling{counted}"
+        return f"from the human ceiling: {estimate}"
     if difference.low > 0:
-        return f"above the human ceiling by {estimate}{counted}"
+        return f"above the human ceiling: {estimate}"
     if difference.high < 0:
-        gap = numbers.format_estimate(-difference.value, -difference.high, -difference.low)
-        return f"below the human ceiling by {gap}{counted}"
-    return f"not distinguishable from the human ceiling: {estimate}{counted}"
+        return f"below the human ceiling: {estimate}"
+    return f"not distinguishable from the human ceiling: {estimate}"
 
 
 def _describe_decided(rows: Mapping[str, AlignmentRow], row: AlignmentRow) -> str:

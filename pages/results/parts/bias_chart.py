@@ -81,7 +81,7 @@ def _hover(row: BiasRow) -> str:
     lines = [
         f"<b>{escape(row.judge, quote=False)}</b>",
         f"prefers {CHOICES[row.bias][(effect.value or 0) < 0]}" if row.found else row.bias,
-        numbers.format_estimate(effect.value, effect.low, effect.high),
+        numbers.format_estimate(effect.value, effect.low, effect.high, sign=True),
         "" if row.p_corrected is None else f"Holm-corrected {equate_p(row.p_corrected)}",
         f"n {effect.items:,}",
     ]

@@ -124,9 +124,9 @@ def _hover(judge: JudgeEvaluation) -> str:
     return "<br>".join(lines)
 
 
-def format_estimate(estimate: Estimate) -> str:
+def format_estimate(estimate: Estimate, *, sign: bool = False) -> str:
     """Return `0.62 [0.51, 0.71]`."""
-    return numbers.format_estimate(estimate.value, estimate.low, estimate.high)
+    return numbers.format_estimate(estimate.value, estimate.low, estimate.high, sign=sign)
 
 
 def _add_coverage(figure: "go.Figure", judges: Sequence[JudgeEvaluation], positions: Mapping[str, float]) -> None:
@@ -309,7 +309,7 @@ def _difference_hover(row: str, column: str, difference: float | None, compariso
     corrected = comparison.p_corrected
     lines = [
         f"<b>{escape(row, quote=False)}</b> minus <b>{escape(column, quote=False)}</b>",
-        numbers.format_estimate(difference, low, high),
+        numbers.format_estimate(difference, low, high, sign=True),
         f"Holm-corrected {equate_p(corrected)}" if corrected is not None else escape(comparison.reason, quote=False),
         numbers.format_count(comparison.items, "target"),
         "Click to list the targets on which they differ",

@@ -3,6 +3,7 @@
 import csv
 import html
 import io
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,6 +39,7 @@ from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, Ju
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import APP, page_text, prepare_study, visit
+from tests.storage.reports.planted_judges import planted_records
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, verdict_on_criteria
 
 PAGE = "results/alignment"
@@ -322,6 +324,25 @@ def test_kinds_with_their_own_page_link_to_it(name: str, kind: str, words: str) 
     assert "judge" not in {box.key for box in app.selectbox}
 
 
+def test_the_bias_to_length_compares_judge_and_people_on_the_pairs_that_both_decided() -> None:
+    unlabelled = {f"i{number}" for number in range(20)}
+    prepare_study(
+        [
+            record
+            for record in planted_records()
+            if not isinstance(record, LabelRecord) or record.label.target.item not in unlabelled
+        ]
+    )
+    app = visit(PAGE)
+    assert not app.exception
+    (chart,) = [one.proto.spec for one in app.get("plotly_chart") if "judge minus people" in one.proto.spec]
+    points, counts = json.loads(chart)["data"]
+    excess = dict(zip(points["customdata"], points["x"], strict=True))
+    assert excess == pytest.approx({"fair": 5 / 60, "long": 17 / 60, "own": 1 / 60})
+    assert {text.strip() for text in counts["text"]} == {"n 60"}
+    assert "People may prefer longer responses for good reasons" in page_text(app)
+
+
 def test_scores_show_spearman_and_means_between_categories_have_a_reason() -> None:
     prepare_study(tiebreak.read(samples.path("refer")))
     app = visit_page(statistic="Accuracy with the majority")
@@ -347,13 +368,13 @@ def test_the_difference_from_the_ceiling_is_read_from_its_own_interval() -> None
         for name, value, low, high in (
             ("below", -0.2, -0.3, -0.1),
             ("above", 0.2, 0.1, 0.3),
-            ("neither", 0.1, -0.1, 0.3),
+            ("neither", 0.04, -0.0016, 0.08),
         )
     }
     assert comparisons == {
-        "below": "below the human ceiling by 0.20 [0.10, 0.30], n 30",
-        "above": "above the human ceiling by 0.20 [0.10, 0.30], n 30",
-        "neither": "not distinguishable from the human ceiling: 0.10 [-0.10, 0.30], n 30",
+        "below": "below the human ceiling: -0.20 [-0.30, -0.10], n 30",
+        "above": "above the human ceiling: +0.20 [+0.10, +0.30], n 30",
+        "neither": "not distinguishable from the human ceiling: +0.04 [-0.00, +0.08], n 30",
     }
     assert alignment_rows.compare_with_ceiling({}, choice) == ""
     silent = {choice.difference: a_row(0.2, choice.difference), "no_verdict_rate": a_row(0.6, "no_verdict_rate")}

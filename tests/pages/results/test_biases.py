@@ -18,6 +18,7 @@ def test_the_sentence_names_the_biases_and_the_table_has_their_n() -> None:
     found = {(row["Judge"], row["Bias"]) for row in rows if row["Found"] == "yes"}
     assert found == {("own", "self-preference"), ("long", "length")}
     assert all(row["n"] == "80" for row in rows)
+    assert "also with two labels or more, with or without a majority" in page_text(app)
 
 
 def test_a_study_without_judges_says_what_is_needed() -> None:

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, StudyRecord, StudyRules
+from core.formats.records import ItemRecord, LabelRecord, StudyRecord, StudyRules
 from core.statistics.reports.judge_biases import BiasRow
 from storage.reports import judge_biases
 from tests.conftest import make_item
@@ -27,6 +27,19 @@ def test_each_planted_bias_is_found_and_no_other(engine: Engine) -> None:
     assert by_judge["fair", "position"].effect.items == 80
     # Neither system is of the families of the judges "fair" and "long".
     assert ("fair", "self-preference") not in by_judge and ("long", "self-preference") not in by_judge
+
+
+def test_length_counts_targets_with_two_labels_also_without_a_majority(engine: Engine) -> None:
+    single = [f"i{number}" for number in range(5)]
+    records = [
+        record
+        for record in planted_records()
+        if not isinstance(record, LabelRecord)
+        or record.label.annotator == "ann"
+        or (record.label.annotator == "ben" and record.label.target.item not in single)
+    ]
+    rows = judge_biases.of_study(engine, import_study(engine, records))
+    assert {row.effect.items for row in rows if row.bias == "length"} == {75}
 
 
 def test_a_family_can_be_named_in_the_rules(engine: Engine) -> None:
