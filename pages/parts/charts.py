@@ -45,6 +45,8 @@ class Series:
     hollow: bool = False
     details: Mapping[str, str] = field(default_factory=dict)
     """Name -> a further line that is shown on hover."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Name -> the text that stands for it on the axis and on hover, if it is another one."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,10 @@ def interval_figure(
         add_intervals(figure, line, positions, shift=0.13 * (2 * number - len(series) + 1))
     _add_counts(figure, series, positions)
     names = list(positions)
+    labels = {name: label for line in series for name, label in line.labels.items()}
     figure.update_yaxes(
         tickvals=list(positions.values()),
-        ticktext=[wrap_name(name) for name in names],
+        ticktext=[wrap_name(labels.get(name, name)) for name in names],
         range=[-0.1, rows.end + 0.1],
     )
     figure.update_xaxes(title=axis, range=[_axis_start(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])
@@ -144,7 +147,10 @@ def add_intervals(figure: "go.Figure", series: Series, positions: Mapping[str, f
             marker={"size": 11, "color": colour, "symbol": "circle-open" if series.hollow else "circle"},
             error_x=intervals.error_bars([(row.value, row.low, row.high) for row in rows.values()], colour),
             customdata=list(rows),
-            hovertext=[hover_text(name, series.name, row, series.details.get(name, "")) for name, row in rows.items()],
+            hovertext=[
+                hover_text(series.labels.get(name, name), series.name, row, series.details.get(name, ""))
+                for name, row in rows.items()
+            ],
             hoverinfo="text",
             unselected={"marker": {"opacity": 0.4}},
         )

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, numbers
+from pages.parts.name_rows import LINE_HEIGHT, wrap_name
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -16,10 +17,17 @@ CELL_SIZE = 74
 """Pixels for one cell."""
 COMPACT_CELL, MAX_CELL_TEXTS, MANY = 20, 8, 16
 """Pixels for a cell without texts, raters up to which cells have texts, and up to which every column is numbered."""
-COMPACT_NAME = 24
-"""Characters of a name next to a row of cells without texts; the whole name is shown on hover."""
+NAME_LENGTH, COMPACT_NAME_LENGTH = 18, 32
+"""Characters of a line of a name at the left: next to cells with texts, of which a phone shows all, and without."""
 LINE_LENGTH, SHORT_LINE_LENGTH = 13, 9
 """Characters of a line under the heat map with two columns and with more."""
+ALL_COLUMNS_LENGTH, MAX_LABEL_LINES = 36, 3
+"""Characters that fit next to each other under all columns on a phone, and the most lines of a column's name."""
+COLOUR_BAR = {
+    "orientation": "h", "thickness": 8, "len": 0.6, "x": 1, "xanchor": "right", "y": 0, "yanchor": "top",
+    "tickvals": [0, 0.5, 1], "ticktext": ["0 or less", "0.5", "1"],
+}  # fmt: skip
+"""The legend of cells without texts, below them."""
 PairRows = Mapping[tuple[str, str], AgreementRow]
 """Pair of raters -> the agreement of the two."""
 Places = Mapping[tuple[str, ...], tuple[int, int]]
@@ -30,30 +38,70 @@ Places = Mapping[tuple[str, ...], tuple[int, int]]
 def heatmap_figure(rows: PairRows, previous: PairRows, *, title: str) -> "go.Figure":
     """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any.
 
-    Of more than `MAX_CELL_TEXTS` raters it has small cells without texts, whose columns are numbered.
+    Of more than `MAX_CELL_TEXTS` raters it has small cells without texts. The columns are numbered if their names do
+    not fit; the names at the left are complete, so that files show them too.
     """
     import plotly.graph_objects as go
 
-    if len(rater_names(rows)) > MAX_CELL_TEXTS:
-        return _compact_heatmap(rows, title=title)
-    row_names = list(dict.fromkeys(b for _, b in rows))
-    column_names = list(dict.fromkeys(a for a, _ in rows))
-    places: Places = {(a, b): (column_names.index(a), row_names.index(b)) for a, b in rows}
-    values = [[_cell_value(rows.get((a, b))) for a in column_names] for b in row_names]
-    figure = go.Figure()
-    figure.add_trace(_coloured_cells(values))
-    figure.add_trace(_cell_texts(rows, previous, places))
+    names = rater_names(rows)
+    is_compact = len(names) > MAX_CELL_TEXTS
+    labels = [wrap_label(name, len(names) - 1) for name in names[:-1]]
+    is_numbered = is_compact or not _fit_columns(labels)
+    row_names = names if is_numbered else names[1:]
+    places = _places(rows, names, row_names)
+    values: list[list[float | None]] = [[None] * len(labels) for _ in row_names]
+    for pair, row in rows.items():
+        column, line = places[pair]
+        values[line][column] = _cell_value(row, is_compact)
+    figure = go.Figure(_coloured_cells(values))
+    if is_compact:
+        figure.update_traces(xgap=1, ygap=1, showscale=True, colorbar=COLOUR_BAR)
+    else:
+        figure.add_trace(_cell_texts(rows, previous, places))
     figure.add_trace(_cell_buttons(rows, places))
     figure.update_xaxes(
-        tickvals=list(range(len(column_names))),
-        ticktext=[wrap_label(name, len(column_names)) for name in column_names],
+        tickvals=list(range(len(labels))),
+        ticktext=column_numbers(len(labels)) if is_numbered else labels,
+        tickfont={"size": 10 if is_compact else 12},
+        side="top" if is_numbered else "bottom",
     )
-    figure.update_yaxes(
-        tickvals=list(range(len(row_names))),
-        ticktext=[wrap_label(name, 1) for name in row_names],
-    )
-    chart_cells.set_ranges(figure, len(column_names), len(row_names))
-    return charts.apply_layout(figure, title, 120 + CELL_SIZE * len(row_names), right_margin=False)
+    row_height = _name_rows(figure, row_names, is_compact, is_numbered)
+    chart_cells.set_ranges(figure, len(labels), len(row_names))
+    charts.apply_layout(figure, title, 120 + row_height * len(row_names), right_margin=False)
+    return _place_numbers(figure) if is_numbered else figure
+
+
+def _name_rows(figure: "go.Figure", names: Sequence[str], is_compact: bool, is_numbered: bool) -> int:
+    """Write the complete names at the left, with their numbers if columns have them; returns the pixels of a row."""
+    labels = [wrap_name(name, COMPACT_NAME_LENGTH if is_compact else NAME_LENGTH) for name in names]
+    height = max([COMPACT_CELL if is_compact else CELL_SIZE, *(LINE_HEIGHT * _count_lines(label) for label in labels)])
+    if is_numbered:
+        labels = [f"{label} <b>{number}</b>" for number, label in enumerate(labels, start=1)]
+    figure.update_yaxes(tickvals=list(range(len(labels))), ticktext=labels, tickfont={"size": 11 if is_compact else 12})
+    return height
+
+
+def _fit_columns(labels: Sequence[str]) -> bool:
+    """Return whether wrapped names fit under the columns of a heat map that is as narrow as on a phone."""
+    longest = max((len(unescape(line)) for label in labels for line in label.split("<br>")), default=0)
+    return longest * len(labels) <= ALL_COLUMNS_LENGTH and max(map(_count_lines, labels), default=0) <= MAX_LABEL_LINES
+
+
+def _count_lines(label: str) -> int:
+    return label.count("<br>") + 1
+
+
+def _places(rows: PairRows, names: Sequence[str], row_names: Sequence[str]) -> Places:
+    """Return the cells of the pairs under the diagonal: the column of the first name, the row of the second."""
+    order = {name: place for place, name in enumerate(names)}
+    first_row = len(names) - len(row_names)
+    return {(a, b): (min(order[a], order[b]), max(order[a], order[b]) - first_row) for a, b in rows}
+
+
+def _place_numbers(figure: "go.Figure") -> "go.Figure":
+    """Give the numbers above the columns room under the title, and the legend of colours below the cells."""
+    title_lines = _count_lines(figure.layout.title.text)
+    return figure.update_layout(margin={"t": 84 + charts.TITLE_LINE * (title_lines - 1), "b": 40})
 
 
 def rater_names(rows: PairRows) -> list[str]:
@@ -65,46 +113,9 @@ def rater_names(rows: PairRows) -> list[str]:
     return sorted({name for pair in rows for name in pair}, key=natural)
 
 
-def _compact_heatmap(rows: PairRows, *, title: str) -> "go.Figure":
-    import plotly.graph_objects as go
-
-    names = rater_names(rows)
-    order = {name: place for place, name in enumerate(names)}
-    places: Places = {(a, b): (min(order[a], order[b]), max(order[a], order[b]) - 1) for a, b in rows}
-    values: list[list[float | None]] = [[None] * (len(names) - 1) for _ in names[1:]]
-    for pair, row in rows.items():
-        values[places[pair][1]][places[pair][0]] = row.value
-    figure = go.Figure(_coloured_cells(values))
-    figure.update_traces(
-        xgap=1, ygap=1, showscale=True,
-        colorbar={"orientation": "h", "thickness": 8, "len": 0.6, "x": 1, "xanchor": "right", "y": 0, "yanchor": "top",
-                  "tickvals": [0, 0.5, 1], "ticktext": ["0 or less", "0.5", "1"]},
-    )  # fmt: skip
-    figure.add_trace(_cell_buttons(rows, places))
-    figure.update_xaxes(
-        tickvals=list(range(len(names) - 1)),
-        ticktext=column_numbers(len(names) - 1),
-        tickfont={"size": 10}, tickangle=0, side="top",
-    )  # fmt: skip
-    labels = [f"{short_name(name)} <b>{number}</b>" for number, name in enumerate(names, start=1)]
-    figure.update_yaxes(
-        tickvals=list(range(len(names) - 1)), ticktext=labels[1:], tickfont={"size": 11},
-    )  # fmt: skip
-    chart_cells.set_ranges(figure, len(names) - 1, len(names) - 1)
-    first = f"1 is {short_name(names[0])}"
-    figure.update_xaxes(title={"text": first, "font": {"size": 11}, "standoff": 4})
-    charts.apply_layout(figure, title, 120 + COMPACT_CELL * len(names), right_margin=False)
-    return figure.update_layout(margin={"t": 84, "b": 40})
-
-
 def column_numbers(count: int) -> list[str]:
     """Return the numbers of columns, only every fifth of many."""
     return [str(number) if count <= MANY or number % 5 == 0 or number == 1 else "" for number in range(1, count + 1)]
-
-
-def short_name(name: str) -> str:
-    """Return a name next to a row of cells without texts: their hover texts have the whole name."""
-    return escape(truncate(name, COMPACT_NAME), quote=False)
 
 
 def _coloured_cells(values: Sequence[Sequence[float | None]]) -> "go.Heatmap":
@@ -136,8 +147,9 @@ def _cell_buttons(rows: PairRows, places: Places) -> "go.Bar":
     return chart_cells.clickable([places[pair] for pair in rows], [list(pair) for pair in rows], hover_texts)
 
 
-def _cell_value(row: AgreementRow | None) -> float | None:
-    return None if row is None else 0.0 if row.value is None else row.value
+def _cell_value(row: AgreementRow, is_compact: bool) -> float | None:
+    """Return the value; an undefined one is "–" on the palest colour, and a cell without texts stays empty."""
+    return 0.0 if row.value is None and not is_compact else row.value
 
 
 def _cell_text(row: AgreementRow, previous: AgreementRow | None) -> str:

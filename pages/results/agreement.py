@@ -141,7 +141,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     kind, criterion = query.kind, query.criterion or ""
     choice = agreement_rows.statistics_for(report.scales.get((kind, criterion)))
     stage_figures = [figures for figures in panels if not figures.as_shown]
-    draw_headline(panels, report, query, choice)
+    draw_headline(study, panels, report, query, choice)
     by_scenario = len({row.group for row in stage_figures[-1].scenarios if row.kind == kind}) > 1
     pairs = pair_rows(stage_figures[-1], query, choice)
     if len(heat_map.rater_names(pairs)) > heat_map.MAX_CELL_TEXTS:
@@ -168,7 +168,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
 
 
 def draw_headline(
-    panels: list[PanelReport], report: AgreementReport, query: ItemQuery, choice: StatisticChoice
+    study: Study, panels: list[PanelReport], report: AgreementReport, query: ItemQuery, choice: StatisticChoice
 ) -> None:
     """Draw `0.62 [0.51, 0.71]` with `120 items · 3 annotators · 94 % of labels collected`, once for each stage."""
     kind, criterion = query.kind, query.criterion or ""
@@ -186,7 +186,8 @@ def draw_headline(
             st.markdown(f"## {numbers.format_estimate(row.value, row.low, row.high)}")
             share = None if are_judges else report.label_coverage.get((kind, criterion))
             st.caption(
-                agreement_rows.format_counts(row, share, *(("judge", "debate") if are_judges else ("annotator", unit)))
+                agreement_rows.format_counts(row, share, *(("judge", "debate") if are_judges else ("annotator", unit))),
+                help=None if share is None else agreement_rows.describe_coverage(study.rules.overlap),
             )
             if row.reason:
                 st.caption(escape_markdown(row.reason))
@@ -207,10 +208,12 @@ def draw_points(
     study: Study, stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool
 ) -> None:
     """Draw points with intervals by scenario, or by criterion if there is only one scenario."""
-    series = [
-        Series(STAGES[figures.stage], _point_rows(figures, query, choice, by_scenario), figures.stage == "first")
-        for figures in stage_figures
-    ]
+    label = agreement_rows.scenario_name if by_scenario else agreement_rows.criterion_name
+    series = []
+    for figures in stage_figures:
+        rows = _point_rows(figures, query, choice, by_scenario)
+        labels = {name: label(name) for name in rows}
+        series.append(Series(STAGES[figures.stage], rows, figures.stage == "first", labels=labels))
     order = agreement_rows.sort_names(*(line.rows for line in series))
     undefined = {name: row for line in series for name, row in line.rows.items() if row.value is None}
     axis_kind = "scenario" if by_scenario else "criterion"
@@ -227,7 +230,7 @@ def draw_points(
             charts.draw(
                 figure,
                 "points",
-                f"{name} by {axis_kind}, highest first: {', '.join(order)}",
+                f"{name} by {axis_kind}, highest first: {', '.join(map(label, order))}",
                 lambda: _select_point(axis_kind),
                 ChartData([row for line in series for row in line.rows.values()]),
                 item_drilldown.selected(axis_kind),
@@ -236,7 +239,7 @@ def draw_points(
         plural = "criteria" if axis_kind == "criterion" else None
         with st.expander(f"Undefined: {numbers.format_count(len(undefined), axis_kind, plural)}"):
             for name, row in undefined.items():
-                st.caption(f"**{escape_markdown(agreement_rows.scenario_name(name))}** – {escape_markdown(row.reason)}")
+                st.caption(f"**{escape_markdown(label(name))}** – {escape_markdown(row.reason)}")
 
 
 def _point_rows(

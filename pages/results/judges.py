@@ -345,7 +345,7 @@ def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
 def draw_comparisons(
     study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport, comparisons: Sequence[Comparison]
 ) -> None:
-    """Draw the difference between every two judges; a click lists the targets on which they differ."""
+    """Draw the difference between every two judges as a matrix and a list; a click lists where they differ."""
     names = [judge.judge for judge in report.ranking.judges]
     selected = st.query_params.get("pair", "")
     significant = [comparison for comparison in comparisons if judge_charts.is_significant(comparison)]
@@ -356,16 +356,13 @@ def draw_comparisons(
     figure = judge_charts.difference_figure(comparisons, names)
     paired = ChartData(comparisons, PAIRED_DIFFERENCES, "targets")
     alt = "Differences in accuracy between judges"
-    compact = len(names) > judge_charts.MAX_CELL_TEXT
-    with st.container(key="many_differences" if compact else None):
+    is_compact = len(names) > judge_charts.MAX_CELL_TEXT
+    with st.container(key="many_differences" if is_compact else None):
         charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
-    if compact:
-        difference_list.draw(comparisons, select)
+    difference_list.draw(comparisons, select)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)
-    else:
-        st.caption("Click a cell to list the targets on which the two judges differ.")
 
 
 def _select_pair() -> None:

@@ -116,6 +116,15 @@ def format_counts(row: AgreementRow, share: float | None, rater_noun: str = "rat
     return " · ".join(parts + ([f"{share:.0%}".replace("%", " % of labels collected")] if share is not None else []))
 
 
+def describe_coverage(overlap: int) -> str:
+    """Return what the share of labels collected is of; `overlap` is the study's number of labels a target."""
+    return (
+        f"Labels collected: this study asks for {numbers.format_count(overlap, 'label')} of every target that has a "
+        f"label, and of every target for which a run has no verdict. The share is of these; further labels of a target "
+        "do not raise it, and other targets are left out."
+    )
+
+
 LineKey = tuple[str, str, str | None]
 """Stage, criterion and scenario of a row; None for all scenarios."""
 

@@ -13,15 +13,16 @@ def describe_authors(rows: Sequence[Row]) -> str:
         return "No author has an F1: it needs judged AIUs of a critique and of the reference critique of its item."
     best, *others = authors
     if not others:
-        return f"{_with_f1(best)}, is the only author with an F1."
+        return f"Author {best.author} has the only F1, {_format_f1(best)}."
     second = others[0]
     if best.f1_interval is None or second.f1_interval is None:
-        verdict = "has the highest F1, without intervals to compare it:"
+        verdict = "without intervals to compare it with"
     elif best.f1_interval[0] > second.f1_interval[1]:
-        verdict = "is ahead of"
+        verdict = "and is ahead of"
     else:
-        verdict = "is not clearly ahead of"
-    return f"{_with_f1(best)}, {verdict} {_with_f1(second)}."
+        verdict = "but is not clearly ahead of"
+    scores = f"{_format_f1(best)}, {verdict} {second.author}, {_format_f1(second)}"
+    return f"Author {best.author} has the highest F1, {scores}."
 
 
 def describe_judges(accuracies: Sequence[Accuracy]) -> str:
@@ -38,6 +39,6 @@ def describe_judges(accuracies: Sequence[Accuracy]) -> str:
     return f"Most accurate judge {', '.join(best)}." if best else ""
 
 
-def _with_f1(row: Row) -> str:
+def _format_f1(row: Row) -> str:
     estimate = numbers.format_estimate(row.f1, *(row.f1_interval or (None, None)))
-    return f"{row.author}, F1 {estimate} ({numbers.format_count(row.critiques, 'critique')})"
+    return f"{estimate} ({numbers.format_count(row.critiques, 'critique')})"

@@ -1,4 +1,4 @@
-"""The differences between every two of many judges as a list: a phone has no room for the cells of the matrix."""
+"""The differences between every two judges as a list, with the interval and p that the matrix shows only on hover."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,11 @@ def draw(comparisons: Sequence[Comparison], select: Callable[[str], None]) -> No
         for one in ordered
     ]
     row_height, names = name_columns.fit(lines, {"A × B": 190})
-    st.caption("A minus B: the difference in accuracy. p: corrected by Holm's method, the smallest first. n: targets.")
+    st.caption(
+        "A minus B: the difference in accuracy, with its 95 % interval. p: corrected by Holm's method, the smallest "
+        "first. n: targets. A click on a row, or on the cell of the pair in a matrix, lists the targets on which the "
+        "two judges differ."
+    )
     clickable_table.draw(
         lines,
         f"difference_list_{st.session_state.get('opened', 0)}",

@@ -25,8 +25,8 @@ SYMBOLS: Mapping[Decision, str] = {
     "do not use": "x",
     "not enough data": "diamond-open",
 }
-MAX_CELL_TEXT = 14
-"""Judges up to which the differences are written into the matrix."""
+COMPACT_NAME, MAX_CELL_TEXT = 48, 14
+"""Characters of a name in a matrix without texts, and judges up to which it has the differences as texts."""
 
 
 @chart_cache.built_once
@@ -239,7 +239,7 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
 
 def _compact_name(name: str) -> str:
     """Return a name of two lines or few more next to cells without texts: their hover texts have the whole name."""
-    return wrap_name(truncate(name, 2 * heat_map.COMPACT_NAME))
+    return wrap_name(truncate(name, COMPACT_NAME))
 
 
 def _colour_bar(largest: float) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import itertools
+import json
 
 import plotly.graph_objects as go
 import pytest
@@ -183,6 +185,52 @@ def test_a_cell_has_kappa_and_n_and_names_are_escaped() -> None:
     assert list(marks.selectedpoints) == [1]
 
 
+LONG_NAME = "Wilhelmina Alexandra Montgomery-Featherstonehaugh, physician"
+
+
+@pytest.mark.usefixtures("light_theme")
+@pytest.mark.parametrize("others", [("ann", "ben", "cat", "zoe"), tuple(f"rater {number}" for number in range(12))])
+def test_a_long_name_is_complete_at_the_left_and_columns_are_numbered(others: tuple[str, ...]) -> None:
+    pairs = agreement_rows.rows_by_pair(
+        [a_row(0.5, f"{a} × {b}") for a, b in itertools.combinations(sorted((*others, LONG_NAME)), 2)]
+    )
+    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
+    labels = [label.replace("<br>", " ") for label in figure.layout.yaxis.ticktext]
+    assert f"{LONG_NAME} <b>1</b>" in [label.replace("- ", "-") for label in labels]
+    assert list(figure.layout.xaxis.ticktext) == [str(number) for number in range(1, len(others) + 1)]
+    assert figure.layout.xaxis.side == "top"
+
+
+@pytest.mark.usefixtures("light_theme")
+def test_short_names_are_under_the_columns() -> None:
+    pairs = agreement_rows.rows_by_pair([a_row(0.5, f"{a} × {b}") for a, b in itertools.combinations("abcdef", 2)])
+    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
+    assert list(figure.layout.xaxis.ticktext) == list("abcde")
+    assert list(figure.layout.yaxis.ticktext) == list("bcdef")
+
+
+def test_the_chart_and_the_table_name_items_without_a_scenario_alike() -> None:
+    prepare_study([*labelled_items("111", "112", "222"), *labelled_items("112", "221", scenario="")])
+    app = visit(PAGE)
+    assert "(no scenario)" in set(app.dataframe[0].value["Scenario"])
+    labels = {"": "(no scenario)"}
+    rows = {"": a_row(0.2), "math": a_row(0.4)}
+    figure = charts.interval_figure(
+        [charts.Series("", rows, labels=labels)], title="t", axis="a", order=list(rows), reference_line=None
+    )
+    assert list(figure.layout.yaxis.ticktext) == ["math", "(no scenario)"]
+    assert list(figure.data[0].customdata) == ["", "math"]
+    assert figure.data[0].hovertext[0].startswith("<b>(no scenario)</b>")
+    chart = json.loads(app.get("plotly_chart")[0].proto.spec)
+    assert "(no scenario)" in chart["layout"]["yaxis"]["ticktext"]
+
+
+def test_the_share_of_labels_collected_is_explained() -> None:
+    prepare_study(labelled_items("111", "222", "12-"))
+    helps = [caption.proto.help for caption in visit(PAGE).caption]
+    assert any("3 labels of every target that has a label" in text for text in helps)
+
+
 @pytest.mark.usefixtures("light_theme")
 def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> None:
     names = [f"annotator {number}" for number in (10, 2, 1, *range(11, 31))]
@@ -192,13 +240,10 @@ def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> No
     figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
     cells, marks = figure.data
     assert list(figure.layout.yaxis.ticktext)[:3] == [
-        "annotator 2 <b>2</b>", "annotator 10 <b>3</b>", "annotator 11 <b>4</b>",
+        "annotator 1 <b>1</b>", "annotator 2 <b>2</b>", "annotator 10 <b>3</b>",
     ]  # fmt: skip
-    assert figure.layout.xaxis.title.text == "1 is annotator 1" and figure.layout.height < 700
-    assert (marks.base[0] + chart_cells.WIDTH / 2, marks.y[0]) == (
-        1,
-        1,
-    )  # annotators 10 and 2: the second column, the second row
+    assert figure.layout.height < 700
+    assert (marks.base[0] + chart_cells.WIDTH / 2, marks.y[0]) == (1, 2)  # annotators 10 and 2
     assert sum(value is not None for line in cells.z for value in line) == len(pairs) == 23 * 22 / 2
 
 

@@ -42,11 +42,13 @@ def author(name: str, f1: float | None, interval: tuple[float, float] | None = N
 def test_the_answer_compares_the_two_authors_with_the_highest_f1() -> None:
     apart = [author("low", 0.3, (0.2, 0.4)), author("high", 0.8, (0.7, 0.9)), author("none", None)]
     assert critique_summary.describe_authors(apart) == (
-        "high, F1 0.80 [0.70, 0.90] (8 critiques), is ahead of low, F1 0.30 [0.20, 0.40] (8 critiques)."
+        "Author high has the highest F1, 0.80 [0.70, 0.90] (8 critiques), and is ahead of low, 0.30 [0.20, 0.40] "
+        "(8 critiques)."
     )
     overlapping = [author("low", 0.6, (0.4, 0.75)), author("high", 0.8, (0.7, 0.9))]
     assert "is not clearly ahead of low" in critique_summary.describe_authors(overlapping)
     assert "without intervals" in critique_summary.describe_authors([author("a", 0.6), author("b", 0.5)])
+    assert critique_summary.describe_authors([author("a", 0.6)]) == "Author a has the only F1, 0.60 (8 critiques)."
     assert critique_summary.describe_authors([author("none", None)]).startswith("No author has an F1")
     assert critique_summary.describe_judges([]) == ""
 
