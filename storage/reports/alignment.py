@@ -85,8 +85,13 @@ class CategoricalOpinions:
     scales: Scales
     averaging: frozenset[tuple[str, str, str]]
     """See `AlignmentData.averaging`."""
-    encoded: tuple[EncodedOpinions, ...]
-    """The verdicts and last opinions of each kind and criterion, without averages."""
+
+    @cached_property
+    def encoded(self) -> tuple[EncodedOpinions, ...]:
+        """The verdicts and last opinions of each kind and criterion, without averages."""
+        opinions = self.opinions()
+        assert opinions is not None, "the frame no longer exists"
+        return tuple(_encode(opinions, self.scales, self.averaging))
 
 
 _categorical: dict[int, CategoricalOpinions] = {}
@@ -107,7 +112,7 @@ def categorical_opinions(opinions: "pd.DataFrame", scales: Scales) -> Categorica
         if between.any()
         else frozenset()
     )
-    found = CategoricalOpinions(own, scales, averaging, tuple(_encode(opinions, scales, averaging)))
+    found = CategoricalOpinions(own, scales, averaging)
     _categorical[place] = found
     return found
 

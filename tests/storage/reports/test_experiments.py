@@ -158,7 +158,8 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     text = command(engine, "--rows", "words", "--columns", "judge.model", "--statistic", "accuracy")
     assert text.splitlines()[0] == (
         "e: accuracy_gold, mean ± standard deviation between repeats; [95 % interval over items]; 20 items, 2 repeats; "
-        "columns: judge.model; reference: gold, 20 by people"
+        "columns: judge.model; only 20 groups of items to resample: the interval may be too narrow; "
+        "reference: gold, 20 by people"
     )
     rows = [line.split()[:4] for line in text.splitlines()[3:5]]
     assert rows == [["50", "1.000", "±", "0.000"], ["150", "1.000", "±", "0.000"]]
