@@ -82,18 +82,17 @@ def run(
             fresh=fresh,
         )
         estimate = estimate_run(engine, request)
+        sentences = [estimate.summary(), format_note(request.settings), receivers_sentence(request)]
         if dry_run:
-            sentences = [estimate.summary(), format_note(request.settings), receivers_sentence(request)]
             return print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
-        sentences = [
-            estimate.summary(),
-            format_note(request.settings),
-            receivers_sentence(request),
-            ceiling_warning(request, estimate),
-        ]
+        sentences.append(ceiling_warning(request, estimate))
         typer.echo("\n".join(filter(None, sentences)), err=True)
         run_id = create_run(engine, request)
-    ended, progress = execute(engine, run_id, quiet=as_json)
+    _print_end(*execute(engine, run_id, quiet=as_json), as_json)
+
+
+def _print_end(ended: "Run", progress: "Progress", as_json: bool) -> None:
+    """Print the result of a run; raises TiebreakError if it is not complete."""
     state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
     print_result(state | asdict(progress), progress.summary(), as_json)
     if ended.state != "finished" or progress.failed:
