@@ -29,8 +29,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from storage import database
 from tests.bench import large_study
-from tests.bench.bench_pages import PAGES, Labeller, Visited, large_database, resident_megabytes
-from tests.bench.databases import POSTGRESQL_HELP
+from tests.bench.bench_pages import PAGES, Labeller, Visited, add_study_options, large_database, resident_megabytes
 from tests.browser.conftest import Served, serve, stop_server
 
 LIMIT = 240.0
@@ -195,11 +194,7 @@ def measure(served: Served, names: Sequence[str], labels: int, pause: float) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--items", type=int, default=50_000)
-    parser.add_argument("--judges", type=int, default=20)
-    parser.add_argument("--labels", type=int, default=2, help="labels for each item")
-    parser.add_argument("--database", help="the URL of a database; the study is planted if it has no tables")
-    parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
+    add_study_options(parser)
     parser.add_argument("--saved", type=int, default=10, help="labels that are saved")
     parser.add_argument("--pause", type=float, default=1.0, help="seconds between complete figures and the next label")
     parser.add_argument("--port", type=int, default=0)

@@ -316,13 +316,18 @@ def large_database(options: argparse.Namespace, folder: Path) -> Iterator[str]:
         yield url
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def add_study_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `large_database`."""
     parser.add_argument("--items", type=int, default=50_000)
     parser.add_argument("--judges", type=int, default=20)
     parser.add_argument("--labels", type=int, default=2, help="labels for each item")
     parser.add_argument("--database", help="the URL of a database; the study is planted if it has no tables")
     parser.add_argument("--postgresql", action="store_true", help=POSTGRESQL_HELP)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_study_options(parser)
     parser.add_argument("--visits", type=int, default=5, help="warm visits of each page")
     parser.add_argument("--pages", nargs="+", choices=PAGES, default=list(PAGES))
     parser.add_argument("--live", action="store_true", help="only the first visit and saved labels")
