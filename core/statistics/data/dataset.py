@@ -15,7 +15,6 @@ from core.statistics.data.encoded_opinions import (
     EncodedOpinions,
     Strings,
     TargetAttributes,
-    encode,
     encode_on_scale,
     encode_opinions,
     names_or_empty,
@@ -166,18 +165,6 @@ def combine(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame 
         of_labels = pool_criteria(labels, [opinions.pool])
         of_gold = None if gold is None else pool_criteria(gold, [opinions.pool])
     return align(of_labels, opinions, of_gold)
-
-
-def build_dataset(
-    kind: str,
-    criterion: str,
-    scale: Scale,
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame | None,
-) -> Dataset:
-    """Align the rows of the three frames, which are of one kind and criterion, by target."""
-    return align(labels, encode(kind, criterion, scale, opinions), gold)
 
 
 def align(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> Dataset:

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE
-from core.statistics.data.dataset import build_dataset
 from core.statistics.measures.shares import share_estimate, wilson_interval, wilson_proportion
 from core.statistics.reports.alignment import judge_statistics
 from core.statistics.reports.recommendations import rank_judges
+from tests.core.statistics.one_dataset import build_dataset
 
 
 def test_wilsons_interval_equals_the_published_examples():

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, Scale
-from core.statistics.data.dataset import Dataset, build_dataset
+from core.statistics.data.dataset import Dataset
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.decision_rule import Rule, decide
 from core.statistics.reports.recommendations import Abstentions, rank_judges, summarize
+from tests.core.statistics.one_dataset import build_dataset
 
 Verdict = int | None
 Answer = Callable[[int, np.random.Generator], Verdict]

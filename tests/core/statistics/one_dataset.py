@@ -1,0 +1,14 @@
+"""The targets of one kind and criterion, from frames of them alone."""
+
+import pandas as pd
+
+from core.statistics.data.dataset import Dataset, align
+from core.statistics.data.encoded_opinions import encode
+from core.statistics.data.frames import Scale
+
+
+def build_dataset(
+    kind: str, criterion: str, scale: Scale, labels: pd.DataFrame, opinions: pd.DataFrame, gold: pd.DataFrame | None
+) -> Dataset:
+    """Align the rows of the three frames by target."""
+    return align(labels, encode(kind, criterion, scale, opinions), gold)
