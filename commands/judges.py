@@ -190,8 +190,11 @@ def slices(
         rows = [{"slice": name, "conditions": ": ".join(one)} for name, of in source.rules.slices.items() for one in of]
         text = format_table(rows, "No saved slice.")
     else:
-        rows = discordance.table(discordance.of_study(engine, source, selection))
-        text = format_table(rows, "No slice has five targets inside and outside of it.")
+        data, query, measured = discordance.load_selected(engine, source, selection)
+        rows = discordance.table(discordance.report(data, query, measured))
+        unnamed = discordance.without_scenario(data, query)
+        sentences = [f"{judge}: {discordance.describe_unnamed(number)}" for judge, number in unnamed.items() if number]
+        text = "\n".join([format_table(rows, "No slice has five targets inside and outside of it."), *sentences])
     print_result(rows, text, as_json)
 
 

@@ -9,6 +9,8 @@ from weakref import WeakSet
 
 import typer
 
+from core.wording import NO_SCENARIO
+
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
@@ -45,7 +47,19 @@ Kind = Annotated[
     str | None, typer.Option(help="A kind of judgement, such as preference. Default: the kind with most targets.")
 ]
 CriterionName = Annotated[str | None, typer.Option("--criterion", help="Default: the one with most targets, or all.")]
-ScenarioName = Annotated[str | None, typer.Option("--scenario", help="Only this scenario.")]
+
+
+def parse_scenario(name: str | None) -> str | None:
+    """Return the scenario of `--scenario`, "" for the items without one."""
+    return "" if name == NO_SCENARIO else name
+
+
+ScenarioName = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario", callback=parse_scenario, help=f"Only this scenario, or {NO_SCENARIO!r}: items without one."
+    ),
+]
 
 ItemNames = Annotated[
     list[str] | None, typer.Option("--item", help="Only the item with this name; the option can be repeated.")

@@ -15,11 +15,18 @@ STATISTIC_NAMES = {
     "weights_distance": "Weight distance",
 }
 """Statistic -> its name in a sentence, for those that represent a study."""
+NO_SCENARIO = "(no scenario)"
+"""The display name of the items without a scenario."""
 
 
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun: `1 item`, `2,345 items`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def scenario_name(scenario: str) -> str:
+    """Return the display name of a scenario, "" for the items without one."""
+    return scenario or NO_SCENARIO
 
 
 def format_number(value: float, digits: int = 2) -> str:

@@ -3,11 +3,12 @@
 import hashlib
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.wording import scenario_name
 from storage.tables import ItemRow
 
 
@@ -30,13 +31,13 @@ def item_ids(session: Session, study_id: int, selection: ItemSelection) -> list[
     """Return the ids of the selected items, in the order of the study; raises TiebreakError for an unknown item."""
     query = select(col(ItemRow.id), col(ItemRow.key)).where(col(ItemRow.study_id) == study_id)
     if selection.scenario is not None:
-        query = query.where(col(ItemRow.scenario) == selection.scenario)
+        query = query.where(func.coalesce(col(ItemRow.scenario), "") == selection.scenario)
     rows = session.execute(query.order_by(col(ItemRow.position))).all()
     if selection.items:
         wanted = set(selection.items)
         rows = [row for row in rows if row.key in wanted]
         if missing := sorted(wanted - {row.key for row in rows}):
-            condition = "" if selection.scenario is None else f" in the scenario {selection.scenario!r}"
+            condition = "" if selection.scenario is None else f" in the scenario {scenario_name(selection.scenario)!r}"
             raise TiebreakError(f"The study has no item {missing[0]!r}{condition}.")
     if selection.sample is not None:
         drawn = {row.id for row in sorted(rows, key=lambda row: rank(selection.seed, row.key))[: selection.sample]}

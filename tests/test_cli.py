@@ -18,13 +18,17 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
-from commands import statistics
+from commands import options, statistics
 from commands.replies import format_reply
+from core.formats.records import ItemRecord
 from core.formats.tools.argilla import user_id
 from storage import run_claims, runs, studies
 from storage.database import connect, writing
 from storage.transfer import samples
+from tests.conftest import make_item, make_label
 from tests.paths import ROOT
+from tests.storage.reports.planted_judges import planted_records
+from tests.storage.reports.test_alignment import import_study, make_trace
 
 pytestmark = pytest.mark.slow  # whole commands and runs
 
@@ -573,6 +577,22 @@ def test_slices_have_counts_and_a_corrected_p(run_with_sample):
     rows = json.loads(run_with_sample("slices", "--study", "tour", "--json").stdout)
     assert all(row["p_corrected"] >= row["p"] and row["differing"] <= row["targets"] for row in rows)
     assert run_with_sample("slices", "--study", "tour").exit_code == 0
+
+
+def test_slices_count_the_items_without_a_scenario(run, tmp_path):
+    unnamed = [ItemRecord(item=make_item(f"single {number}", scenario=None)) for number in range(3)]
+    judged = [make_trace(record.item.id, ("fair", "verdict", 1), ("own", "verdict", 1)) for record in unnamed]
+    labels = [make_label(1, "ann", record.item.id) for record in unnamed]
+    records = [*planted_records(named=("fair", "own")), *unnamed, *judged, *labels]
+    import_study(options.open_database(f"sqlite:///{tmp_path}/cli.db"), records)
+    lines = run("slices", "--study", "s").stdout.splitlines()
+    sentence = "3 targets without a scenario: outside of the slice of every scenario."
+    assert lines[-2:] == [f"fair: {sentence}", f"own: {sentence}"]
+    of_all, of_unnamed, of_named = (
+        json.loads(run("judges", "--study", "s", "--json", *words).stdout)[0]["targets"]
+        for words in ((), ("--scenario", "(no scenario)"), ("--scenario", "math"))
+    )
+    assert (of_unnamed, of_all - of_named) == (3, 43)
 
 
 def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):

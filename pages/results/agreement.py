@@ -8,7 +8,7 @@ import streamlit as st
 from core.formats.tables import flatten
 from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
-from core.wording import STATISTIC_NAMES
+from core.wording import STATISTIC_NAMES, scenario_name
 from pages.parts import (
     charts,
     clickable_table,
@@ -208,7 +208,7 @@ def draw_points(
     study: Study, stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool
 ) -> None:
     """Draw points with intervals by scenario, or by criterion if there is only one scenario."""
-    label = agreement_rows.scenario_name if by_scenario else agreement_rows.criterion_name
+    label = scenario_name if by_scenario else agreement_rows.criterion_name
     series = []
     for figures in stage_figures:
         rows = _point_rows(figures, query, choice, by_scenario)

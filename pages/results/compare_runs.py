@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
-from core.wording import short_names, shorten_middle
+from core.wording import scenario_name, short_names, shorten_middle
 from pages.parts import permissions, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
@@ -140,7 +140,7 @@ def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
         criterion = choices.choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, clear_selection)
         found = sorted(set(map(str, compared.dataset(kind, criterion).scenario.tolist())))
         names = [choices.ALL_SCENARIOS, *found] if len(found) > 1 else [choices.ALL_SCENARIOS]
-        scenario = choices.choose("Scenario", names, "among", agreement_rows.scenario_name, clear_selection)
+        scenario = choices.choose("Scenario", names, "among", scenario_name, clear_selection)
     return kind, criterion, None if scenario == choices.ALL_SCENARIOS else scenario
 
 

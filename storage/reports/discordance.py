@@ -17,6 +17,7 @@ from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.recommendations import comparable_judges
+from core.wording import format_count
 from storage import database
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
@@ -103,6 +104,11 @@ def without_scenario(data: AlignmentData, query: RankingQuery) -> dict[str, int]
         judge: int(unnamed[compare_with_people(dataset, judge, people=people).places].sum())
         for judge in query.judges or comparable_judges(dataset)
     }
+
+
+def describe_unnamed(number: int) -> str:
+    """Return how many targets have no scenario, as a sentence."""
+    return f"{format_count(number, 'target')} without a scenario: outside of the slice of every scenario."
 
 
 def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> list[SliceRow]:

@@ -26,6 +26,7 @@ from core.statistics.reports.recommendations import (
     list_names,
     rank_judges,
 )
+from core.wording import scenario_name
 from storage.reports import judge_costs
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
@@ -86,7 +87,7 @@ def describe_method(report: JudgeReport) -> str:
     """Return what a caption of the ranking has to state: targets, reference, missing verdicts, rule, intervals."""
     query = report.query
     criterion = "all criteria" if query.criterion == ALL else f"criterion {query.criterion!r}"
-    scenario = "all scenarios" if query.scenario is None else f"scenario {query.scenario!r}"
+    scenario = "all scenarios" if query.scenario is None else f"scenario {scenario_name(query.scenario)!r}"
     return (
         f"Accuracy against the reference {report.reference}; {query.kind}, {criterion}, {scenario}; targets without a "
         f"verdict {ABSTENTION_POLICIES[query.abstentions]}. {describe_rule(query.rule)} {INTERVALS}"

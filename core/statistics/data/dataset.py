@@ -212,7 +212,7 @@ def annotators_reference(ratings: Ratings | Scores) -> ReferenceColumns:
 
 
 def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int) -> ReferenceColumns:
-    """Return the rows of a reference by target; its columns number, source and disputed are optional."""
+    """Return the rows of a reference by target; number, source and disputed are optional, as columns and as values."""
     codes = encode_on_scale(gold["value"], scale)
     if "number" in gold.columns:
         numbers = pd.to_numeric(gold["number"]).to_numpy(float, na_value=np.nan)
@@ -224,9 +224,12 @@ def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: i
         numbers = codes
     values, scores = (values_by_target(column, targets, n_targets) for column in (codes, numbers))
     sources, disputed = np.full(n_targets, "", object), np.zeros(n_targets, bool)
-    sources[targets] = gold["source"].to_numpy(object) if "source" in gold.columns else ADJUDICATED
+    sources[targets] = ADJUDICATED
+    if "source" in gold.columns:
+        known = gold["source"].notna().to_numpy(bool)
+        sources[targets[known]] = gold["source"].to_numpy(object)[known]
     if "disputed" in gold.columns:
-        disputed[targets] = gold["disputed"].to_numpy(bool)
+        disputed[targets] = gold["disputed"].eq(True).to_numpy(bool, na_value=False)
     return values, scores, sources, disputed, True
 
 

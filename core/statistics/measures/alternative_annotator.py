@@ -48,6 +48,8 @@ class AlternativeAnnotatorTest:
     tests: tuple[AnnotatorTest, ...]
     skipped: tuple[str, ...]
     """Annotators with fewer than 30 items that others labelled too."""
+    most_items: int
+    """The largest number of items that an annotator, another one and the judge have labelled."""
     advantages: tuple[tuple[Ints, Bools], ...]
     """For each tested annotator the rows of its items, and whether the judge is at least as close on each."""
     units: Units
@@ -105,15 +107,16 @@ def run_on_patterns(patterns: JudgedPatterns, *, epsilon: float = EPSILON) -> Al
 def _run(
     names: tuple[str, ...], closeness: "Iterator[Closeness]", units: Units, epsilon: float, min_items: int
 ) -> AlternativeAnnotatorTest:
-    tests, advantages, skipped = [], [], []
+    tests, advantages, skipped, most_items = [], [], [], 0
     for name, (rows, judge_scores, rater_scores) in zip(names, closeness, strict=True):
         frequencies = units.frequencies[rows]
-        if int(frequencies.sum()) < min_items:
+        most_items = max(most_items, int(frequencies.sum()))
+        if frequencies.sum() < min_items:
             skipped.append(name)
             continue
         tests.append(annotator_test(name, judge_scores, rater_scores, frequencies, epsilon))
         advantages.append((rows, judge_scores >= rater_scores))
-    return AlternativeAnnotatorTest(tuple(decide_winners(tests)), tuple(skipped), tuple(advantages), units)
+    return AlternativeAnnotatorTest(tuple(decide_winners(tests)), tuple(skipped), most_items, tuple(advantages), units)
 
 
 Closeness = tuple[Ints, Floats, Floats]

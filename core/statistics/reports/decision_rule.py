@@ -50,12 +50,12 @@ def decide(
 ) -> tuple[Decision, str]:
     """Return the recommendation and its reason, by the rule in the module's description.
 
-    `winning_targets` is the number of targets of the winning rate, `only_answer` the answer of a judge that gives no
-    other one.
+    `winning_targets` is the number of targets of the winning rate, and without one the largest number that an annotator
+    shares with others; `only_answer` is the answer of a judge that gives no other one.
     """
     low, high = less_ceiling.low, less_ceiling.high
     if less_ceiling.items < MIN_ITEMS or low is None or high is None or winning_rate is None:
-        return "not enough data", why_undecided(less_ceiling, winning_rate)
+        return "not enough data", why_undecided(less_ceiling, winning_rate, winning_targets)
     facts = (
         f"coverage {coverage.value or 0:.2f} (n {coverage.items:,}), winning rate {winning_rate:.2f} "
         f"(n {winning_targets:,}), {format_estimate(less_ceiling.value, low, high, sign=True)} from the human ceiling "
@@ -75,13 +75,18 @@ def decide(
     return ("use with review", f"{', '.join(failed)}: {facts}") if failed else ("use", facts)
 
 
-def why_undecided(less_ceiling: Estimate, winning_rate: float | None) -> str:
-    """Return one sentence about the missing evidence of the recommendation."""
+def why_undecided(less_ceiling: Estimate, winning_rate: float | None, winning_targets: int) -> str:
+    """Return one sentence about the missing evidence of the recommendation; the parameters are those of `decide`."""
     if less_ceiling.value is None:
         return less_ceiling.reason
-    if less_ceiling.items < MIN_ITEMS or winning_rate is None:
+    if winning_rate is None:
         return (
             f"{MIN_ITEMS} targets that an annotator shares with others are needed for the alternative-annotator test; "
+            f"there are at most {winning_targets}"
+        )
+    if less_ceiling.items < MIN_ITEMS:
+        return (
+            f"{MIN_ITEMS} targets with a majority of the other annotators are needed for the human ceiling; "
             f"there are {less_ceiling.items}"
         )
     return less_ceiling.reason

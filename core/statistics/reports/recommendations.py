@@ -194,7 +194,8 @@ def evaluate_judge(
     less_ceiling = ceiling_difference(patterns, resamples, seed)
     test = run_on_patterns(patterns, epsilon=rule.epsilon)
     omega, targets = test.winning_rate, patterns.count_items(test.used)
-    decision, reason = decide(coverage, less_ceiling, omega, targets, rule, only_answer(dataset, judge))
+    counted = test.most_items if omega is None else targets
+    decision, reason = decide(coverage, less_ceiling, omega, counted, rule, only_answer(dataset, judge))
     limits = accuracy_range(dataset, judge)
     return JudgeEvaluation(judge, accuracy, limits, coverage, less_ceiling, omega, targets, decision, reason)
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.labels import Level, Scale
 from core.statistics.reports.agreement import AgreementRow
+from core.wording import scenario_name
 from pages.parts import downloads, numbers
 from storage.reports.agreement import PanelReport
 from storage.reports.agreement_items import ItemQuery
@@ -74,11 +75,6 @@ def statistics_for(scale: Scale | None) -> StatisticChoice:
 def criterion_name(criterion: str) -> str:
     """Return the display name of a criterion."""
     return {"all": ALL_CRITERIA, "": "(no criterion)"}.get(criterion, criterion)
-
-
-def scenario_name(group: str) -> str:
-    """Return the display name of a scenario."""
-    return group or "(no scenario)"
 
 
 def select_rows(

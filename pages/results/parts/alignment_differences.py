@@ -9,10 +9,11 @@ import streamlit as st
 
 from core.labels import Scale
 from core.statistics.reports.alignment import AlignmentRow
+from core.wording import scenario_name
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_charts, alignment_rows, item_drilldown
+from pages.results.parts import alignment_charts, alignment_rows, item_drilldown
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
 from pages.results.parts.alignment_rows import VIEWS, Figures
 from storage.reports import disagreements, judge_values
@@ -111,9 +112,7 @@ def draw_differences(view: AlignmentView) -> None:
     query = JudgeQuery(judge, kind, view.criterion, st.query_params.get("scenario"))
     if query.scenario is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(
-                f"Scenario: **{escape_markdown(agreement_rows.scenario_name(query.scenario))}**", width="content"
-            )
+            st.markdown(f"Scenario: **{escape_markdown(scenario_name(query.scenario))}**", width="content")
             st.button(
                 "All scenarios", icon=":material/close:", type="tertiary", key="all_scenarios", on_click=clear_selection
             )
@@ -149,9 +148,7 @@ def link_other_page(study: Study, kind: str) -> None:
 def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, statistic: str) -> None:
     """Draw the judge in each scenario; a click restricts everything below to that scenario."""
     statistic_view = VIEWS[statistic]
-    rows_by_scenario = {
-        agreement_rows.scenario_name(group): scenario_rows for group, scenario_rows in rows.items() if group != "all"
-    }
+    rows_by_scenario = {scenario_name(group): scenario_rows for group, scenario_rows in rows.items() if group != "all"}
     points = alignment_rows.defined_rows(rows_by_scenario, statistic)
     points = dict(sorted(points.items(), key=lambda pair: -(pair[1].value or 0.0)))
     if points:
@@ -179,7 +176,7 @@ def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, s
 
 def _select_scenario() -> None:
     name = charts.clicked_point("by_scenario_chart")
-    scenario = "" if name == agreement_rows.scenario_name("") else name
+    scenario = "" if name == scenario_name("") else name
     select(**({} if name is None else {"scenario": scenario}))
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
+from core.wording import scenario_name
 from pages.parts import downloads, numbers
 from pages.parts.values import RESPONSE_NAMES
-from pages.results.parts import agreement_rows
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.references import BY_PEOPLE, Reference
@@ -219,7 +219,7 @@ def table_line(
     columns |= {"no_verdict_rate": "No verdict"}
     line: Line = {"Judge": place[0]}
     if by_scenario:
-        line["Scenario"] = ALL if place[1] == ALL else agreement_rows.scenario_name(place[1])
+        line["Scenario"] = ALL if place[1] == ALL else scenario_name(place[1])
     row = rows.get(statistic)
     if row is None or row.kind != CRITIQUE_KIND:
         line |= {"Items": row.items if row else 0, "Annotators": row.raters if row else 0}

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.wording import scenario_name
 from pages.results.parts import agreement_rows
 from pages.results.parts.alignment_rows import KINDS
 from storage.reports import judge_ranking
@@ -61,7 +62,5 @@ def choose_query(
     criteria = [criterion for key, criterion in keys if key == kind]
     criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, on_change)
     names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
-    scenario = choose(
-        "Scenario", names if len(names) > 2 else names[:1], "among", agreement_rows.scenario_name, on_change
-    )
+    scenario = choose("Scenario", names if len(names) > 2 else names[:1], "among", scenario_name, on_change)
     return RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario)

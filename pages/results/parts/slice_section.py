@@ -46,10 +46,11 @@ def draw_section(rows: Sequence[SliceRow], judge: str, without_scenario: int) ->
         st.caption("No slice has five targets inside and outside of it.")
         return
     found = [row for row in own if row.found and row.excess > 0]
+    unnamed = f" {discordance.describe_unnamed(without_scenario)}" if without_scenario else ""
     st.markdown(f"**{escape_markdown(summarize(judge, found, own))}**")
     st.caption(
         "Targets are those with a verdict of the judge and a majority of people, one label included; for *not "
-        f"unanimous* those with two labels or more.{describe_unnamed(without_scenario)} Fisher's exact test, corrected "
+        f"unanimous* those with two labels or more.{unnamed} Fisher's exact test, corrected "
         "by Benjamini and Hochberg's method over all judges. Click a row."
     )
     lines = [table_line(row) for row in own]
@@ -80,14 +81,6 @@ def draw_rationales(report: RationaleReport, judge: str) -> None:
     key = f"rationales_{st.session_state.get('opened', 0)}"
     rows = list(report.rows)
     clickable_table.draw([table_line(row) for row in rows], key, lambda row, _: select(rows[row].slice))
-
-
-def describe_unnamed(without_scenario: int) -> str:
-    """Return how many targets have no scenario, as a sentence after another one; "" if all have one."""
-    if not without_scenario:
-        return ""
-    count = numbers.format_count(without_scenario, "target")
-    return f" {count} without a scenario: outside of the slice of every scenario."
 
 
 def summarize(judge: str, found: Sequence[SliceRow], tested: Sequence[SliceRow]) -> str:

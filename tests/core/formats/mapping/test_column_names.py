@@ -54,6 +54,18 @@ def test_a_column_with_any_name_can_be_mapped(tmp_path: Path, column: str) -> No
     assert unused_fields(table, mapping) == []
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_quoted_text_is_a_column_and_not_a_template(tmp_path: Path, suffix: str) -> None:
+    table = tmp_path / f"t{suffix}"
+    table.write_text({".csv": "id,a\n1,A\n", ".jsonl": '{"id": "1", "a": "A"}\n'}[suffix], encoding="utf-8")
+    quoted = build_mapping({"id": "id", "prompt": "a", "scenario": '"{a}"'})
+    with pytest.raises(FileFormatError, match=r'"\{a\}".*there are'):
+        list(read_records(table, mapping=quoted))
+    template = build_mapping({"id": "id", "prompt": "a", "scenario": ' "{a}"'})
+    (record,) = (record for record in read_records(table, mapping=template) if isinstance(record, ItemRecord))
+    assert record.item.scenario == '"A"'
+
+
 @pytest.mark.parametrize("column", ['d\'Arcy "Q"', 'a "b"\nc', '"a" b\'c', '🙂 "'])
 def test_the_message_about_an_invalid_path_has_the_spelling_that_works(tmp_path: Path, column: str) -> None:
     table = tmp_path / "t.csv"

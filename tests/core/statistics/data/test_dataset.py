@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from core.statistics.data.dataset import build_datasets
+from core.statistics.data.dataset import build_datasets, source_mix
 from tests.core.statistics.frames import SCALES, STARS, frame_from_words
 
 LABELS = frame_from_words({"a1": "112-", "a2": "121-"})
@@ -32,6 +32,16 @@ def test_gold_is_the_adjudicated_label_where_one_is_passed():
     order = np.argsort(dataset.item)
     assert dataset.adjudicated
     np.testing.assert_array_equal(dataset.to_numbers(dataset.gold)[order], [np.nan, 2, np.nan, np.nan])
+
+
+def test_gold_without_a_source_is_adjudicated_and_not_disputed():
+    gold = frame_from_words({"adjudicator": "121-"}).drop(columns="rater")
+    optional = {"source": [None, np.nan, "by people"], "disputed": [None, False, True]}
+    for columns in ({}, optional):
+        (dataset,) = build_datasets(LABELS, OPINIONS, gold.assign(**columns), SCALES, "all")
+        expected = "2 adjudicated, 1 by people" if columns else "3 adjudicated"
+        assert source_mix(dataset, ~np.isnan(dataset.gold)) == expected
+        assert dataset.disputed[np.argsort(dataset.item)].tolist() == [False, False, bool(columns), False]
 
 
 def test_a_scenario_has_its_own_targets():

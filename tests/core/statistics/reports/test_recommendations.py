@@ -1,6 +1,7 @@
 """Recommendations: planted judges are ranked and recommended as they were planted."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,25 @@ def test_one_annotator_is_not_enough() -> None:
 
 def test_few_targets_are_not_enough() -> None:
     (judge,) = rank_judges(planted_dataset({"strong": noisy(0.95)}, 4, items=20)).judges
-    assert judge.decision == "not enough data" and "30 targets" in judge.reason
+    assert judge.decision == "not enough data"
+    assert judge.reason == (
+        "30 targets that an annotator shares with others are needed for the alternative-annotator test; "
+        "there are at most 20"
+    )
+
+
+def test_missing_evidence_is_stated_with_its_own_n() -> None:
+    labels = planted_dataset({"strong": noisy(0.95)}, 4, items=40, annotators=4)
+    pairs = [(0, 1), (1, 2), (2, 3), (3, 0)]
+    codes = np.array([np.where(np.isin(range(4), pairs[n % 4]), row, -1) for n, row in enumerate(labels.ratings.codes)])
+    (judge,) = rank_judges(replace(labels, ratings=replace(labels.ratings, codes=codes)), resamples=50).judges
+    assert judge.less_ceiling.items == 40 and judge.winning_rate is None
+    assert judge.reason.endswith("alternative-annotator test; there are at most 20")
+    few, coverage = replace(judge.less_ceiling, items=29), judge.coverage
+    assert decide(coverage, few, 1.0, 35, Rule()) == (
+        "not enough data",
+        "30 targets with a majority of the other annotators are needed for the human ceiling; there are 29",
+    )
 
 
 def estimate(value: float, low: float, high: float) -> Estimate:
