@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.errors import TiebreakError
-from storage import backup, change_guard, database_errors, json_columns, sqlite_file, sqlite_inserts
+from storage import backup, bulk_inserts, change_guard, database_errors, json_columns, sqlite_file
 from storage import postgresql as postgresql_settings
 from storage.postgresql import DEFERRED
 
@@ -209,20 +209,30 @@ def execute(session: Session, statement: Any, parameters: Any = None) -> Result[
 
 def insert_all(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that have a value for every column. Mapped objects would take several times as long."""
-    _insert_rows(session, _insert(table), table, rows)
+    _insert_rows(session, _insert(table), table, rows, bulk_inserts.copy)
 
 
 def insert_missing(session: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows, except those whose unique columns are in the table already."""
-    _insert_rows(session, _insert_missing(_dialect(session), table), table, rows)
+    _insert_rows(session, _insert_missing(_dialect(session), table), table, rows, bulk_inserts.insert_missing)
 
 
-def _insert_rows(session: Session, statement: Any, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Execute an insert of rows that all have the same columns."""
-    if len(rows) > 1 and session.get_bind().dialect.name == "sqlite":
+def _insert_rows(
+    session: Session,
+    statement: Any,
+    table: Any,
+    rows: Sequence[Mapping[str, Any]],
+    together: Callable[..., bool] | None = None,
+) -> None:
+    """Execute an insert of rows that all have the same columns; `together` inserts many of them into PostgreSQL."""
+    if session.get_bind().dialect.name == "sqlite":
+        insert = bulk_inserts.insert_by_columns if len(rows) > 1 else None
+    else:
+        insert = together if len(rows) >= bulk_inserts.MIN_TOGETHER else None
+    if insert is not None:
         change_guard.check_change(table.__tablename__, rows[0])
         session.flush()
-        if sqlite_inserts.insert_by_columns(session.connection(), statement, table, rows):
+        if insert(session.connection(), statement, table, rows):
             return
     if rows:
         execute(session, statement, rows)
