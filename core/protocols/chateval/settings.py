@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
 from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen, accept_former_values
@@ -55,8 +55,6 @@ class Summariser(Frozen):
 
 class Settings(Frozen):
     """A discussion's configuration; every default is the paper's (Section 3.2)."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     personas: tuple[Persona, ...] = Field(min_length=1, max_length=20)
     """The N personas, in speaking order. The paper uses two by default and finds that more help as long as their roles

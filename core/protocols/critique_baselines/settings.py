@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
@@ -11,8 +11,6 @@ from core.protocols.metacritique.settings import CritiqueJudge
 
 class SingleSettings(Frozen):
     """A rating of each critique."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
     """The judges that rate. The paper has one, GPT-4."""
@@ -23,8 +21,6 @@ class SingleSettings(Frozen):
 
 class PairwiseSettings(Frozen):
     """A comparison of each pair of critiques."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
     """The judges that compare. The paper has one, GPT-4."""

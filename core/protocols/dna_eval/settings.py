@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, Self, TypeVar
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
@@ -21,8 +21,6 @@ AnySettings = TypeVar("AnySettings", bound="ScoringSettings")
 
 class ScoringSettings(Frozen):
     """The common settings of DnA-Eval and its baselines: the judges, the aspects and the range of the scores."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judges: tuple[Judge, ...] = Field(min_length=1)
     """The judges. The paper uses one model at a time, at temperature 0; several work independently, and if their

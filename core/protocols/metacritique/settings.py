@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from core import protocols
 from core.contention import DISPUTE_THRESHOLD
@@ -23,8 +23,6 @@ class CritiqueJudge(protocols.Judge):
 
 class Settings(Frozen):
     """How critiques are evaluated; every default is the paper's."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
     """The judges of which AIUs are factual and which are covered. The paper has one, GPT-4. Several work independently,

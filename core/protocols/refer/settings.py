@@ -3,7 +3,7 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
@@ -23,8 +23,6 @@ class Reviewer(Judge):
 
 class Settings(Frozen):
     """A review's configuration; every default is the paper's."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     peers: tuple[Reviewer, ...] = Field(max_length=20)
     """The K peers, which review in parallel. The paper uses three small models (two for tasks with images) and finds

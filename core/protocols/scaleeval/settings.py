@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AliasChoices, ConfigDict, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from core.frozen import Frozen, accept_former_values
 from core.items import Criterion
@@ -16,8 +16,6 @@ ReplyOrder = Literal["simultaneous", "sequential"]
 
 class Settings(Frozen):
     """A debate's configuration; every default is the paper's."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judges: tuple[Judge, ...] = Field(min_length=2)
     """The m judges of the debate, each with a unique name. The paper uses three different models."""

@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
@@ -16,8 +16,6 @@ from core.protocols.several_criteria import further_criteria_problem
 
 class PairSettings(Frozen):
     """One judge on two responses; every default is ScaleEval's evaluator."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judge: Judge
     """The only judge."""
@@ -48,8 +46,6 @@ class PairSettings(Frozen):
 
 class ScoreSettings(Frozen):
     """One judge on one response."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judge: Judge
     """The only judge."""

@@ -8,6 +8,7 @@ import annotated_types
 import streamlit as st
 from pydantic.fields import FieldInfo
 
+from core.field_help import help_text
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
@@ -44,7 +45,7 @@ class SettingsForm:
     def help(self, name: str) -> str:
         """Return the description of a setting and its default."""
         info = self.settings.model_fields[name]
-        description = " ".join((info.description or "").split())
+        description = help_text(self.settings, name)
         default = "" if info.is_required() else _format_default(info.get_default())
         return f"{description} Default: {default}." if default else description
 

@@ -8,6 +8,7 @@ from pkgutil import resolve_name
 import pytest
 
 from core.errors import TiebreakError
+from core.field_help import help_text
 from core.protocols import registry
 from core.protocols.registry import PROTOCOLS, usable, with_artifact
 
@@ -46,7 +47,8 @@ def test_the_view_and_the_form_of_an_entry_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(PROTOCOLS))
 def test_every_setting_has_a_help_text(name: str) -> None:
-    assert [field for field, info in PROTOCOLS[name].settings.model_fields.items() if not info.description] == []
+    settings = PROTOCOLS[name].settings
+    assert [field for field in settings.model_fields if not help_text(settings, field)] == []
 
 
 def test_protocols_are_found_by_their_artifact() -> None:

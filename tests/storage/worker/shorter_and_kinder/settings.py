@@ -1,14 +1,12 @@
 """Settings of the example: a judge and the criteria."""
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tiebreak import Criterion, Frozen, Judge
 
 
 class Settings(Frozen):
     """One judge on several criteria."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     judge: Judge
     """The only judge."""
