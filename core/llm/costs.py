@@ -192,17 +192,20 @@ def estimate_run(
     simulation = _Simulation(protocol, settings, protocol.prompts if templates is None else templates, seed, sampled)
     reply_tokens = min(protocol.reply_words(settings) * TOKENS_PER_WORD, 1e9)  # a setting may be absurdly large
     reply = "words " * protocol.reply_words(settings)
-    fewest, most = simulation.extreme_readings(reply)
-    asks = simulation.asks(most, reply)
-    further = [request for ask in asks for request in _further_requests(ask, reply, extractor)]
-    sent = [first_request(ask, "text") for ask in asks]
+    simulated = fewest, most = simulation.extremes(reply)
+    sent = most.requests
+    further = [request for ask in most.asks for request in _further_requests(ask, reply, extractor)]
     usage = _expected_usage(sent, reply_tokens, factor)
     usual_tokens = None if recorded is None else recorded.completion_tokens
-    expected = simulation.mean_usage((fewest, most), reply_tokens if usual_tokens is None else usual_tokens, factor)
+    if usual_tokens is not None:
+        usual = "words " * round(usual_tokens / TOKENS_PER_WORD)
+        simulated = (simulation.simulate(fewest.reading, usual), simulation.simulate(most.reading, usual))
+    mean_tokens = reply_tokens if usual_tokens is None else usual_tokens
+    expected = _mean_usage([_expected_usage(one.requests, mean_tokens, factor) for one in simulated])
     return CostEstimate(
         items=count,
         traces=traces,
-        calls_at_least=round(len(simulation.asks(fewest, reply)) * factor),
+        calls_at_least=round(len(fewest.asks) * factor),
         calls_at_most=usage.calls,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
@@ -223,28 +226,35 @@ class _Simulation:
     seed: int
     traces: Sequence[tuple[Item, str]]
 
-    def asks(self, reading: SimulatedReading, reply: str) -> list[Ask]:
-        """Return every ask when each reply has the text `reply` and this reading."""
+    def simulate(self, reading: SimulatedReading, reply: str) -> "_Simulated":
+        """Return what is asked when each reply has the text `reply` and this reading."""
         flows = [
             start_flow(self.protocol, item, self.settings, seed=self.seed, templates=self.templates, part=part)
             for item, part in self.traces
         ]
-        return [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)]
+        return _Simulated(reading, [ask for flow in flows for ask in _simulated_asks(flow, reading, reply)])
 
-    def extreme_readings(self, reply: str) -> tuple[SimulatedReading, SimulatedReading]:
-        """Return the reading that takes the fewest calls, and the one that takes the most."""
+    def extremes(self, reply: str) -> tuple["_Simulated", "_Simulated"]:
+        """Return the simulation with the reading that takes the fewest calls, and with the one that takes the most."""
+        alike, different = ([self.simulate(reading, reply) for reading in group] for group in _extreme_readings())
+        return min(alike, key=_calls), max(different + alike, key=_calls)
 
-        def calls(reading: SimulatedReading) -> int:
-            return len(self.asks(reading, reply))
 
-        alike, all_readings = _extreme_readings()
-        return min(alike, key=calls), max(all_readings, key=calls)
+@dataclass(frozen=True)
+class _Simulated:
+    """The asks of all traces, in one simulation."""
 
-    def mean_usage(self, readings: Sequence[SimulatedReading], reply_tokens: float, factor: float) -> ExpectedUsage:
-        """Return the mean usage over readings, with replies of that many tokens."""
-        reply = "words " * round(reply_tokens / TOKENS_PER_WORD)
-        requests = [[first_request(ask, "text") for ask in self.asks(reading, reply)] for reading in readings]
-        return _mean_usage([_expected_usage(sent, reply_tokens, factor) for sent in requests])
+    reading: SimulatedReading
+    asks: Sequence[Ask]
+
+    @property
+    def requests(self) -> list[Ask]:
+        """The first request of each ask."""
+        return [first_request(ask, "text") for ask in self.asks]
+
+
+def _calls(simulated: _Simulated) -> int:
+    return len(simulated.asks)
 
 
 def sample_traces(
@@ -288,7 +298,7 @@ def _further_requests(ask: Ask, reply: str, extractor: Spec | None) -> list[Ask]
 
 
 def _extreme_readings() -> tuple[list[SimulatedReading], list[SimulatedReading]]:
-    """Return the readings among which one takes the fewest calls, and those among which one takes the most.
+    """Return the readings among which one takes the fewest calls, and further ones that may take the most.
 
     Judges that all agree, on a short answer or on a long one, end a discussion early; judges that differ, or of whom
     none can be read, do not.
@@ -298,7 +308,7 @@ def _extreme_readings() -> tuple[list[SimulatedReading], list[SimulatedReading]]
         lambda ask, number: _longest(ask) if number % 2 else _shortest(ask),
         lambda ask, _: None,
     ]
-    return alike, different + alike
+    return alike, different
 
 
 def _shortest(ask: Ask) -> Value | None:
