@@ -2,6 +2,10 @@
 
 import atexit
 import gc
+import os
+
+# No plugin of pydantic is used, and looking for one reads the metadata of every installed distribution.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 # Imports create many objects and no garbage, so the collector searches in vain. Neither does a run leave cycles: with
 # Python's threshold of 700 it takes 0.5 s more for 200 debates (docs/performance.md).

@@ -106,7 +106,8 @@ class TraceRow(Table, table=True):
             "item_id",
             text("run_id DESC"),
         ),
-        Index(None, "claimed_by", postgresql_where=CLAIMED, sqlite_where=CLAIMED),
+        # On PostgreSQL too (migration 0016); its option would import its dialect in every process, for 0.02 s.
+        Index(None, "claimed_by", sqlite_where=CLAIMED),
     )
     id: int = Field(default=None, primary_key=True)
     study_id: int = Field(sa_column=owner_column("study.id"))
