@@ -6,7 +6,7 @@ value withdraws the earlier ones. Gold is people's decisions: see `core.labels.r
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -254,15 +254,25 @@ def table(session: Session, study_id: int) -> "LabelTable":
     return by_target.table.take(by_target.rows_of(target_ids)).assign(rater=raters, value=_parsed(texts))
 
 
-def gold_labels(session: Session, study_id: int) -> Iterator[Gold]:
-    """Yield the gold of every target that was labelled or adjudicated, in a stable order."""
+def gold_labels(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> Iterator[Gold]:
+    """Yield the gold of every target that was labelled or adjudicated, in a stable order; of some kinds, or of all."""
+    return (gold for _, gold in gold_by_target_id(session, study_id, kinds))
+
+
+def gold_by_target_id(
+    session: Session, study_id: int, kinds: Collection[Kind] | None = None
+) -> Iterator[tuple[int, Gold]]:
+    """Yield the same with the ids of the targets."""
+    of_kinds = targets.of_study(session, study_id, kinds)
+    if not of_kinds:
+        return
     values = annotator_values(session, study_id)
     newest = newest_adjudications(session, study_id)
     scales = studies.scales(session, study_id)
-    for target_id, target in targets.of_study(session, study_id):
+    for target_id, target in of_kinds:
         if target_id in values or target in newest:
             scale = scales.get((target.kind, target.criterion))
-            yield resolve_gold(target, values.get(target_id, {}), newest.get(target), scale)
+            yield target_id, resolve_gold(target, values.get(target_id, {}), newest.get(target), scale)
 
 
 def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Value]]:

@@ -91,9 +91,13 @@ def key_of(target: Target) -> TargetKey:
     return target.item, target.kind, target.criterion, target.part
 
 
-def of_study(session: Session, study_id: int) -> list[tuple[int, Target]]:
-    """Return (id, target) of every target of a study, in an order that is the same on every database."""
-    return [(id, from_columns(*key)) for id, key in keys_of_study(session, study_id)]
+def of_study(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> list[tuple[int, Target]]:
+    """Return (id, target) of every target of a study, in an order that is the same on every database.
+
+    With `kinds`, only targets of these kinds.
+    """
+    keys = keys_of_study(session, study_id)
+    return [(id, from_columns(*key)) for id, key in keys if kinds is None or key[1] in kinds]
 
 
 def keys_of_study(session: Session, study_id: int) -> list[tuple[int, TargetKey]]:

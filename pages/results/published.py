@@ -12,6 +12,7 @@ from pages.results.parts import alignment_data, choices, published_chart, refere
 from pages.results.parts.alignment_data import Version
 from storage import database, studies
 from storage.reports import published
+from storage.reports.alignment import AlignmentData
 from storage.reports.published import PublishedRow, PublishedTable
 from storage.studies import Study
 
@@ -24,7 +25,12 @@ def load_rows(url: str, study_id: int, version: Version, name: str, reference: s
     """Return the rows of a table at a version of the labels; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return published.compute(resources.engine(), study, name, reference=reference or None)
+
+    def load() -> AlignmentData:
+        chosen = reference or next(iter(alignment_data.load_references(url, study_id, version)))
+        return alignment_data.load_data(url, study_id, version, chosen)
+
+    return published.compute(resources.engine(), study, name, reference=reference or None, load=load)
 
 
 def draw_page(study: Study) -> None:
@@ -51,6 +57,8 @@ def draw_page(study: Study) -> None:
     def compute(version: Version) -> list[PublishedRow]:
         return load_rows(url, study.id, version, name, reference)
 
+    if not alignment_data.has_first_figures(study, PAGE, drawn_version, compute):
+        return
     rows = compute(drawn_version)
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
     draw_table(study, tables[name], rows)

@@ -1,5 +1,6 @@
 """Distances between aspect weights, average weights, the quality of aspects, and agreement of verdicts with people."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,14 @@ from core.statistics.reports.weight_distances import (
 )
 from pages.parts import clickable_table, column_notes, numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
-from pages.results.parts import choices, weight_charts
-from storage import database, labels, studies
+from pages.results.parts import alignment_data, choices, weight_charts
+from pages.results.parts.alignment_data import Version
+from storage import database, studies
 from storage.reports import weights
 from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail
 from storage.studies import Study
 
+PAGE = "weights"
 MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
 PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
 
@@ -50,18 +53,19 @@ class DistanceChoice:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def load_distances(url: str, study_id: int, choice: DistanceChoice, version: tuple[int, ...]) -> list[RaterDistance]:
+def load_distances(url: str, study_id: int, choice: DistanceChoice, version: Version) -> list[RaterDistance]:
     """Return the distances at a version of the labels; the cache is shared by all visitors."""
     return weights.rows(resources.engine(), load_study(study_id), choice.measure)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def load_tables(
-    url: str, study_id: int, version: tuple[int, ...]
-) -> tuple[list[AverageWeight], list[AspectQuality], list[VerdictAgreement]]:
-    """Return average weights, qualities of aspects and agreement of verdicts at a version of the labels."""
+    url: str, study_id: int, version: Version
+) -> tuple[int, list[AverageWeight], list[AspectQuality], list[VerdictAgreement]]:
+    """Return the size of the largest set, average weights, qualities of aspects and agreement of verdicts."""
     engine, study = resources.engine(), load_study(study_id)
     return (
+        weights.largest_set(engine, study),
         weights.mean_weights(engine, study),
         weights.aspect_qualities(engine, study),
         weights.verdict_agreement(engine, study),
@@ -75,12 +79,18 @@ def load_study(study_id: int) -> Study:
 
 
 def draw_page(study: Study) -> None:
-    """Draw distances, averages, qualities and agreement, as far as the study has them."""
-    with database.reading(resources.engine()) as session:
-        version = labels.version(session, study.id)
-    url = str(resources.engine().url)
-    largest = weights.largest_set(resources.engine(), study)
-    averages, qualities, agreements = load_tables(url, study.id, version)
+    """Draw distances, averages, qualities and agreement, and redraw them when a label or an opinion is added."""
+    start = time.thread_time()
+    version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
+    alignment_data.rerun_on_change(study, version, PAGE)
+
+    def compute(newer: Version) -> object:
+        return load_tables(url, study.id, newer)
+
+    if not alignment_data.has_first_figures(study, PAGE, version, compute):
+        return
+    largest, averages, qualities, agreements = load_tables(url, study.id, version)
+    alignment_data.computed(study, PAGE, version, start, compute)
     if largest:
         choice = choose_distance(largest)
         draw_distances(study, load_distances(url, study.id, choice, version), choice)

@@ -21,7 +21,7 @@ from core.critiques import (
     reference_critique,
     score_critique,
 )
-from core.labels import Target
+from core.labels import Kind, Target
 from storage import aius, labels, runs
 from storage.reports.opinions import opinion_frame
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PEOPLE = "people"
-KINDS = ("aiu_precision", "aiu_recall")
+KINDS: tuple[Kind, ...] = ("aiu_precision", "aiu_recall")
 AiuValues = Mapping[Target, bool | None]
 CritiquesByItem = Mapping[str, Sequence[Critique]]
 """Item -> its critiques with their current AIUs."""
@@ -88,15 +88,14 @@ def critique_of_target(target_part: str) -> str:
 def _gold_values(session: Session, study_id: int) -> dict[Target, bool | None]:
     return {
         gold.target: gold.value if isinstance(gold.value, bool) else None
-        for gold in labels.gold_labels(session, study_id)
-        if gold.target.kind in KINDS
+        for gold in labels.gold_labels(session, study_id, KINDS)
     }
 
 
 def _judge_values(session: Session, study_id: int) -> dict[str, dict[Target, bool | None]]:
     """Return judge -> AIU -> its value in the newest run over the AIU's critique."""
-    opinions = opinion_frame(session, study_id)
-    opinions = opinions[(opinions["stage"] == "verdict") & opinions["kind"].isin(KINDS)]
+    opinions = opinion_frame(session, study_id, KINDS)
+    opinions = opinions[opinions["stage"] == "verdict"]
     names = _judge_names(session, study_id, opinions)
     newest: dict[str, dict[tuple[str, str, str], tuple[int, dict[Target, bool | None]]]] = defaultdict(dict)
     columns = (opinions[name].tolist() for name in ("run", "rater", "item", "kind", "part", "value"))

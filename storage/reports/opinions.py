@@ -7,7 +7,7 @@ both could be read for every judge.
 import json
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -174,9 +174,12 @@ def _values_as_shown(values: LabelTable, swapped: dict[int, tuple[int, ...]]) ->
     ]
 
 
-def opinion_frame(session: Session, study_id: int) -> "pd.DataFrame":
-    """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None."""
-    return with_texts(categorical_opinions(session, study_id))
+def opinion_frame(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> "pd.DataFrame":
+    """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None.
+
+    With `kinds`, only opinions on targets of these kinds are read.
+    """
+    return with_texts(categorical_opinions(session, study_id, kinds))
 
 
 def with_texts(opinions: "pd.DataFrame") -> "pd.DataFrame":
@@ -188,11 +191,11 @@ def with_texts(opinions: "pd.DataFrame") -> "pd.DataFrame":
     return opinions.assign(**restored)
 
 
-def categorical_opinions(session: Session, study_id: int) -> "pd.DataFrame":
+def categorical_opinions(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> "pd.DataFrame":
     """Return the same with names as categories, in their order: a quarter of the memory if there are millions."""
     import pandas as pd
 
-    opinions = _opinion_columns(session, study_id)
+    opinions = opinion_columns(session, study_id, kinds)
     if not opinions.traces.size:
         return pd.DataFrame(columns=OPINION_COLUMNS)
     by_target = targets.frame(session, study_id)
@@ -208,7 +211,7 @@ def categorical_opinions(session: Session, study_id: int) -> "pd.DataFrame":
 
 def opinion_table(session: Session, study_id: int) -> LabelTable:
     """Return every opinion of a study, one per row, with OPINION_COLUMNS; the value of an unreadable one is None."""
-    opinions = _opinion_columns(session, study_id)
+    opinions = opinion_columns(session, study_id)
     by_target = current_labels.read_targets(session, study_id)
     rows = by_target.table.take(by_target.rows_of(opinions.targets))
     columns = {
@@ -233,7 +236,8 @@ class OpinionColumns:
     values: Column
 
 
-def _opinion_columns(session: Session, study_id: int) -> OpinionColumns:
+def opinion_columns(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> OpinionColumns:
+    """Return the opinions of a study, or those on targets of some kinds."""
     query = (
         select(
             col(OpinionRow.trace_id),
@@ -246,6 +250,9 @@ def _opinion_columns(session: Session, study_id: int) -> OpinionColumns:
         .where(col(OpinionRow.study_id) == study_id)
         .order_by(col(OpinionRow.id))
     )
+    if kinds is not None:
+        judged = select(col(TargetRow.id)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind).in_(kinds))
+        query = query.where(col(OpinionRow.target_id).in_(judged))
     ids = array("q"), array("q"), array("q")
     codes = array("i"), array("i"), array("i")
     numbers: list[defaultdict[str | None, int]] = [defaultdict(count().__next__) for _ in codes]

@@ -41,9 +41,11 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
     """Return "judge · run" -> its scored pairs of responses with a reference, from the stored turns."""
     with database.reading(engine) as session:
         chosen = references.resolve(session, study.id, reference)
+        scoring = _scoring_runs(session, study.id)
+        if not scoring:
+            return {}
         panel = annotator_panel(session, study)
         gold = _preferences(references.frame(session, study.id, chosen, find_scales(session, study, [panel])))
-        scoring = _scoring_runs(session, study.id)
         judged = _judged_items(session, study.id, scoring)
         people = _people_weights(session, study.id)
         baselines = _baselines(session, study.id, scoring)
@@ -96,8 +98,8 @@ def _baselines(
 ) -> dict[Target, dict[tuple[str, str], int]]:
     """Return target -> (judge, run) -> the preference of a judge in a run without aspects."""
     names = {run.id: run.name for run in runs.of_study(session, study_id) if run.id not in scoring}
-    frame = opinion_frame(session, study_id)
-    frame = frame[(frame["kind"] == "preference") & frame["value"].notna() & frame["run"].isin(list(names))]
+    frame = opinion_frame(session, study_id, ["preference"])
+    frame = frame[frame["value"].notna() & frame["run"].isin(list(names))]
     frame = frame[frame["stage"] != "first"]
     values_by_target: dict[Target, dict[tuple[str, str], int]] = defaultdict(dict)
     columns = (frame[name] for name in ("rater", "run", "value"))

@@ -1,6 +1,6 @@
 """Aspect weights (DnA-Eval): distances between raters, mean weights, quality of aspects, and agreement of verdicts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,8 +8,10 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.aspects import Weights
-from core.labels import Target, Value
+from core.labels import Kind
+from core.statistics.data.columns import Column
 from core.statistics.data.estimate import Estimate
+from core.statistics.data.label_table import LabelTable, groups
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.weight_distances import (
@@ -26,7 +28,7 @@ from core.statistics.reports.weight_distances import (
 from storage import database, labels, runs, targets
 from storage.aspects import KIND
 from storage.reports.judge_families import judge_model
-from storage.reports.opinions import opinion_frame
+from storage.reports.opinions import opinion_columns, opinion_frame
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 UnitKey = tuple[str, str, str]
 """Item, set of aspects, scenario."""
+PREFERENCE: Kind = "preference"
+TIE = 0
 DECIDED = ("adjudicated", "unanimous", "majority", "single")
 """Sources of gold with a value that annotators chose."""
 
@@ -96,8 +100,7 @@ def drill_down(
     """
     with database.reading(engine) as session:
         weighted = units(session, study.id)
-        opinions = opinion_frame(session, study.id)
-    opinions = opinions[opinions["kind"] == KIND]
+        opinions = opinion_frame(session, study.id, [KIND])
     keys = zip(opinions["item"].tolist(), opinions["part"].tolist(), strict=True)
     newest = dict(zip(keys, opinions["trace"].tolist(), strict=True))
     return [
@@ -150,37 +153,37 @@ def _mean_rating(ratings: "pd.DataFrame", resamples: int) -> Estimate:
 def verdict_agreement(engine: Engine, study: Study) -> list[VerdictAgreement]:
     """Return each run's agreement with the annotators on preferences, with and without ties."""
     with database.reading(engine) as session:
-        gold = {gold.target: gold.value for gold in labels.gold_labels(session, study.id) if gold.source in DECIDED}
-        opinions = opinion_frame(session, study.id)
+        gold = {
+            id: gold.value
+            for id, gold in labels.gold_by_target_id(session, study.id, [PREFERENCE])
+            if gold.source in DECIDED
+        }
+        opinions = opinion_columns(session, study.id, [PREFERENCE])
+        criteria = {id: target.criterion for id, target in targets.of_study(session, study.id, [PREFERENCE])}
         runs_by_id = {run.id: run for run in runs.of_study(session, study.id)}
-    verdicts = opinions[(opinions["kind"] == "preference") & (opinions["stage"] == "verdict")]
-    keys = dict.fromkeys(zip(verdicts["run"].tolist(), verdicts["criterion"].tolist(), strict=True))
+    judged = Column.of(opinions.targets)
+    columns = {"run": Column.of(opinions.runs), "criterion": judged.map(criteria.__getitem__)}
+    table = LabelTable({**columns, "verdict": opinions.values, "gold": judged.map(gold.get)})
+    verdicts = table.take(opinions.stages.equals("verdict"))
+    has_gold = verdicts["gold"].present()
     return [
-        _agreement(runs_by_id[run].name, runs_by_id[run].protocol, criterion, pairs)
-        for run, criterion in keys
-        if (pairs := _gold_pairs(verdicts[(verdicts["run"] == run) & (verdicts["criterion"] == criterion)], gold))
+        _agreement(runs_by_id[run].name, runs_by_id[run].protocol, criterion, verdicts.take(rows[has_gold[rows]]))
+        for (run, criterion), rows in groups(verdicts, "run", "criterion")
+        if has_gold[rows].any()
     ]
 
 
-def _gold_pairs(verdicts: "pd.DataFrame", gold: Mapping[Target, Value | None]) -> list[tuple[Value | None, Value]]:
-    """Return (verdict, gold label) of every item that has a gold label."""
-    values = zip(targets.of_frame(verdicts), verdicts["value"].tolist(), strict=True)
-    pairs = [(value, gold.get(target)) for target, value in values]
-    return [(value, label) for value, label in pairs if label is not None]
-
-
-def _agreement(
-    run: str, protocol: str, criterion: str, pairs: Sequence[tuple[Value | None, Value]]
-) -> VerdictAgreement:
-    decided = [(value, label) for value, label in pairs if value is not None]
-    without_ties = [(value, label) for value, label in decided if label != 0]
-    missing = len(pairs) - len(decided)
+def _agreement(run: str, protocol: str, criterion: str, verdicts: LabelTable) -> VerdictAgreement:
+    """Return the agreement of verdicts with their gold labels."""
+    decided = verdicts.take(verdicts["verdict"].present())
+    without_ties = decided.take(decided["gold"].where(lambda label: label != TIE))
+    missing = len(verdicts) - len(decided)
     return VerdictAgreement(run, protocol, criterion, _share_equal(decided), _share_equal(without_ties), missing)
 
 
-def _share_equal(pairs: Sequence[tuple[Value | None, Value]]) -> Estimate:
-    equal = [verdict == label for verdict, label in pairs]
-    return share_estimate(equal, pairs=len(pairs), reason="there is no item with a verdict and a gold label")
+def _share_equal(verdicts: LabelTable) -> Estimate:
+    equal = verdicts["verdict"].array() == verdicts["gold"].array()
+    return share_estimate(equal, pairs=len(verdicts), reason="there is no item with a verdict and a gold label")
 
 
 def _load_units(engine: Engine, study: Study) -> list[WeightUnit]:
@@ -198,8 +201,7 @@ def units(session: Session, study_id: int) -> list[WeightUnit]:
 
 def _weight_opinions(session: Session, study_id: int) -> "pd.DataFrame":
     """Return the judges' weights; a judge that has different models in several runs is one rater for each model."""
-    opinions = opinion_frame(session, study_id)
-    opinions = opinions[opinions["kind"] == KIND]
+    opinions = opinion_frame(session, study_id, [KIND])
     settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
     pairs = dict.fromkeys(zip(opinions["rater"].tolist(), opinions["run"].tolist(), strict=True))
     models = {(rater, run): judge_model(settings.get(run), rater) for rater, run in pairs}

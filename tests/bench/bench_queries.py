@@ -1,14 +1,13 @@
 """The queries of the pages: python -m tests.bench.bench_queries URL [--pages PAGE ...] [--over 100]
 
-Draws the first picture of every page in this process, on a database that exists (`bench_pages` plants a large one), and
-prints the statements that take at least `--over` milliseconds, scan a large table, or are executed more than
-`--repeated` times: the time of one more execution until every row is fetched, the rows, how often the page executed it,
-and the large tables that its plan reads as a whole. The pages share their caches, so a statement is listed with the
-first page that executes it. A second table has the totals of each page.
+Draws every page in this process until its figures are complete, on a database that exists (`bench_pages` plants a
+large one), and prints the statements that take at least `--over` milliseconds, scan a large table, or are executed more
+than `--repeated` times: the time of one more execution until every row is fetched, the rows, how often the page
+executed it, and the large tables that its plan reads as a whole. The pages share their caches, so a statement is listed
+with the first page that executes it. A second table has the totals of each page.
 
 Plans are those of EXPLAIN QUERY PLAN on SQLite, and of EXPLAIN (ANALYZE, BUFFERS) on PostgreSQL, with the blocks that
-were read. Statements of figures that are computed in the background count for the page that is drawn meanwhile. Pages
-record views: use a copy of a database.
+were read. Pages record views: use a copy of a database.
 """
 
 import argparse
@@ -17,6 +16,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +24,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
+from pages.parts import background
 from pages.parts.sections import SECTIONS
 from storage import database
 from storage.labelling import tasks, work
@@ -134,6 +135,23 @@ def draw(script: str, study: str, annotator: str) -> list[str]:
     return [str(error.message) for error in app.exception]
 
 
+def draw_complete(script: str, study: str, annotator: str) -> list[str]:
+    """Draw a page until it has the figures that it requests in the background; returns the messages of its errors."""
+    known = _jobs()
+    errors = draw(script, study, annotator)
+    while new := _jobs() - known:
+        for job in new:
+            job.result()
+        known |= new
+        errors += draw(script, study, annotator)
+    return errors
+
+
+def _jobs() -> "set[Future[None]]":
+    """Return the computations of figures in the background that have been requested."""
+    return {entry.job for entry in background._entries.values() if entry.job is not None}
+
+
 def request_tasks(engine: Engine, study: str, annotator: str) -> None:
     """Request what the workbench of the page Disagreements requests when it is opened."""
     with database.reading(engine) as session:
@@ -179,7 +197,7 @@ def main() -> None:
             if page == TASKS:
                 request_tasks(engine, options.study, options.annotator)
             else:
-                for message in draw(page, options.study, options.annotator):
+                for message in draw_complete(page, options.study, options.annotator):
                     print(f"{page}: {message}", file=sys.stderr)
         seconds = time.perf_counter() - start
         times = [statement.seconds for statement in executed.copy().values()]

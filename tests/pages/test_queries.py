@@ -13,12 +13,16 @@ from storage.reports import (
     agreement,
     agreement_items,
     alignment,
+    critiques,
     disagreements,
     discordance,
     discussions,
     judge_costs,
     overview,
+    published,
     references,
+    weight_laboratory,
+    weights,
 )
 from storage.studies import Study
 from storage.traces import Filter
@@ -57,6 +61,24 @@ def read_agreement(engine: Engine, study: Study) -> None:
     agreement_items.load_values(engine, study, "people")
 
 
+def read_weights(engine: Engine, study: Study) -> None:
+    weights.rows(engine, study, resamples=10)
+    weights.aspect_qualities(engine, study, resamples=10)
+    weights.verdict_agreement(engine, study)
+    weight_laboratory.reports(engine, study, resamples=10)
+
+
+def read_critiques(engine: Engine, study: Study) -> None:
+    critiques.leaderboard(engine, study, resamples=10)
+
+
+def read_published(engine: Engine, study: Study) -> None:
+    with database.reading(engine) as session:
+        tables = published.available(session, study.id)
+    for table in tables:
+        published.compute(engine, study, table.name, resamples=10)
+
+
 def read_traces(engine: Engine, study: Study) -> None:
     for chosen in (Filter(study.id), Filter(study.id, run_id=1, scenario="scenario 1")):
         with database.reading(engine) as session:
@@ -84,6 +106,9 @@ PAGES: dict[str, Callable[[Engine, Study], None]] = {
     "overview": read_overview,
     "judges": read_judges,
     "agreement": read_agreement,
+    "weights": read_weights,
+    "critiques": read_critiques,
+    "published": read_published,
     "traces": read_traces,
     "label pages": read_label_pages,
 }
@@ -140,6 +165,20 @@ def test_a_scan_is_found(studies_by_size):
     engine, _ = studies_by_size[20]
     assert full_scans(engine, ("SELECT count(*) FROM opinion WHERE judge = ?", ("judge 1",)))
     assert not full_scans(engine, ("SELECT count(*) FROM opinion WHERE study_id = ?", (1,)))
+
+
+def test_figures_of_weights_and_critiques_read_no_opinions_of_other_kinds(studies_by_size):
+    engine, study = studies_by_size[20]
+
+    def read() -> None:
+        weights.rows(engine, study, resamples=10)
+        weight_laboratory.reports(engine, study, resamples=10)
+        critiques.leaderboard(engine, study, resamples=10)
+
+    statements = [(text, values) for text, values in statements_of(engine, read) if "opinion.value" in text]
+    with engine.connect() as connection:
+        rows = [connection.exec_driver_sql(text, values).all() for text, values in statements]
+    assert rows and not any(rows)
 
 
 def test_costs_of_verdicts_and_discussions_do_not_read_the_events_of_judges_with_verdicts_only(studies_by_size):

@@ -9,7 +9,7 @@ from core.labels import Target, Value, majority_value
 from core.pairs import pair_numbers
 from core.stances import Stance
 from core.statistics.measures.shares import share_estimate
-from storage import database, items, runs, targets
+from storage import database, runs, targets
 from storage.reports import references, turns
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.opinions import opinion_frame
@@ -66,13 +66,14 @@ def load_debates(request: Request) -> list[Debates]:
     """Return the debates of a study, oldest first."""
     with database.reading(request.engine) as session:
         names = references.debate_runs(session, request.study.id)
+        if not names:
+            return []
         by_id = {run.id: run.name for run in runs.of_study(session, request.study.id)}
-        opinions = opinion_frame(session, request.study.id)
+        opinions = opinion_frame(session, request.study.id, [PREFERENCE])
         golds = {
             name: references.frame(session, request.study.id, Reference("debate", name), request.data.scales)
             for name in names
         }
-    opinions = opinions[opinions["kind"] == PREFERENCE]
     opinions = opinions.assign(run=opinions["run"].map(by_id))
     merged: list[Debates] = []
     for name in names:
@@ -193,18 +194,16 @@ def example_level(request: Request) -> list[PublishedRow]:
 
 def _scenarios(request: Request) -> dict[str, str]:
     """Return item -> its scenario."""
-    with database.reading(request.engine) as session:
-        return {item.id: item.scenario or "" for item in items.of_study(session, request.study.id)}
+    return {item: scenario for item, (scenario, _) in request.data.systems.items()}
 
 
 def system_wins(request: Request) -> list[PublishedRow]:
     """Return how often each of two systems wins, by people, by each debate and by each judge (Figure 3)."""
     data = request.data
-    with database.reading(request.engine) as session:
-        systems = {
-            item.id: tuple(response.system or f"response {n}" for n, response in enumerate(item.responses, 1))
-            for item in items.of_study(session, request.study.id)
-        }
+    systems = {
+        item: tuple(system or f"response {n}" for n, system in enumerate(names, 1))
+        for item, (_, names) in data.systems.items()
+    }
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
     people = [row[:3] for row in zip(targets.of_frame(gold), gold["value"], gold["source"], strict=True)]
     scorers: dict[str, dict[Target, Value]] = {}
@@ -256,8 +255,8 @@ def by_round(request: Request) -> list[PublishedRow]:
 def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stance]]]]:
     """Return run -> the stances of each trace with a preference as its only target."""
     with database.reading(request.engine) as session:
-        frame = opinion_frame(session, request.study.id)
-        frame = frame[(frame["kind"] == PREFERENCE) & frame["part"].map(_is_of_responses).astype(bool)]
+        frame = opinion_frame(session, request.study.id, [PREFERENCE])
+        frame = frame[frame["part"].map(_is_of_responses).astype(bool)]
         names = {run.id: run.name for run in runs.of_study(session, request.study.id)}
         of_trace = turns.targets_by_trace(frame)
         stances_by_debate: dict[str, list[tuple[Target, list[Stance]]]] = defaultdict(list)

@@ -45,8 +45,8 @@ def annotator_accuracy(request: Request) -> list[PublishedRow]:
 
 def _alignment_rows(request: Request, kind: str, statistics: dict[str, str]) -> list[PublishedRow]:
     """Return rows of the alignment by criterion, renamed; first opinions are left out."""
-    alignment_rows = alignment.rows(
-        request.engine, request.study, "criterion", reference=request.reference, resamples=request.resamples
+    alignment_rows = alignment.rows_of(
+        request.engine, request.study, request.data, "criterion", resamples=request.resamples
     )
     return [
         PublishedRow(

@@ -1,12 +1,13 @@
 """The tables by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from storage.reports.alignment import AlignmentData
 from storage.reports.published import debates, judged, metacritique
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies import Study
@@ -53,7 +54,16 @@ def find_table(name: str) -> PublishedTable:
 
 
 def compute(
-    engine: Engine, study: Study, name: str, *, reference: str | None = None, resamples: int = 1000
+    engine: Engine,
+    study: Study,
+    name: str,
+    *,
+    reference: str | None = None,
+    resamples: int = 1000,
+    load: Callable[[], AlignmentData] | None = None,
 ) -> list[PublishedRow]:
-    """Return the rows of a table for a study; none if the study lacks the required data."""
-    return list(find_table(name).rows(Request(engine, study, reference, resamples)))
+    """Return the rows of a table for a study; none if the study lacks the required data.
+
+    `load` returns the study's data with the reference, if the caller has it already.
+    """
+    return list(find_table(name).rows(Request(engine, study, reference, resamples, load)))

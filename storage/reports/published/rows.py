@@ -37,11 +37,13 @@ class Request:
     study: Study
     reference: str | None = None
     resamples: int = 1000
+    load: Callable[[], AlignmentData] | None = None
+    """Returns `data`, if the caller has it already."""
 
     @cached_property
     def data(self) -> AlignmentData:
         """The labels, opinions and reference of the study; raises TiebreakError for an unknown reference."""
-        return alignment.load_data(self.engine, self.study, self.reference)
+        return self.load() if self.load else alignment.load_data(self.engine, self.study, self.reference)
 
 
 @dataclass(frozen=True)

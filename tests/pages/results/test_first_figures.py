@@ -7,7 +7,13 @@ from pages.results.parts import alignment_data
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.planted_judges import planted_records
 
-FIGURES = {"alignment": "Disagreement with people", "judges": "common to all judges", "causes": "Judge error:"}
+FIGURES = {
+    "alignment": "Disagreement with people",
+    "judges": "common to all judges",
+    "causes": "Judge error:",
+    "weights": "Agreement with people's preferences",
+    "published": ": highest ",
+}
 """Page -> a text that it has with its figures."""
 
 

@@ -25,6 +25,16 @@ def test_categories_are_the_texts_in_less_memory(engine: Engine) -> None:
         assert select_rows(categories, *chosen).index.tolist() == select_rows(texts, *chosen).index.tolist()
 
 
+def test_opinions_of_some_kinds_are_read(engine: Engine) -> None:
+    study = import_study(engine, planted_records(20))
+    with database.reading(engine) as session:
+        every = opinions.opinion_frame(session, study.id)
+        for kinds in (["preference"], ["score"], ["preference", "score"], []):
+            expected = every[every["kind"].isin(kinds)].reset_index(drop=True)
+            found = opinions.opinion_frame(session, study.id, kinds)
+            assert found.to_numpy().tolist() == expected.to_numpy().tolist()
+
+
 def test_targets_of_several_frames_are_numbered_together() -> None:
     labels = pd.DataFrame({"item": ["a", "b"], "criterion": ["x", "x"], "part": [None, "1"]})
     judged = pd.DataFrame({"item": ["b", "a", "c"], "criterion": ["x", "x", "x"], "part": ["1", "", "1"]})
