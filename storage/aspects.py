@@ -10,7 +10,7 @@ from sqlmodel import col
 from core.aspects import Weights, aspect_set_id
 from core.current_events import completed_turns
 from core.errors import TiebreakError
-from core.labels import Scale, Target
+from core.labels import Kind, Scale, Target
 from core.protocols import registry
 from core.protocols.dna_eval.settings import QUALITIES, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import collect_judgements
@@ -20,7 +20,7 @@ from storage.operations import reading_for
 from storage.read_guard import TASK
 from storage.tables import OpinionRow
 
-KIND = "aspect_weights"
+KIND: Kind = "aspect_weights"
 QUALITY = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 """Ratings of relevance, clarity and comprehensiveness (DnA-Eval, Appendix D.3)."""
 

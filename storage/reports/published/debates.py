@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.labels import Target, Value, majority_value
+from core.labels import Kind, Target, Value, majority_value
 from core.pairs import pair_numbers
 from core.stances import Stance
 from core.statistics.measures.shares import share_estimate
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAPER = "ScaleEval, Chern et al. 2024"
-PREFERENCE = "preference"
+PREFERENCE: Kind = "preference"
 MAJORITY = "majority of the panel"
 """The source of a decision if a debate ended without agreement and no person decided."""
 
