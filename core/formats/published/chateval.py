@@ -253,7 +253,7 @@ def _read_vote(message: FinalMessage) -> tuple[int | None, str]:
     """Return (1, 2 or 0, ""), or (None, reason). The release calls a tie "Same"."""
     text = message.evaluation.strip()
     if text == SILENCE:
-        return None, "it kept silent"
+        return None, "no answer ([Silence])"
     answer = re.sub(r"^Answer:\s*", "", text.splitlines()[-1] if text else "")
     if answer == "Same":
         return 0, ""
@@ -267,7 +267,7 @@ def _read_vote(message: FinalMessage) -> tuple[int | None, str]:
 def _read_score(message: FinalMessage, criterion: str) -> tuple[Value | None, str]:
     """Return (1 to 5, "") from the line of that criterion, or (None, reason)."""
     if message.evaluation.strip() == SILENCE:
-        return None, "it kept silent"
+        return None, "no answer ([Silence])"
     lines = [line for line in message.evaluation.splitlines() if re.match(rf"\W*{criterion}\b", line, re.I)]
     if not lines:
         return None, f'no "{criterion.capitalize()}: …" line'

@@ -104,7 +104,7 @@ def test_the_final_messages_of_a_discussion_are_votes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
-        ("[Silence]", "it kept silent"),
+        ("[Silence]", "no answer ([Silence])"),
         (
             "It is close.\n\nAnswer: Assistant",
             "it does not say which one is better: Assistant 1, Assistant 2 or neither",
@@ -238,7 +238,7 @@ def test_the_release_has_all_discussions(released: list[Record]) -> None:
         turn
         for trace in records_of(released, TraceRecord)
         for turn in completed_turns(trace.events)
-        if "silent" in turn.problem
+        if "[Silence]" in turn.problem
     ]
     assert Counter(turn.shown for turn in silent) == {(1, 2): 3 + 8 + 3, (): 4 * 3}
 
