@@ -21,7 +21,7 @@ from core.trace import (
 )
 from core.verdicts import criterion_outcomes
 from storage.fingerprints import to_utc
-from storage.json_columns import sanitize
+from storage.json_columns import sanitize, to_storable_json
 from storage.tables import EventRow, now
 
 EventWithTurn = TurnCompleted | ReplyUnreadable | ReplyExtracted
@@ -65,17 +65,17 @@ def verdict_columns(verdict: Verdict) -> dict[str, tuple[Outcome | None, float |
 
 def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime | None = None) -> dict[str, Any]:
     """Return the columns of an event, with the prompt separate from the body; the default time is now."""
-    body = sanitize(event.model_dump(mode="json"))
+    body = event.model_dump(mode="json")
     text, usage, is_reused = "", {}, False
     if isinstance(event, EventWithTurn):
         is_reused = bool(event.turn.reused)
-        text, body["turn"]["prompt"], usage = body["turn"]["prompt"], "", body["turn"]["usage"]
+        text, body["turn"]["prompt"], usage = sanitize(event.turn.prompt), "", body["turn"]["usage"]
     return {
         "trace_id": trace_id,
         "seq": seq,
         "run_id": run_id,
         "type": event.type,
-        "body": body,
+        "body": to_storable_json(body),
         "prompt": text,
         "prompt_tokens": usage.get("prompt_tokens"),
         "completion_tokens": usage.get("completion_tokens"),

@@ -33,15 +33,27 @@ def to_json(value: Any) -> str:
     return pydantic_core.to_json(value).decode()
 
 
+def to_storable_json(value: Any) -> EncodedJson:
+    """Return JSON-like data that every database can store, as JSON; it is encoded once."""
+    encoded = _encode(value)
+    return EncodedJson((pydantic_core.to_json(_sanitize_nested(value)) if encoded is None else encoded).decode())
+
+
 def sanitize(value: Any) -> Any:
     """Return JSON-like data that every database can store; `value` itself if nothing has to be replaced."""
+    return _sanitize_nested(value) if _encode(value) is None else value
+
+
+def _encode(value: Any) -> bytes | None:
+    """Return a value as JSON; None if a database may refuse it.
+
+    Only this form is searched: walking the data would cost more, and it is nearly always clean.
+    """
     try:
-        # Only the serialised form is searched: walking the data would cost more, and it is nearly always clean.
-        if b"\\u0000" not in pydantic_core.to_json(value):
-            return value
+        encoded = pydantic_core.to_json(value)
     except pydantic_core.PydanticSerializationError:  # half of a surrogate pair
-        pass
-    return _sanitize_nested(value)
+        return None
+    return None if b"\\u0000" in encoded else encoded
 
 
 def _sanitize_nested(value: Any) -> Any:

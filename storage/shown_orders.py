@@ -4,7 +4,7 @@ They follow from the events of its turns. A study may have millions of these, so
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -19,7 +19,7 @@ from storage.database import batches, execute
 from storage.tables import EventRow, ItemRow, RunRow, StudyRow, TraceRow
 
 if TYPE_CHECKING:
-    from core.trace import Event
+    from core.trace import Turn
 
 Orders = list[list[int]]
 """Distinct orders of response numbers, sorted; turns without an order are left out."""
@@ -42,11 +42,9 @@ class Difference:
     again: Orders
 
 
-def of_events(events: "Sequence[Event]") -> Orders:
-    """Return the orders of the turns that are not superseded."""
-    from core.current_events import completed_turns  # imports all types of answers
-
-    return sorted({turn.shown: list(turn.shown) for turn in completed_turns(events) if turn.shown}.values())
+def of_turns(turns: "Iterable[Turn]") -> Orders:
+    """Return the orders of turns, of which none is superseded."""
+    return sorted({turn.shown: list(turn.shown) for turn in turns if turn.shown}.values())
 
 
 def of_traces(session: Session, trace_ids: Collection[int]) -> dict[int, Orders]:

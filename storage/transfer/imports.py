@@ -190,9 +190,9 @@ class _Import:
             studies.check_value(scales, target.kind, target.criterion, record.ruling.value)
         for known in self.records.of(KnownAnswerRecord):
             studies.check_value(scales, known.target.kind, known.target.criterion, known.value)
-        for (_, kind, criterion, _), opinion in self.records.traces.opinions():
-            check = studies.check_verdict if opinion["stage"] == "verdict" else studies.check_value
-            check(scales, cast(Kind, kind), criterion, opinion["value"])
+        for (kind, criterion, is_verdict), value in self.records.traces.values():
+            check = studies.check_verdict if is_verdict else studies.check_value
+            check(scales, cast(Kind, kind), criterion, value)
 
     def check_labels(self, scales: studies.Scales) -> None:
         """Raise TiebreakError for the first label whose value is not on its scale; collect those that are spelled."""

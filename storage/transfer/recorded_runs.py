@@ -17,7 +17,7 @@ from storage.database import insert_all
 from storage.fingerprints import Row, to_utc
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow, now
 from storage.targets import TargetKey
-from storage.transfer.spooled_traces import SpooledTrace, SpooledTraces, TraceHead
+from storage.transfer.spooled_traces import SpooledEvents, SpooledTraces, TraceHead
 from storage.unread import Owner
 
 UNFINISHED = "It was not finished when it was exported."
@@ -64,20 +64,20 @@ def add_traces(
 ) -> int:
     """Add the traces that their runs do not have, and return their number; `advance` is called with each batch's."""
     new = _select_new(session, study_id, traces.heads)
-    for batch in traces.batches() if new else ():
-        rows = [_trace_row(study_id, *new[place], columns) for place, (columns, *_) in batch if place in new]
-        insert_all(session, TraceRow, rows)
+    for rows in traces.columns() if new else ():
+        added = [_trace_row(study_id, *new[place], columns) for place, columns in rows if place in new]
+        insert_all(session, TraceRow, added)
     ids = _trace_ids(session, study_id)
     advance(len(traces.heads) - len(new))
-    for batch in traces.batches() if new else ():
-        added = [
-            (Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item), trace)
-            for place, trace in batch
+    for batch in traces.events() if new else ():
+        owned = [
+            (Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item), events)
+            for place, events in batch
             if place in new
         ]
-        _insert_events(session, added)
-        _insert_opinions(session, added, target_ids)
-        advance(len(added))
+        _insert_events(session, owned)
+        _insert_opinions(session, owned, target_ids)
+        advance(len(owned))
     if new:
         run_ids = sorted({run_id for run_id, *_ in new.values()})
         run_sizes.update_sizes(session, run_ids)
@@ -90,17 +90,15 @@ def _trace_row(study_id: int, run_id: int, item_id: int, part: str, columns: Row
     return {"study_id": study_id, "run_id": run_id, "item_id": item_id, "part": part, **columns}
 
 
-def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledTrace]]) -> None:
-    rows = [
-        row | {"trace_id": owner.id, "run_id": owner.run_id} for owner, (_, events, _, _) in traces for row in events
-    ]
+def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledEvents]]) -> None:
+    rows = [row | {"trace_id": owner.id, "run_id": owner.run_id} for owner, (events, _, _) in traces for row in events]
     insert_all(session, EventRow, rows)
-    listed = [(owner, owner.id, seq, event) for owner, (_, _, listed, _) in traces for seq, event in listed]
+    listed = [(owner, owner.id, seq, event) for owner, (_, listed, _) in traces for seq, event in listed]
     unread.insert(session, listed)
 
 
 def _insert_opinions(
-    session: Session, traces: Sequence[tuple[Owner, SpooledTrace]], target_ids: Mapping[TargetKey, int]
+    session: Session, traces: Sequence[tuple[Owner, SpooledEvents]], target_ids: Mapping[TargetKey, int]
 ) -> None:
     rows = []
     for owner, (*_, opinions) in traces:

@@ -18,12 +18,11 @@ from storage.items import ItemColumns, content_digest
 from storage.json_columns import to_json
 from storage.labelling import critique_targets
 from storage.targets import TargetKey, key_of
+from storage.transfer.distinct_values import MAX_DISTINCT, DistinctValues
 from storage.transfer.entries import BATCH, Spool
 from storage.transfer.spooled_traces import SpooledTraces
 
 RecordType = TypeVar("RecordType")
-MAX_DISTINCT = 10_000
-"""Values of labels that are remembered to be checked once each."""
 MAX_SHARED_LENGTH = 100
 """Characters of a value that labels share."""
 
@@ -52,10 +51,8 @@ class SortedRecords:
         self._last_place = 0
         self.annotators: set[str] = set()
         """The annotators of labels."""
-        self._values: dict[tuple[str, str, type[Any], Any], None] = {}
-        """Kind, criterion, type and value of the labels; numbers and texts only."""
-        self._has_other_values = False
-        """Whether a label has another value, or there are more of them."""
+        self._values = DistinctValues[tuple[str, str]]()
+        """Values of labels by kind and criterion."""
         self._shared_columns: dict[tuple[Any, ...], Row] = {}
         self._by_type: dict[type[Any], list[Any]] = defaultdict(list)
         try:
@@ -81,15 +78,15 @@ class SortedRecords:
 
     def distinct_values(self) -> Iterator[tuple[Kind, str, Value | None]]:
         """Yield kind, criterion and value of the labels; all of them, or numbers and texts only once each."""
-        if self._has_other_values:
-            keys = list(self.targets)
-            for batch in self.labels.batches():
-                for target, _, columns, _ in batch:
-                    _, kind, criterion, _ = keys[target]
-                    yield cast(Kind, kind), criterion, columns["value"]
-        else:
-            for kind, criterion, _, value in self._values:
+        if self._values.are_all:
+            for (kind, criterion), value in self._values:
                 yield cast(Kind, kind), criterion, value
+            return
+        keys = list(self.targets)
+        for batch in self.labels.batches():
+            for target, _, columns, _ in batch:
+                _, kind, criterion, _ = keys[target]
+                yield cast(Kind, kind), criterion, columns["value"]
 
     def find_label(self, kind: Kind, criterion: str, value: Value | None) -> tuple[str, str, int | None]:
         """Return item, annotator and line of the first label with a value of `distinct_values`."""
@@ -135,7 +132,7 @@ class SortedRecords:
         if label.target is not self._last_target:  # the labels of a row often share theirs
             self._last_target, self._last_place = label.target, self._distinct(key_of(label.target))
         self.annotators.add(label.annotator)
-        self._add_value(label.target, label.value)
+        self._values.add((label.target.kind, label.target.criterion), label.value)
         self.labels.add((self._last_place, label.annotator, self._columns(label), current_line()))
 
     def _columns(self, label: Label) -> Row:
@@ -151,12 +148,6 @@ class SortedRecords:
             if len(self._shared_columns) < MAX_DISTINCT:
                 self._shared_columns[key] = columns
         return columns
-
-    def _add_value(self, target: Target, value: Value | None) -> None:
-        if isinstance(value, dict) or len(self._values) >= MAX_DISTINCT:
-            self._has_other_values = True
-        else:
-            self._values[target.kind, target.criterion, type(value), value] = None  # 1 and True are equal as keys
 
     def _distinct(self, key: TargetKey) -> int:
         return self.targets.setdefault(key, len(self.targets))

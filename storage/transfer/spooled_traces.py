@@ -1,29 +1,33 @@
-"""The traces of an import as the rows that are stored, in a temporary file."""
+"""The traces of an import as the rows that are stored, in temporary files."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from core.contention import verdict_contention
 from core.current_events import current_events
 from core.formats.records import TraceRecord
-from core.trace import Event, TraceFailed, Verdict, VerdictReached
+from core.labels import Opinion, Value
+from core.trace import Event, TraceFailed, TurnCompleted, Verdict, VerdictReached
 from core.uncertainty import uncertainty
 from storage import shown_orders, unread
-from storage.events import event_row, opinion_row, opinion_target, verdict_columns
+from storage.events import event_row, opinion_row, verdict_columns
 from storage.fingerprints import Row
 from storage.items import content_digest
-from storage.json_columns import to_json
-from storage.targets import TargetKey, key_of
+from storage.targets import TargetKey
+from storage.transfer.distinct_values import DistinctValues
 from storage.transfer.entries import Spool
 
+Entry = TypeVar("Entry")
 BATCH = 500
 """Traces in memory at once."""
 NO_ID = 0
 """In place of the ids of rows, which are not known before they are stored."""
-SpooledTrace = tuple[Row, list[Row], list[tuple[int, Event]], list[tuple[TargetKey, Row]]]
-"""The columns of the trace without ids; the rows of its events; those of the events that change the list of unreadable
-replies, with their numbers; the target and the row of each opinion."""
+SpooledEvents = tuple[list[Row], list[tuple[int, Event]], list[tuple[TargetKey, Row]]]
+"""The rows of a trace's events, whose bodies are JSON; those of the events that change the list of unreadable replies,
+with their numbers; the target and the row of each opinion."""
+OpinionSubject = tuple[str, str, bool]
+"""Kind and criterion of an opinion, and whether it is a verdict."""
 
 
 class TraceHead(NamedTuple):
@@ -46,7 +50,9 @@ class SpooledTraces:
     def __init__(self) -> None:
         self.heads: list[TraceHead] = []
         self.targets: dict[TargetKey, None] = {}
-        self._traces = Spool[SpooledTrace](BATCH)
+        self._columns = Spool[Row](BATCH)
+        self._events = Spool[SpooledEvents](BATCH)
+        self._values = DistinctValues[OpinionSubject]()
 
     def add(self, record: TraceRecord) -> None:
         """Append a trace."""
@@ -55,49 +61,72 @@ class SpooledTraces:
             for seq, (event, at) in enumerate(zip_longest(record.events, record.times[: len(record.events)]))
         ]
         listed = [(seq, event) for seq, event in enumerate(record.events) if unread.is_listed(event)]
-        verdicts = _verdicts(record)
+        current = current_events(record.events)
+        verdicts = [event.verdict for event in current if isinstance(event, VerdictReached)]
         opinions = [
-            (key_of(opinion_target(record.item, opinion)), opinion_row(NO_ID, NO_ID, NO_ID, NO_ID, opinion, columns))
+            (_target_key(record.item, opinion), opinion_row(NO_ID, NO_ID, NO_ID, NO_ID, opinion, columns))
             for verdict in verdicts
             for columns in [verdict_columns(verdict)]
             for opinion in verdict.opinions
         ]
-        self.targets.update(dict.fromkeys(key for key, _ in opinions))
-        digest = content_digest(to_json([[[row["body"], row["prompt"]] for row in events], record.times]))
+        for key, row in opinions:
+            self.targets[key] = None
+            self._values.add(_subject(key, row), row["value"])
+        texts = [text for row in events for text in (row["body"], row["prompt"])]
+        digest = content_digest("\0".join([*texts, *map(str, record.times)]))
         head = TraceHead(record.run, record.item, record.part, len(record.events), len(record.times), digest)
         self.heads.append(head)
-        self._traces.add((_trace_columns(record, verdicts), events, listed, opinions))
+        self._columns.add(_trace_columns(record, current, verdicts))
+        self._events.add((events, listed, opinions))
 
-    def batches(self) -> Iterator[list[tuple[int, SpooledTrace]]]:
-        """Yield the traces with their places in `heads`; nothing can be added afterwards."""
-        first = 0
-        for batch in self._traces.batches():
-            yield list(enumerate(batch, first))
-            first += len(batch)
+    def columns(self) -> Iterator[list[tuple[int, Row]]]:
+        """Yield the columns of the traces without ids, in batches, with their places in `heads`."""
+        return _with_places(self._columns)
 
-    def opinions(self) -> Iterator[tuple[TargetKey, Row]]:
-        """Yield the target and the row of every opinion."""
-        for batch in self._traces.batches():
+    def events(self) -> Iterator[list[tuple[int, SpooledEvents]]]:
+        """Yield the events and opinions of the traces, in batches of the same traces."""
+        return _with_places(self._events)
+
+    def values(self) -> Iterator[tuple[OpinionSubject, Value | None]]:
+        """Yield the values of the opinions: all of them, or numbers and texts only once each."""
+        if self._values.are_all:
+            yield from self._values
+            return
+        for batch in self._events.batches():
             for *_, opinions in batch:
-                yield from opinions
+                yield from ((_subject(key, row), row["value"]) for key, row in opinions)
 
     def close(self) -> None:
-        """Delete the temporary file."""
-        self._traces.close()
+        """Delete the temporary files."""
+        self._columns.close()
+        self._events.close()
 
 
-def _verdicts(record: TraceRecord) -> list[Verdict]:
-    return [event.verdict for event in current_events(record.events) if isinstance(event, VerdictReached)]
+def _with_places(spool: Spool[Entry]) -> Iterator[list[tuple[int, Entry]]]:
+    first = 0
+    for batch in spool.batches():
+        yield list(enumerate(batch, first))
+        first += len(batch)
 
 
-def _trace_columns(record: TraceRecord, verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def _target_key(item: str, opinion: Opinion) -> TargetKey:
+    return item, opinion.kind, opinion.criterion, opinion.part
+
+
+def _subject(key: TargetKey, row: Row) -> OpinionSubject:
+    _, kind, criterion, _ = key
+    return kind, criterion, row["stage"] == "verdict"
+
+
+def _trace_columns(record: TraceRecord, current: Sequence[Event], verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Return the columns of a trace without ids; its outcome follows from the last event."""
+    turns = (event.turn for event in current if isinstance(event, TurnCompleted))
     row = {
         "outcome": "waiting",
         "problem": "",
         "uncertainty": 0.0,
         "contention": None,
-        "shown_orders": shown_orders.of_events(record.events) if verdicts else None,
+        "shown_orders": shown_orders.of_turns(turns) if verdicts else None,
     }
     match record.events[-1] if record.events else None:
         case VerdictReached(verdict=verdict):

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from storage.json_columns import sanitize, to_json
+from storage.json_columns import sanitize, to_json, to_storable_json
 from tests.conftest import make_item
 
 MARK = "\N{REPLACEMENT CHARACTER}"
@@ -28,3 +28,9 @@ def test_a_whole_surrogate_pair_becomes_one_character():
 
 def test_an_escaped_backslash_is_not_a_nul():
     assert sanitize("\\u0000") == "\\u0000"
+
+
+@pytest.mark.parametrize("text", ["日本 🙂", "a\x00", "b\ud83d", "\\u0000"])
+def test_storable_json_is_that_of_the_sanitized_value(text):
+    value = {"a": [text, {text: 0.5}], "b": None}
+    assert to_storable_json(value) == to_json(sanitize(value))
