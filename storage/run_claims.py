@@ -88,8 +88,8 @@ class ClaimedTrace:
     part: str
 
 
-def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list[ClaimedTrace]:
-    """Claim up to `limit` waiting traces; return them in the order of the items.
+def claim_traces(session: Session, run_id: int, worker: str, limit: int, rest: int = 0) -> list[ClaimedTrace]:
+    """Claim `limit` waiting traces, or all if only `rest` more are waiting; return them in the order of the items.
 
     A claim holds as long as the worker's claim of the run. Raises ClaimLost if the worker has none.
     """
@@ -102,9 +102,10 @@ def claim_traces(session: Session, run_id: int, worker: str, limit: int) -> list
             col(TraceRow.claimed_by).is_distinct_from(worker),
         )
         .order_by(col(TraceRow.id))
-        .limit(limit)
+        .limit(limit + rest + 1)
     )
-    claimed = [ClaimedTrace(*row) for row in session.execute(waiting)]
+    found = [ClaimedTrace(*row) for row in session.execute(waiting)]
+    claimed = found if len(found) <= limit + rest else found[:limit]
     ids = [trace.id for trace in claimed]
     if ids:
         session.execute(update(TraceRow).where(col(TraceRow.id).in_(ids)).values(claimed_by=worker))

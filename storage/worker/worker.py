@@ -65,7 +65,7 @@ class _RunExecution:
     setup: RunSetup = field(init=False)
 
     async def execute(self, at_once: int) -> None:
-        """Claim and execute traces, `at_once` of them, until none is waiting or the run is stopped.
+        """Claim and execute traces, `at_once` or the last `2 * at_once`, until none is waiting or the run stops.
 
         Raises TiebreakError if the protocol is not installed or the settings are not valid.
         """
@@ -74,12 +74,15 @@ class _RunExecution:
             updated = await through_outage(partial(write, self.engine, partial(update_prompts, run=self.run)))
             self.setup = replace(self.setup, run=updated)
         running: set[asyncio.Task[None]] = set()
+        more = True
         try:
             while True:
                 free = 0 if self.stopped else at_once - len(running)
                 # A claim is a transaction: it is worth while for a quarter of the places, or when nothing runs.
-                if free and (free >= at_once // 4 or not running):
-                    claimed = await through_outage(partial(self._claim, free))
+                if free and ((more and free >= at_once // 4) or not running):
+                    # The last traces start together: those that start alone at the end leave places unused.
+                    claimed = await through_outage(partial(self._claim, free, at_once))
+                    more = len(claimed) == free  # otherwise none is waiting
                     running |= {asyncio.create_task(self._execute_trace(trace)) for trace in claimed}
                 if not running:
                     return
@@ -106,8 +109,9 @@ class _RunExecution:
             self.stopped = "only failures"
             self.has_only_failures = True
 
-    def _claim(self, limit: int) -> list[LoadedTrace]:
-        claimed = write(self.engine, lambda session: run_claims.claim_traces(session, self.run.id, self.worker, limit))
+    def _claim(self, limit: int, rest: int) -> list[LoadedTrace]:
+        claim = partial(run_claims.claim_traces, run_id=self.run.id, worker=self.worker, limit=limit, rest=rest)
+        claimed = write(self.engine, claim)
         return load_traces(self.engine, self.setup.run, claimed)
 
 

@@ -91,6 +91,20 @@ def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
     assert 0 < count_statements(12) <= of_one
 
 
+def test_the_last_traces_are_claimed_together(engine):
+    imports.import_records(engine, "many", [ItemRecord(item=make_item(f"item {number}")) for number in range(9)])
+
+    def claim(session, run):
+        return len(run_claims.claim_traces(session, run, "worker", limit=2, rest=3))
+
+    with writing(engine) as session:
+        study = studies.get(session, "many")
+        fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
+        run = runs.create(session, study.id, "run", **fields)
+        run_claims.claim_run(session, run, "worker")
+        assert [claim(session, run) for _ in range(4)] == [2, 2, 5, 0]
+
+
 def test_events_can_be_read_after_a_sequence_number(engine, a_live_trace):
     append(engine, a_live_trace, a_turn(0), a_turn(1))
     append(engine, a_live_trace, a_turn(2), first=2)
