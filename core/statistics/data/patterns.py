@@ -157,7 +157,10 @@ def merge_equal_rows(features: Floats, units: Units) -> tuple[Floats, Units]:
 def _distinct_features(features: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
     """Return the distinct rows and their frequencies. Rows are found by a random projection, which hardly ever agrees
     for different rows; rows that agree by rounding alone are equal for every purpose."""
-    projected = features @ np.random.default_rng(0).random(features.shape[1])
+    projected = np.zeros(frequencies.size)
+    # A product with a matrix sums the last rows in another order, so equal rows could differ by rounding.
+    for column, number in zip(features.T, np.random.default_rng(0).random(features.shape[1]), strict=True):
+        projected += column * number
     distinct = np.unique(projected)  # without places: numbers alone are sorted several times as fast
     inverse = np.searchsorted(distinct, projected)
     first = np.empty(distinct.size, np.int64)

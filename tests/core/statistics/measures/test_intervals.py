@@ -142,3 +142,12 @@ def test_patterns_with_equal_features_are_merged_exactly(rng):
     assert len(merged) == 9
     np.testing.assert_allclose(units.frequencies @ merged, frequencies @ features)
     np.testing.assert_allclose(units.frequencies @ merged**2, frequencies @ features**2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_with_equal_features_are_merged_wherever_they_are(seed):
+    distinct = np.random.default_rng(seed).integers(0, 3, size=(40, 32)).astype(float)
+    places = np.arange(1243) % 40
+    merged, units = merge_equal_rows(distinct[places], Units(np.ones(1243)))
+    assert len(merged) == len(np.unique(distinct, axis=0))
+    assert sorted(units.frequencies) == sorted(np.bincount(places))
