@@ -1,7 +1,8 @@
 """Distinct patterns of the annotators' labels, one judge's verdict and the gold label of an item.
 
 Every statistic of a judge with categorical verdicts is a function of these rows, so a bootstrap over items draws
-distinct rows, as in `patterns`.
+distinct rows, as in `patterns`. Most statistics ignore which annotator chose which category: they need even fewer rows,
+see `JudgedPatterns.merged`.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,17 @@ from functools import cached_property
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
-from core.statistics.data.patterns import Units, category_counts, distinct_units, majority_category
+from core.statistics.data.columns import number_by_appearance
+from core.statistics.data.patterns import (
+    MERGE_FROM,
+    Units,
+    category_counts,
+    distinct_counts,
+    distinct_units,
+    has_keys,
+    item_units,
+    majority_category,
+)
 from core.statistics.data.ratings import Ratings
 
 
@@ -80,16 +91,59 @@ class LabelRows:
         rows, raters = np.nonzero(self.codes >= 0)
         return rows, raters
 
+    @cached_property
+    def has_label(self) -> Bools:
+        """(P, R): whether each annotator has a label in the row."""
+        return np.asarray(self.codes >= 0)
+
+    @cached_property
+    def has_compared(self) -> Bools:
+        """(P, R): whether each annotator has one of the `compared` labels in the row."""
+        return np.asarray(self.majorities_of_others >= 0)
+
     def count_raters(self, used: Bools) -> int:
         """Return the number of annotators with a label in a row of the mask (P,)."""
-        rows, raters = self.labelled
-        return int(np.count_nonzero(np.bincount(raters[used[rows]])))
+        return int(np.count_nonzero(self.has_label[used].any(axis=0)))
+
+    def count_compared_raters(self, used: Bools) -> int:
+        """Return the number of annotators with one of the `compared` labels in a row of the mask (P,)."""
+        return int(np.count_nonzero(self.has_compared[used].any(axis=0)))
+
+    @cached_property
+    def by_counts(self) -> tuple[Ints, Ints]:
+        """The first row with each distinct row of `counts`, and the number of the distinct one of each row (P,)."""
+        return distinct_counts(self.counts, self.codes.shape[1])
 
     @cached_property
     def compared(self) -> ComparedLabels:
         """The labels whose others in the row have a majority."""
         rows, raters = np.nonzero(self.majorities_of_others >= 0)
         return ComparedLabels(rows, raters, self.codes[rows, raters], self.majorities_of_others[rows, raters])
+
+
+@dataclass(frozen=True)
+class MergedLabelRows(LabelRows):
+    """P of the rows of others, each for all those with equal counts and, of a judge, an equal verdict and gold."""
+
+    merged: LabelRows
+    """The Q rows that are merged."""
+    places: Ints
+    """(Q,): the row that each of them is now."""
+
+    @cached_property
+    def has_label(self) -> Bools:
+        """(P, R): whether each annotator has a label in one of the merged rows."""
+        return self._in_any(*self.merged.labelled)
+
+    @cached_property
+    def has_compared(self) -> Bools:
+        """(P, R): whether each annotator has one of the `compared` labels in one of the merged rows."""
+        return self._in_any(self.merged.compared.rows, self.merged.compared.raters)
+
+    def _in_any(self, rows: Ints, raters: Ints) -> Bools:
+        found = np.zeros(self.codes.shape, bool)
+        found[self.places[rows], raters] = True
+        return found
 
 
 @dataclass(frozen=True)
@@ -134,6 +188,27 @@ class JudgedPatterns:
         """Return the number of items whose pattern is in the mask (P,)."""
         return int(self.units.frequencies[used].sum())
 
+    @cached_property
+    def merged(self) -> "JudgedPatterns":
+        """The same data for statistics that ignore which annotator chose which category; few or clusters: unchanged.
+
+        Their values and their resamples are those of these patterns: `merge_equal_rows` merges both in the same order.
+        """
+        if self.units.clusters is not None or self.units.frequencies.size <= MERGE_FROM:
+            return self
+        first, counts = self.labels.by_counts
+        base = self.n_categories + 1  # of the codes from -1 on
+        places, keys = number_by_appearance((counts * base + self.judge + 1) * base + self.gold + 1)
+        row, codes = np.divmod(keys, base**2)
+        judge, gold = np.divmod(codes, base)
+        labels = MergedLabelRows(self.labels.codes[first[row]], self.n_categories, self.labels, places)
+        units = Units(np.bincount(places, self.units.frequencies, minlength=keys.size).astype(float), merged=True)
+        return JudgedPatterns(labels, _as_codes(judge - 1), _as_codes(gold - 1), self.names, units)
+
+
+def _as_codes(numbers: Ints | Codes) -> Codes:
+    return numbers.astype(np.int16)
+
 
 def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPatterns | None = None) -> JudgedPatterns:
     """Combine the annotators' labels of N items with the judge's verdicts (N,) and the gold labels (N,).
@@ -141,15 +216,21 @@ def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPa
     What is already computed about the annotators' labels is taken from the patterns of another judge, if their rows of
     labels are the same.
     """
-    codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
     names = (*ratings.raters, "judge", "gold")
-    rows, units = distinct_units(Ratings(ratings.items, names, codes, ratings.categories, ratings.groups))
-    labels = LabelRows(rows[:, :-2], len(ratings.categories))
+    if has_keys(len(names), len(ratings.categories)):
+        codes = np.column_stack([ratings.codes, judge, gold]).astype(np.int16)
+        rows, units = distinct_units(Ratings(ratings.items, names, codes, ratings.categories, ratings.groups))
+        codes, judge, gold = rows[:, :-2], rows[:, -2], rows[:, -1]
+    else:
+        codes, units = ratings.codes, item_units(ratings)
+    labels = LabelRows(codes, len(ratings.categories))
     if other is not None and has_same_rows(other.labels, labels):
         labels = other.labels
-    return JudgedPatterns(labels, rows[:, -2], rows[:, -1], ratings.raters, units)
+    return JudgedPatterns(labels, _as_codes(judge), _as_codes(gold), ratings.raters, units)
 
 
 def has_same_rows(labels: LabelRows, other: LabelRows) -> bool:
     """Return whether all labels and the number of categories are equal."""
-    return labels.n_categories == other.n_categories and np.array_equal(labels.codes, other.codes)
+    if labels.n_categories != other.n_categories:
+        return False
+    return labels.codes is other.codes or np.array_equal(labels.codes, other.codes)

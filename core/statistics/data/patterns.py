@@ -55,6 +55,8 @@ class Units:
     """(P,): the number of items with each pattern."""
     clusters: "ClusterTable | None" = None
     """(G, P): the number of items of each cluster with each pattern; None if items are independent."""
+    merged: bool = False
+    """Whether patterns are already merged, because there were many; see `merge_equal_rows`."""
 
     @property
     def size(self) -> int:
@@ -138,15 +140,16 @@ def merge_equal_rows(features: Floats, units: Units) -> tuple[Floats, Units]:
     """Return features (P, F) whose weighted sums a statistic uses, and their units, with fewer rows if P is large.
 
     Of many clusters, the sums of each cluster are resampled. Of many patterns, those with equal features are one, which
-    is exact. Above `MAX_ROWS` of either, items or clusters are assigned to blocks at random, and the sums of whole
-    blocks are resampled: sums of independent draws have the same variance and skewness in blocks as alone.
+    is exact; also of few that are merged already, so the resamples do not depend on how they were merged. Above
+    `MAX_ROWS` of either, items or clusters are assigned to blocks at random, and the sums of whole blocks are
+    resampled: sums of independent draws have the same variance and skewness in blocks as alone.
     """
     if units.clusters is not None:
         if units.size <= MAX_ROWS:
             return features, units
         blocks = merge_clusters(units.clusters, BLOCKS)
         return np.asarray(blocks @ features), Units(np.ones(BLOCKS))
-    if units.frequencies.size <= MERGE_FROM:
+    if units.frequencies.size <= MERGE_FROM and not units.merged:
         return features, units
     features, frequencies = _distinct_features(features, units.frequencies)
     if frequencies.size <= MAX_ROWS:
@@ -159,8 +162,8 @@ def _distinct_features(features: Floats, frequencies: Floats) -> tuple[Floats, F
     for different rows; rows that agree by rounding alone are equal for every purpose."""
     projected = np.zeros(frequencies.size)
     # A product with a matrix sums the last rows in another order, so equal rows could differ by rounding.
-    for column, number in zip(features.T, np.random.default_rng(0).random(features.shape[1]), strict=True):
-        projected += column * number
+    for column, number in enumerate(np.random.default_rng(0).random((features.shape[1],)).tolist()):
+        projected += features[:, column] * number
     distinct = np.unique(projected)  # without places: numbers alone are sorted several times as fast
     inverse = np.searchsorted(distinct, projected)
     first = np.empty(distinct.size, np.int64)
@@ -221,6 +224,12 @@ def distinct_units(ratings: Ratings) -> tuple[Codes, Units]:
     return rows, Units(np.asarray(frequencies, float), clusters)
 
 
+def item_units(ratings: Ratings) -> Units:
+    """Return the sampling units if each item is a pattern of its own."""
+    items = ratings.codes.shape[0]
+    return Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items))
+
+
 def count_patterns(ratings: Ratings) -> Patterns:
     """Return the distinct category counts, ignoring which rater chose which category.
 
@@ -242,7 +251,7 @@ def distinct_rows(codes: Codes, n_categories: int, *, return_inverse: bool = Fal
     """
     raters = codes.shape[1]
     possible_rows = (n_categories + 1) ** raters
-    if codes.shape[0] < 2 or not raters or possible_rows > MAX_KEY:
+    if codes.shape[0] < 2 or not raters or not has_keys(raters, n_categories):
         return codes, np.ones(codes.shape[0], np.int64), np.arange(codes.shape[0])
     keys = encode_rows(codes, n_categories, possible_rows)
     if possible_rows > max(MAX_COUNTED_KEYS, 2 * keys.size):
@@ -276,6 +285,11 @@ def distinct_scores(values: Floats, groups: Sequence[str] | None) -> tuple[Float
     rows, inverse, frequencies = np.unique(comparable, axis=0, return_inverse=True, return_counts=True)
     clusters = cluster_table(None if groups is None else tuple(groups), inverse.reshape(-1), frequencies.size)
     return np.where(np.isinf(rows), np.nan, rows), Units(frequencies.astype(float), clusters)
+
+
+def has_keys(raters: int, n_categories: int) -> bool:
+    """Return whether each possible row of labels has an int64 key."""
+    return bool((n_categories + 1) ** raters <= MAX_KEY)
 
 
 def encode_rows(codes: Codes, n_categories: int, possible_rows: int) -> Ints:

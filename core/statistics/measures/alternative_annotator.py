@@ -14,12 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Floats, Ints, ratio
+from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined, ratio
 from core.statistics.data.distributions import students_t_cdf
 from core.statistics.data.judged_patterns import JudgedPatterns
 from core.statistics.data.patterns import Units, category_counts
 from core.statistics.measures.comparison import correct_p_values
-from core.statistics.measures.statistic import Statistic, mean_statistic, weighted_mean
+from core.statistics.measures.statistic import SumStatistic
 
 EPSILON = 0.15
 """The authors' value for skilled annotators; 0.2 for experts, 0.1 for crowd workers."""
@@ -63,14 +63,12 @@ class AlternativeAnnotatorTest:
         return used
 
     @cached_property
-    def mean_advantage(self) -> Statistic:
+    def mean_advantage(self) -> SumStatistic:
         """Mean of rho_f over annotators, as a function of weights (B, N)."""
-        rates = []
-        for rows, is_close in self.advantages:
-            values, tested = np.zeros(self.units.frequencies.size), np.zeros(self.units.frequencies.size, bool)
-            values[rows], tested[rows] = is_close, True
-            rates.append(weighted_mean(values, tested))
-        return mean_statistic(rates)
+        features = np.zeros((2 * len(self.advantages), self.units.frequencies.size))
+        for number, (rows, is_close) in enumerate(self.advantages):
+            features[2 * number, rows], features[2 * number + 1, rows] = is_close, 1
+        return SumStatistic(features.T, lambda sums: mean_of_defined(ratio(sums[:, ::2], sums[:, 1::2])))
 
     @property
     def winning_rate(self) -> float | None:

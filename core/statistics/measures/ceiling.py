@@ -34,7 +34,7 @@ def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     """Return the leave-one-annotator-out test; None if no annotator can be left out."""
     compared, frequencies = patterns.labels.compared, patterns.units.frequencies
     tested = (patterns.judge[compared.rows] >= 0) & (frequencies[compared.rows] > 0)
-    rows, raters, references = compared.rows[tested], compared.raters[tested], compared.majorities[tested]
+    rows, references = compared.rows[tested], compared.majorities[tested]
     if not rows.size:
         return None
     annotators, judge = (
@@ -43,5 +43,5 @@ def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
     )
     used = np.zeros(frequencies.size, bool)
     used[rows] = True
-    number = np.unique(raters).size
+    number = patterns.labels.count_compared_raters(used)
     return Ceiling(annotators, judge, difference(judge, annotators), used, number, int(frequencies[rows].sum()))

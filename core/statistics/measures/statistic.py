@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Codes, Floats, Ints, mean_of_defined, ratio
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
 
 Statistic = Callable[[Floats], Floats]
 """(B, P) weights -> (B,) values."""
@@ -52,13 +52,6 @@ class SumStatistic:
 def stack_statistics(statistics: Sequence[Statistic]) -> Family:
     """Return several statistics as one family, in their order."""
     return _combined(statistics, np.stack)
-
-
-def mean_statistic(statistics: Sequence[Statistic]) -> Statistic:
-    """Return the mean of those statistics that are defined."""
-    if not statistics:
-        return lambda weights: np.full(weights.shape[0], np.nan)
-    return _combined(statistics, lambda values: mean_of_defined(np.stack(values, axis=-1)))
 
 
 def mean_by_items(statistics: Sequence[Statistic], items: Sequence[Bools]) -> Statistic:

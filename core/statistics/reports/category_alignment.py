@@ -51,7 +51,7 @@ def verdict_statistics(
     return {
         "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
         **measure_estimates(dataset, opinions, patterns, resamples, seed),
-        **unread_ranges(dataset, patterns),
+        **unread_ranges(dataset, patterns.merged),
         "system_level_agreement": system_level_agreement(dataset, opinions),
         **annotator_test_estimates(test, int(opinions.asked.sum()), resamples, seed),
     }
@@ -61,6 +61,7 @@ def measure_estimates(
     dataset: Dataset, opinions: JudgeOpinions, patterns: JudgedPatterns, resamples: int, seed: int
 ) -> dict[str, Estimate]:
     """Estimate the measures of a judge, all from the same resamples, by name."""
+    patterns = patterns.merged
     measures = list(judge_measures(dataset, patterns))
     family = stack_statistics([measure.statistic for measure in measures])
     results = bootstrap(family, patterns.units, resamples, seed)

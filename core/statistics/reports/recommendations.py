@@ -248,6 +248,7 @@ def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:
 
 def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:
     """Estimate the judge's accuracy against the other annotators minus the annotators' own."""
+    patterns = patterns.merged
     total = int(patterns.units.frequencies.sum())
     ceiling = human_ceiling(patterns)
     if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
@@ -282,7 +283,7 @@ def few_groups_caveat(items: int, units: Units) -> str:
 def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:
     """Estimate the annotators' accuracy against the majority of the others, on all targets of the dataset."""
     # A judge with a verdict on every target leaves none out.
-    patterns = patterns_of(dataset, np.zeros(dataset.gold.size, np.int16))
+    patterns = patterns_of(dataset, np.zeros(dataset.gold.size, np.int16)).merged
     total = int(patterns.units.frequencies.sum())
     ceiling = human_ceiling(patterns)
     if ceiling is None or ceiling.raters < MIN_ANNOTATORS:

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.statistics.data.arrays import mean_of_defined
 from core.statistics.data.judged_patterns import judged_patterns
 from core.statistics.data.patterns import Units
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import run_alternative_annotator_test, run_on_patterns
+from core.statistics.measures.statistic import weighted_mean
 from core.statistics.reports.category_alignment import annotator_test_estimates
+from tests.core.statistics.builders import random_ratings
 
 
 def evaluate_by_item(annotators: np.ndarray, judge: np.ndarray, epsilon: float) -> tuple[float, float]:
@@ -104,3 +107,21 @@ def test_patterns_of_several_judges_give_the_tests_of_each_judge_alone(seed: int
         assert together.tests == alone.tests and together.skipped == alone.skipped == ("e",)
         for part, other in zip(together.advantages, alone.advantages, strict=True):
             np.testing.assert_array_equal(part, other)
+
+
+def test_the_mean_advantage_is_the_mean_of_the_rates_of_the_annotators() -> None:
+    rng = np.random.default_rng(0)
+    ratings = random_ratings(rng, items=800, raters=6, n_categories=3, missing=0.6)
+    patterns = judged_patterns(ratings, rng.integers(-1, 3, 800), rng.integers(-1, 3, 800))
+    test = run_on_patterns(patterns)
+    size = patterns.units.frequencies.size
+    rates = []
+    for rows, is_close in test.advantages:
+        values, tested = np.zeros(size), np.zeros(size, bool)
+        values[rows], tested[rows] = is_close, True
+        rates.append(weighted_mean(values, tested))
+    weights = rng.integers(0, 3, (50, size)).astype(float)
+    weights[0, test.advantages[0][0]] = 0  # without an item of the first annotator
+    means = mean_of_defined(np.stack([rate(weights) for rate in rates], axis=-1))
+    assert len(rates) == 6 and np.isnan(rates[0](weights)).any()
+    np.testing.assert_array_equal(test.mean_advantage(weights), means)

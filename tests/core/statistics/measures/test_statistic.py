@@ -7,7 +7,6 @@ from core.statistics.measures.statistic import (
     SumStatistic,
     difference,
     mean_by_items,
-    mean_statistic,
     on_subset,
     pooled_match_rate,
     stack_statistics,
@@ -25,12 +24,6 @@ def total(weights: np.ndarray) -> np.ndarray:
 def test_a_weighted_mean_uses_only_the_mask_and_is_nan_without_weight():
     statistic = weighted_mean(VALUES, np.array([True, True, False]))
     np.testing.assert_array_equal(statistic(WEIGHTS), [1.5, 2, np.nan])
-
-
-def test_a_mean_of_statistics_leaves_out_the_undefined():
-    nowhere = weighted_mean(VALUES, np.zeros(3, bool))
-    np.testing.assert_array_equal(mean_statistic([total, nowhere])(WEIGHTS), total(WEIGHTS))
-    assert np.isnan(mean_statistic([])(WEIGHTS)).all()
 
 
 def test_differences_subsets_and_stacks_see_the_same_weights():
