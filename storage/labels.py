@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from core.statistics.data.label_table import LabelTable
 
 
+CHUNK = 5_000
+"""Labels fetched at once."""
+
+
 def save(
     session: Session,
     study_id: int,
@@ -186,7 +190,7 @@ def adjudicate(
 def of_study(session: Session, study_id: int) -> Iterator[Label]:
     """Yield every label of a study, oldest first."""
     query = _labels().where(col(LabelRow.study_id) == study_id).order_by(col(LabelRow.id))
-    for row in session.execute(query.execution_options(yield_per=5000)):
+    for row in session.execute(query.execution_options(yield_per=CHUNK)):
         yield _label(row)
 
 

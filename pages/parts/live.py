@@ -1,7 +1,7 @@
 """Values that a page shows while they change: read from the database again only after a change."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -12,12 +12,15 @@ from storage import changes
 Value = TypeVar("Value")
 
 
-def load(key: str, topics: tuple[str, ...], read: Callable[[], Value]) -> Value:
-    """Return `read()`, or its last result in this visit if none of the topics has changed (see `storage.changes`)."""
+def load(key: str, topics: tuple[str, ...], read: Callable[[], Value], scope: Hashable = None) -> Value:
+    """Return `read()`, or its last result in this visit if none of the topics has changed (see `storage.changes`).
+
+    `scope` is what the visitor has chosen, of which only the last result is in memory.
+    """
     version = changes.version(resources.engine(), *topics)  # before reading: a change meanwhile gives a new version
     stored = st.session_state.get(f"live_{key}")
-    if stored is None or stored[0] != (topics, version):
-        stored = ((topics, version), read())
+    if stored is None or stored[0] != (topics, version, scope):
+        stored = ((topics, version, scope), read())
         st.session_state[f"live_{key}"] = stored
     value: Value = stored[1]
     return value

@@ -68,8 +68,7 @@ COLUMNS = {
 def draw_list(study: Study) -> None:
     """Draw the filters, which are in the URL, and the matching traces; a click opens a trace."""
     chosen = choose_filter(study)
-    with database.reading(resources.engine()) as session:
-        sizes = trace_filter.count_by_run(session, chosen)
+    sizes = load_sizes(chosen)
     if not sizes:
         return empty_state(study, chosen)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -94,6 +93,16 @@ def draw_list(study: Study) -> None:
         record_list_views(study, matches)
     draw_table(matches, opinions if shows_opinions else None, verdicts)
     key_paging.draw(page)
+
+
+def load_sizes(chosen: Filter) -> dict[int, int]:
+    """Return the number of matching traces by run. With a filter they are counted, so not again for each page."""
+
+    def read() -> dict[int, int]:
+        with database.reading(resources.engine()) as session:
+            return trace_filter.count_by_run(session, chosen)
+
+    return live.load("trace_sizes", (live.study_topic(chosen.study_id),), read, scope=chosen)
 
 
 FILTER: Any = {"bind": "query-params"}

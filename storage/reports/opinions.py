@@ -250,7 +250,8 @@ def opinion_columns(session: Session, study_id: int, kinds: Collection[Kind] | N
         .where(col(OpinionRow.study_id) == study_id)
         .order_by(col(OpinionRow.id))
     )
-    if kinds is not None:
+    # The condition takes PostgreSQL 7 s longer for 2,000,000 opinions, so there is none if every target meets it.
+    if kinds is not None and not _has_only(session, study_id, kinds):
         judged = select(col(TargetRow.id)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind).in_(kinds))
         query = query.where(col(OpinionRow.target_id).in_(judged))
     ids = array("q"), array("q"), array("q")
@@ -270,6 +271,11 @@ def opinion_columns(session: Session, study_id: int, kinds: Collection[Kind] | N
     )
     traces, run_ids, target_ids = (np.array(of_ids, np.int64) for of_ids in ids)
     return OpinionColumns(traces, run_ids, target_ids, raters, stages, opinions)
+
+
+def _has_only(session: Session, study_id: int, kinds: Collection[Kind]) -> bool:
+    """Return whether every target of a study is of these kinds."""
+    return set(current_labels.read_targets(session, study_id).table["kind"].distinct()) <= set(kinds)
 
 
 def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from core.items import Item, Response
 from core.labels import Label, Target
 from core.trace import Turn, TurnCompleted, Usage
-from storage import database, studies, target_summaries
+from storage import call_totals, database, studies, target_summaries
 from storage.database import insert_all, writing
 from storage.events import event_row
 from storage.fingerprints import label_row, with_fingerprint
@@ -123,3 +123,4 @@ def _plant_judge(session: database.Session, study: int, judge: int, truth: list[
         events.append(event_row(TurnCompleted(ask=0, turn=turn), trace, run.id, 0, None))
     for table, rows in ((TraceRow, traces), (OpinionRow, opinions), (EventRow, events)):
         _insert(session, table, iter(rows))
+    run.call_totals = call_totals.of_ended_run(session, run.id)

@@ -8,7 +8,7 @@ from core.items import Response
 from core.labels import Opinion, Target
 from core.trace import Verdict, VerdictReached
 from pages.parts import colours, resources
-from storage import database, labels, studies, traces, views
+from storage import database, labels, studies, trace_filter, traces, views
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_text, prepare_study, visit, visit_trace
@@ -74,6 +74,24 @@ def test_a_link_to_a_page_shows_its_rows_and_a_changed_filter_the_first():
     page.text_input(key="name").input("item").run()
     assert "after" not in page.query_params
     assert list(page.dataframe[0].value["Item"]) == [f"item {n}" for n in numbers[:50]]
+
+
+def test_matching_traces_are_not_counted_again_for_the_next_page(monkeypatch):
+    numbers = range(120)
+    records = [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in numbers)]
+    prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in numbers), *records], "tour")
+    counted = []
+    count = trace_filter.count_by_run
+    monkeypatch.setattr(trace_filter, "count_by_run", lambda *chosen: counted.append(chosen) or count(*chosen))
+    page = visit("watch/traces", name="item 1")
+    assert "31 traces" in page_text(page) and len(counted) == 1
+    page.text_input(key="name").input("item").run()
+    page.button(key="chevron_right").click().run()
+    assert "120 traces" in page_text(page) and len(counted) == 2
+    with database.writing(resources.engine()) as session:
+        labels.save(session, 1, make_target("item 0"), "ann", 1)
+    page.run()
+    assert len(counted) == 3
 
 
 def test_an_unknown_contention_is_a_dash_with_its_reason():
