@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+Answer = TypeVar("Answer")
 EVERY_STUDY = 0
 """The study of a grant to an administrator."""
 
@@ -18,7 +20,7 @@ class Operation:
     """The permissions that were checked for one operation: (study, permission)."""
 
     granted: set[tuple[int, str]] = field(default_factory=set)
-    known: dict[str, bool] = field(default_factory=dict)
+    known: dict[str, Any] = field(default_factory=dict)
     """Answers that were read from the database: see `once`."""
 
 
@@ -32,14 +34,15 @@ _reads_freely: ContextVar[bool] = ContextVar("reads_freely", default=False)
 _process_enforced = [False]
 
 
-def once(name: str, read: Callable[[], bool]) -> bool:
+def once(name: str, read: Callable[[], Answer]) -> Answer:
     """Return `read()`, or its result since the page or the request began; within a change it is read again."""
     current = _reads.get()
     if current is None or _changes.get() is not None:
         return read()
     if name not in current.known:
         current.known[name] = read()
-    return current.known[name]
+    known: Answer = current.known[name]
+    return known
 
 
 def enforce_in_process() -> None:

@@ -42,6 +42,12 @@ def flatten(row: Any) -> dict[str, Any]:
     return cells
 
 
+def cell(row: Any, column: str) -> Any:
+    """Return one column of `flatten(row)`, without the others if the row itself has it; None without it."""
+    own = row.get(column) if isinstance(row, Mapping) else getattr(row, column, None)
+    return flatten(row).get(column) if own is None else own
+
+
 def csv_text(header: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     """Return lines as CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
     stream = io.StringIO()

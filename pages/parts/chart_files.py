@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from core.formats.tables import flatten, latex_table, rows_csv
+from core.formats.tables import cell, flatten, latex_table, rows_csv
 from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
 from pages.parts import account_guard, chart_selection, permissions, visitor
@@ -138,9 +138,9 @@ def has_browser() -> bool:
 
 def chart_caption(title: str, data: ChartData) -> str:
     """Return the caption: title, n, method with its seed, versions."""
-    rows = [flatten(row) for row in data.rows or ()]
-    columns = [name for name in COUNT_COLUMNS if rows and name in rows[0]]
-    counts = [row[columns[0]] for row in rows if isinstance(row.get(columns[0]), int)] if columns else []
+    rows = data.rows or ()
+    column = next((name for name in COUNT_COLUMNS if rows and name in flatten(rows[0])), None)
+    counts = [] if column is None else [count for row in rows if isinstance(count := cell(row, column), int)]
     return caption(title, counts, data.unit, data.method)
 
 

@@ -16,6 +16,10 @@ import streamlit as st
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+MAX_COPIES = 64
+"""Charts with a selection that are shared; the oldest are forgotten first."""
+DIGEST = "_digest"
+"""The attribute of a figure that has its digest."""
 UNDIMMED = {"textfont": {"color": "#000000"}}
 """`selected` of texts that cannot be clicked: by its default Plotly makes them pale when a point is selected."""
 
@@ -37,7 +41,7 @@ class DrawnChart:
 def mark(figure: "go.Figure", key: str, selected: Any) -> "go.Figure":
     """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it."""
     name = _state_name(key)
-    digest = blake2b(str(figure.to_json(validate=False)).encode()).digest()
+    digest = digest_of(figure)
     wanted = [] if selected is None else [as_json(selected)]
     drawn: DrawnChart | None = st.session_state.get(name)
     # A chart that was not drawn in the last run has lost what the browser marked.
@@ -59,13 +63,30 @@ def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
     return record
 
 
+def digest_of(figure: "go.Figure") -> bytes:
+    """Return a digest of a figure, which is not modified any more: a shared one is written as JSON only once."""
+    digest: bytes | None = getattr(figure, DIGEST, None)
+    if digest is None:
+        digest = blake2b(str(figure.to_json(validate=False)).encode()).digest()
+        setattr(figure, DIGEST, digest)
+    return digest
+
+
 def with_selection(figure: "go.Figure", selected: Any, *, number: int = 1) -> "go.Figure":
-    """Return a chart with a selection and its number; the figure itself, if it is the first chart without one."""
+    """Return a chart with a selection and its number; the figure itself, if it is the first chart without one.
+
+    The chart is shared by all visitors, so do not modify it.
+    """
     if selected is None and number == 1:
         return figure
+    return _copy_with_selection(digest_of(figure), as_json(selected), number, figure)
+
+
+@st.cache_resource(max_entries=MAX_COPIES, show_spinner=False)
+def _copy_with_selection(digest: bytes, selected: Any, number: int, _figure: "go.Figure") -> "go.Figure":
     import plotly.graph_objects as go
 
-    copy = go.Figure(figure).update_layout(meta=number)
+    copy = go.Figure(_figure).update_layout(meta=number)
     select_points(copy, selected)
     return copy
 

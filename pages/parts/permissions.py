@@ -163,9 +163,10 @@ def writing(study_id: int, permission: Permission, change: str) -> Iterator[Sess
 
     `change` is the text of its entry in the audit log; empty if it has none, or if storage adds another one.
     """
-    actor = visitor.current_actor()
-    with operations.operation(), audit.acting(actor.name), database.writing(resources.engine()) as session:
-        access.require(session, study_id, actor, permission)
-        if change:
-            audit.record(session, Action.settings, study_id=study_id, change=change)
-        yield session
+    with operations.operation():
+        actor = visitor.current_actor()
+        with audit.acting(actor.name), database.writing(resources.engine()) as session:
+            access.require(session, study_id, actor, permission)
+            if change:
+                audit.record(session, Action.settings, study_id=study_id, change=change)
+            yield session

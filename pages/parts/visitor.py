@@ -9,7 +9,7 @@ from core.errors import TiebreakError
 from pages.parts import resources
 from pages.parts.account_guard import SESSION_COOKIE
 from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
-from storage import annotators, database
+from storage import annotators, database, operations
 from storage.accounts import logins
 from storage.accounts.identity import Actor, Identity
 
@@ -17,7 +17,11 @@ COOKIE = "tiebreak_annotator"
 
 
 def current_identity() -> Identity:
-    """Return whom the session's cookie names, as the database has it now."""
+    """Return whom the session's cookie names, as the database had it when this run of the page asked first."""
+    return operations.once("identity", _read_identity)
+
+
+def _read_identity() -> Identity:
     cookie = st.context.cookies.get(SESSION_COOKIE, "")
     with database.reading(resources.engine()) as session:
         return logins.identify(session, cookie if isinstance(cookie, str) else "")

@@ -7,26 +7,26 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.provenance import INTERVALS
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
-from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
+from pages.parts import charts, downloads, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
-from pages.parts.text import escape_markdown
 from pages.results.parts import (
     agreement_rows,
     alignment_charts,
     alignment_data,
     alignment_differences,
+    alignment_notes,
     alignment_rows,
+    alignment_table,
     item_drilldown,
     reference_choice,
 )
 from pages.results.parts.alignment_charts import JudgePoints
 from pages.results.parts.alignment_differences import AlignmentView
-from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures, Place
+from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures
 from storage import database, studies
 from storage.reports import alignment
 from storage.reports.alignment import AlignmentData
@@ -36,23 +36,16 @@ from storage.studies import Study
 
 Version = tuple[int, ...]
 PAGE = "alignment"
-TABLE_NUMBER = "_alignment_table"
-"""The name of the number of the table in the state of the session."""
 BIAS_TITLES = {
     "shown_first": "The response shown first is preferred",
     "longer": "The longer response: judge minus people",
     "both_orders": "The same choice in both orders",
 }
-MAX_COMPARISONS = 3
-"""Judges whose comparison with the human ceiling is written next to the chart."""
-MISSING_VERDICTS = (
-    "Some verdicts are missing; Readable is the share with one. An accuracy has a range: its value if all missing "
-    "verdicts were wrong, and if all were right. Kappas and correlations have none, because a single verdict can move "
-    "them either way: read them with the share."
+BIAS_NOTE = (
+    "Decided verdicts, without ties and missing verdicts. For the longer response: the judge's share minus people's, "
+    "on the n pairs that both decided. People may prefer longer responses for good reasons, and a judge that errs at "
+    "random prefers them less often than such people: the page Biases takes both into account and tests the effects."
 )
-COUNT_WIDTH = 84
-WIDTHS = {"Readable": 110, "Range": 110, "$ per 1,000": 100}
-ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; Streamlit would draw a docstring here
 
 
 @st.cache_data(max_entries=32, show_spinner="Comparing judges with people …")
@@ -200,8 +193,8 @@ def draw_comparison(by_place: Figures, statistic: str, costs: Mapping[str, Judge
     with left:
         draw_chart(by_judge, statistic, costs)
     with right:
-        draw_notes(by_judge, statistic)
-    draw_table(by_place, order, statistic, costs, by_scenario)
+        alignment_notes.draw_notes(by_judge, statistic)
+    alignment_table.draw_table(by_place, order, statistic, costs, by_scenario)
     return list(by_judge)
 
 
@@ -225,120 +218,16 @@ def draw_chart(
     )
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, row.low, row.high)}" for name, row in points.items())
     data = ChartData([*points.values(), *second.values(), *ceilings.values()])
-    charts.draw(figure, "judges", f"{view.name}: {alt}", _select_judge, data, st.session_state.get("judge"))
+    # The choice of a judge follows the chart, so that it has no state yet when an address is opened.
+    judge = st.session_state.get("judge", st.query_params.get("judge"))
+    selected = judge if "cell" in st.query_params else None
+    charts.draw(figure, "judges", f"{view.name}: {alt}", _select_judge, data, selected)
 
 
 def _select_judge() -> None:
     """Select every item on which the clicked judge differs from people."""
     name = charts.clicked_point("judges")
     alignment_differences.select(name, **({} if name is None else {"cell": alignment_differences.ALL_DIFFERENCES}))
-
-
-def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
-    """Draw the comparison of each judge with the ceiling, reasons of undefined values, and notes."""
-    view = VIEWS[statistic]
-    mixes = alignment_rows.reference_mixes(by_judge, statistic)
-    if len(mixes) == 1:
-        st.caption(f":material/flag: Reference {escape_markdown(*mixes)}.")
-    if view.second and view.ceiling:
-        comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
-        draw_ceiling_comparisons({judge: text for judge, text in comparisons.items() if text})
-    for reason, judges in alignment_rows.undefined_reasons(by_judge, statistic).items():
-        st.caption(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
-    with st.expander("Notes: intervals, references, human ceiling" if view.ceiling else "Notes: intervals, references"):
-        st.caption(f"{INTERVALS}.")
-        if len(mixes) > 1:
-            for mix, judges in mixes.items():
-                st.caption(f":material/flag: {list_names(judges)}: reference {escape_markdown(mix)}.")
-        draw_caveats(by_judge, statistic)
-        if view.ceiling:
-            draw_ceiling_notes(by_judge, is_drawn=bool(view.second))
-
-
-def draw_caveats(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: str) -> None:
-    """Draw the caveats of the figures, each with its judges, and what missing verdicts mean."""
-    for note, judges in alignment_rows.judges_by_note(by_judge, statistic).items():
-        prefix = "" if len(judges) == len(by_judge) and len(judges) > 1 else f"{list_names(judges)}: "
-        st.caption(f":material/info: {prefix}{escape_markdown(note)}.")
-    if any(row.value for rows in by_judge.values() if (row := rows.get("no_verdict_rate"))):
-        st.caption(f":material/info: {MISSING_VERDICTS}")
-
-
-def draw_ceiling_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], *, is_drawn: bool) -> None:
-    """Draw what the human ceiling is, and the alternative-annotator test."""
-    st.caption(
-        "Human ceiling: each person in turn is left out and compared with the majority of the others, or with "
-        "their mean for scores. The judge is compared in the same way on the same items. The difference has "
-        "its own interval."
-    )
-    if not is_drawn:
-        st.caption("The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table.")
-    draw_test_notes(by_judge)
-
-
-def draw_ceiling_comparisons(comparisons: Mapping[str, str]) -> None:
-    """Draw a sentence for each judge; those after the first `MAX_COMPARISONS` are collapsed."""
-    lines = [f"- **{escape_markdown(judge)}** {escape_markdown(text)}" for judge, text in comparisons.items()]
-    st.markdown("**Compared with people**")
-    st.markdown("\n".join(lines[:MAX_COMPARISONS]))
-    if more := lines[MAX_COMPARISONS:]:
-        with st.expander(f"{len(more)} more"):
-            st.markdown("\n".join(more))
-
-
-def draw_test_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]]) -> None:
-    """Draw the result of the alternative-annotator test, or why it was not run."""
-    name = alignment_rows.TEST_STATISTICS[1]
-    names_by_note = alignment_rows.undefined_reasons(by_judge, name) | alignment_rows.judges_by_notes(by_judge, name)
-    for note, judges in names_by_note.items():
-        st.caption(f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(note)}.")
-
-
-def list_names(judges: Sequence[str]) -> str:
-    """Return the first four names, and the number of the others."""
-    names = ", ".join(escape_markdown(judge) for judge in judges[:4])
-    return f"{names} and {len(judges) - 4} more" if len(judges) > 4 else names
-
-
-def draw_table(
-    by_place: Figures, order: Sequence[Place], statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool
-) -> None:
-    """Draw every figure, one row per judge and scenario; a click selects the items on which they differ."""
-    lines = [
-        alignment_rows.table_line(place, by_place[place], statistic, costs.get(place[0]), by_scenario=by_scenario)
-        for place in order
-    ]
-    text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
-    text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
-    row_height, names = name_columns.fit(lines, {"Judge": 300} | ({"Scenario": 160} if by_scenario else {}))
-    # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
-    key = f"table_{st.session_state.get(TABLE_NUMBER, 0)}"
-    st.dataframe(
-        lines,
-        key=key,
-        on_select=lambda: _select_line(order, key),
-        selection_mode="single-cell",
-        hide_index=True,
-        height=min(38 + (row_height or 35) * len(lines), 340),
-        row_height=row_height,
-        column_config=names
-        | {
-            name: st.column_config.TextColumn(alignment="right", width=WIDTHS.get(name, ESTIMATE_WIDTH))
-            for name in text_columns
-        }
-        | {name: st.column_config.NumberColumn(width=COUNT_WIDTH) for name in ("Items", "Annotators", "Critiques")}
-        | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
-    )
-
-
-def _select_line(order: Sequence[Place], key: str) -> None:
-    """Select the items of the clicked row."""
-    cells = st.session_state[key].selection.cells
-    if cells:
-        judge, group = order[cells[0][0]]
-        scenario = {} if group == "all" else {"scenario": group}
-        st.session_state[TABLE_NUMBER] = st.session_state.get(TABLE_NUMBER, 0) + 1
-        alignment_differences.select(judge, cell=alignment_differences.ALL_DIFFERENCES, **scenario)
 
 
 def draw_download(rows: Sequence[AlignmentRow]) -> None:
@@ -357,16 +246,15 @@ def draw_biases(by_place: Figures) -> None:
     if not any(rows_by_bias.values()):
         return
     present = {name: rows for name, rows in rows_by_bias.items() if rows}
-    with st.expander("Judge biases", expanded="bias" in st.query_params):
+    is_selected = bool({"bias", alignment_differences.FORMER_PARAMETERS["bias"]} & set(st.query_params))
+    biases = st.expander("Judge biases", expanded=is_selected, key="biases", on_change="rerun")
+    if not biases.open:
+        return
+    with biases:
         for column, (name, rows) in zip(st.columns(max(2, len(present)), gap="large"), present.items(), strict=False):
             with column:
                 draw_bias(name, rows)
-        st.caption(
-            "Decided verdicts, without ties and missing verdicts. For the longer response: the judge's share minus "
-            "people's, on the n pairs that both decided. People may prefer longer responses for good reasons, and a "
-            "judge that errs at random prefers them less often than such people: the page Biases takes both into "
-            "account and tests the effects."
-        )
+        st.caption(BIAS_NOTE)
 
 
 def draw_bias(name: str, rows: Mapping[str, AgreementRow]) -> None:

@@ -251,7 +251,7 @@ def draw_slice(study: Study, judge: str, chosen: Slice, differing: Drilldown) ->
 
 def draw_targets(study: Study, drilldown: Drilldown) -> None:
     """Draw the targets with their values, except those that the viewer has not labelled, and the opened one."""
-    item = item_drilldown.draw_drilldown(drilldown, "target")
+    item = item_drilldown.draw_drilldown(drilldown)
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

@@ -167,7 +167,7 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
         transition=transition,
         viewer=shell.current_annotator(),
     )
-    item = item_drilldown.draw_drilldown(drilldown, "target")
+    item = item_drilldown.draw_drilldown(drilldown)
     if item is not None:
         item_drilldown.draw_detail(study, item)
     elif drilldown.items:

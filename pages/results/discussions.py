@@ -153,7 +153,7 @@ def draw_targets(study: Study, data: AlignmentData, panel: PanelReport) -> None:
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     text = f"{judge} adopts the opinion of {source}" if source else f"{judge} changes its opinion"
     st.caption(escape_markdown(text))
-    item = item_drilldown.draw_drilldown(found, "target")
+    item = item_drilldown.draw_drilldown(found)
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

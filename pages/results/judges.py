@@ -388,7 +388,7 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
         st.subheader(f"Selected targets: {drilldown.selected:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     st.caption(f"{escape_markdown(judge)} and {escape_markdown(other)} have different values")
-    item = item_drilldown.draw_drilldown(drilldown, "target")
+    item = item_drilldown.draw_drilldown(drilldown)
     if item is not None:
         item_drilldown.draw_detail(study, item)
 

@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 SAMPLE, REVIEWS = quote("Sample: ScaleEval"), quote("Sample: ReFeR")
 PHONE = {"width": 390, "height": 844}
+POINTS = "[...document.querySelectorAll('.st-key-judges .scatterlayer .point')]"
 
 
 def test_four_choices_are_in_one_line_on_a_wide_screen(visit, served):
@@ -41,3 +42,19 @@ def test_a_row_of_a_table_opens_with_the_keyboard_and_with_a_click(visit, served
     canvas.focus()
     canvas.press("ArrowDown")
     page.get_by_text("changes its opinion").wait_for()
+
+
+def test_the_point_of_a_judge_is_marked_until_its_targets_are_closed(visit, served):
+    page = visit(f"{served.address}/alignment?study={SAMPLE}", "annotator 1")
+    points = page.locator(".st-key-judges .scatterlayer .point")
+    points.first.scroll_into_view_if_needed()
+    box = points.first.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.get_by_text("Selected targets").wait_for()
+    pale = f"{POINTS}.some((point) => +getComputedStyle(point).opacity < 1)"
+    page.wait_for_function(pale)
+    page.get_by_role("button", name="Close").click()
+    page.get_by_text("Click a point, a cell").wait_for()
+    page.wait_for_function(f"{POINTS}.length && !{pale}")
+    page.wait_for_timeout(700)  # the page looks for newer labels twice a second, and draws nothing then
+    assert page.evaluate(f"!{pale}")

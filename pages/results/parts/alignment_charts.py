@@ -211,9 +211,9 @@ def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str) -> "go.Fi
     hover_texts = [_cell_hover(axis_names, row, column, counts[y][x]) for x, y, column, row in filled_cells]
     names = [f"{row} × {column}" for _, _, column, row in filled_cells]
     figure.add_trace(chart_cells.clickable([(x, y) for x, y, _, _ in filled_cells], names, hover_texts))
-    for x, y, column, row in cells:
-        if {row, column} & {NO_VERDICT, NO_MAJORITY}:
-            _add_border(figure, x, y)
+    # All at once: each call of `add_shape` validates those that were added before.
+    missing = {NO_VERDICT, NO_MAJORITY}
+    figure.layout.shapes = [_border(x, y) for x, y, column, row in cells if {row, column} & missing]
     _format_axes(figure, table, axis_names)
     return charts.apply_layout(figure, title, 130 + CELL_SIZE * len(table.rows), right_margin=False)
 
@@ -233,9 +233,10 @@ def _cell_hover(axis_names: AxisNames, row: str, column: str, count: int) -> str
     )
 
 
-def _add_border(figure: "go.Figure", x: int, y: int) -> None:
+def _border(x: int, y: int) -> dict[str, Any]:
+    """Return the dashed border of the cell in a column and a row."""
     line = {"color": charts.GREY, "width": 1, "dash": "dash"}
-    figure.add_shape(type="rect", x0=x - 0.47, x1=x + 0.47, y0=y - 0.45, y1=y + 0.45, line=line)
+    return {"type": "rect", "x0": x - 0.47, "x1": x + 0.47, "y0": y - 0.45, "y1": y + 0.45, "line": line}
 
 
 def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> None:

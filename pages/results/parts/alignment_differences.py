@@ -135,7 +135,9 @@ def draw_details(view: AlignmentView, query: JudgeQuery) -> None:
     with right if values.labelled.any() else left:
         draw_changes(changes, query, scale)
     categorical = judge_values.is_categorical(values.values, scale)
-    draw_selected_items(study, query, values, changes, categorical=categorical)
+    # One element, selected or not: the browser would make what follows anew at another place of the page.
+    with st.container():
+        draw_selected_items(study, query, values, changes, categorical=categorical)
 
 
 def link_other_page(study: Study, kind: str) -> None:
@@ -271,14 +273,14 @@ def draw_selected_items(
     """Draw the selected items, or a hint how to select."""
     selection = _find_selected(query, values, changes, categorical)
     if selection is None:
-        st.caption("Click a judge, a cell or a point to list its items.")
+        st.caption("Click a point, a cell or a row of the table to list its targets.")
         return
     description, drilldown = selection
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected items: {drilldown.selected:,}", anchor=False, width="content")
+        st.subheader(f"Selected targets: {drilldown.selected:,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     st.caption(escape_markdown(" · ".join(filter(None, (description, query.scenario)))))
-    item = item_drilldown.draw_drilldown(drilldown, "item")
+    item = item_drilldown.draw_drilldown(drilldown)
     if item is not None:
         if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:
             st.caption(f"Values on {escape_markdown(item.target.criterion)}; the table has every criterion.")

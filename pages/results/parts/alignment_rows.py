@@ -222,7 +222,7 @@ def table_line(
         line["Scenario"] = ALL if place[1] == ALL else scenario_name(place[1])
     row = rows.get(statistic)
     if row is None or row.kind != CRITIQUE_KIND:
-        line |= {"Items": row.items if row else 0, "Annotators": row.raters if row else 0}
+        line |= {"Targets": row.items if row else 0, "Annotators": row.raters if row else 0}
     else:
         line |= {"Critiques": row.items}
     # The share of readable replies and the range belong to the statistics, and are visible without scrolling.
@@ -253,7 +253,7 @@ def lines_without_reference(by_place: Figures, costs: Mapping[str, JudgeCost]) -
     return [
         {
             "Judge": judge,
-            "Items": rows["no_verdict_rate"].items,
+            "Targets": rows["no_verdict_rate"].items,
             "No verdict": _format_row(rows["no_verdict_rate"]),
             "$ per 1,000": _format_price(costs.get(judge)),
         }

@@ -102,10 +102,10 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
         draw_detail(study, judged_item)
 
 
-def draw_drilldown(drilldown: Drilldown, noun: str) -> TargetValues | None:
-    """Draw the table of the items and how many more are hidden; returns the opened one. `noun` is in the singular."""
+def draw_drilldown(drilldown: Drilldown) -> TargetValues | None:
+    """Draw the table of the targets and how many more are hidden; returns the opened one."""
     if drilldown.hidden:
-        hidden = numbers.format_count(drilldown.hidden, noun)
+        hidden = numbers.format_count(drilldown.hidden, "target")
         st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
     if not drilldown.items:
         return None
@@ -168,7 +168,10 @@ def _open_item(judged_item: TargetValues, column: str) -> None:
 
 def opened(judged_items: Sequence[TargetValues]) -> TargetValues | None:
     """Return the target that the URL names by its item and part; the first of the item if no part is named."""
-    of_item = [judged_item for judged_item in judged_items if judged_item.target.item == st.query_params.get("item")]
+    item = st.query_params.get("item")
+    if item is None:
+        return None
+    of_item = [judged_item for judged_item in judged_items if judged_item.target.item == item]
     named = [entry for entry in of_item if entry.target.part == st.query_params.get("part", "")]
     return next(iter(named or of_item), None)
 

@@ -64,6 +64,21 @@ def test_a_chart_that_was_not_drawn_in_the_last_run_is_a_new_one(state: dict[str
     assert drawn(state, "a") == (2, (0,))
 
 
+def test_a_shared_figure_is_written_as_json_and_copied_once(
+    state: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure, written = a_figure("shared"), []
+    to_json = go.Figure.to_json
+    monkeypatch.setattr(go.Figure, "to_json", lambda *args, **kwargs: written.append(1) or to_json(*args, **kwargs))
+    charts = []
+    for _ in range(3):
+        charts.append(chart_selection.mark(figure, KEY, "a"))
+        state.setdefault(KEY, None)
+    assert len(written) == 1
+    assert charts[0] is not figure
+    assert charts[1] is charts[2] is charts[0]
+
+
 def test_files_have_no_selection() -> None:
     figure = a_figure()
     chart_selection.select_points(figure, "a")

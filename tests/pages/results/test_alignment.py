@@ -128,7 +128,7 @@ def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     app = visit(PAGE)
     assert not app.exception
     line = table_line(app, "j0")
-    assert (line["Items"], line["Annotators"]) == (20, 3)
+    assert (line["Targets"], line["Annotators"]) == (20, 3)
     assert line["Accuracy"].startswith("1.00")
     assert line["Human ceiling"].startswith("0.9")
     assert line["No verdict"].startswith("0.00 [")
@@ -189,12 +189,12 @@ def test_first_opinions_and_scenarios_are_shown_on_request() -> None:
 def test_a_cell_in_the_address_lists_its_items() -> None:
     prepare_study(debate_records("111222", "112111", "222222"))
     app = visit_page(judge="j1", cell="2 × 1", item="math 0")
-    assert "Selected items: 1" in readable_text(app)
+    assert "Selected targets: 1" in readable_text(app)
     assert "j1: Response 2 · people: Response 1" in readable_text(app)
     assert list(app.dataframe[1].value["Item"]) == ["math 0"]
     assert "Which is better for math 0?" in readable_text(app)
     app.button(key="close_items").click().run()
-    assert "Selected items" not in readable_text(app) and "cell" not in app.query_params
+    assert "Selected targets" not in readable_text(app) and "cell" not in app.query_params
 
 
 def pooled_records(**scales: Scale) -> list[Record]:
@@ -220,7 +220,7 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     text = readable_text(app)
     assert app.selectbox(key="criterion").value == "all"
     assert "People have not labelled" not in text
-    assert "Selected items: 3" in text
+    assert "Selected targets: 3" in text
     assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
     data, query = alignment_data(), JudgeQuery("j0", "preference", "all")
     values, _ = alignment_differences.load_values("", 1, (), query, data)
@@ -279,14 +279,23 @@ def test_unlabelled_items_are_not_listed_for_a_cell() -> None:
     prepare_study(debate_records("11-222", "111222"))
     app = visit_page("cat", judge="j0", cell="differ")
     assert list(app.dataframe[1].value["Item"]) == ["math 1"]
-    assert "1 item hidden until you have labelled them" in readable_text(app)
+    assert "1 target hidden until you have labelled them" in readable_text(app)
+
+
+def test_the_judge_of_the_selected_targets_is_marked_until_they_are_closed() -> None:
+    prepare_study(debate_records("111222", "111222"))
+    app = visit_page(judge="j1", cell="differ")
+    assert "selectedpoints" in app.get("plotly_chart")[0].proto.spec
+    app.button(key="close_items").click().run()
+    assert "selectedpoints" not in app.get("plotly_chart")[0].proto.spec
+    assert app.selectbox(key="judge").value == "j1"
 
 
 def test_unknown_values_in_the_address_list_no_items() -> None:
     prepare_study(debate_records("111222"))
     app = visit_page(judge="nobody", cell="<b> × 7", bias="other", statistic="no such")
     assert not app.exception
-    assert "Selected items: 0" in readable_text(app)
+    assert "Selected targets: 0" in readable_text(app)
 
 
 def test_a_saved_label_changes_the_figures() -> None:
@@ -324,6 +333,10 @@ def test_kinds_with_their_own_page_link_to_it(name: str, kind: str, words: str) 
     assert "judge" not in {box.key for box in app.selectbox}
 
 
+def bias_charts(app: AppTest) -> list[str]:
+    return [one.proto.spec for one in app.get("plotly_chart") if "judge minus people" in one.proto.spec]
+
+
 def test_the_bias_to_length_compares_judge_and_people_on_the_pairs_that_both_decided() -> None:
     unlabelled = {f"i{number}" for number in range(20)}
     prepare_study(
@@ -334,8 +347,11 @@ def test_the_bias_to_length_compares_judge_and_people_on_the_pairs_that_both_dec
         ]
     )
     app = visit(PAGE)
+    assert not bias_charts(app), "a closed expander costs the browser nothing"
+    app.session_state["biases"] = True
+    app.run()
     assert not app.exception
-    (chart,) = [one.proto.spec for one in app.get("plotly_chart") if "judge minus people" in one.proto.spec]
+    (chart,) = bias_charts(app)
     points, counts = json.loads(chart)["data"]
     excess = dict(zip(points["customdata"], points["x"], strict=True))
     assert excess == pytest.approx({"fair": 5 / 60, "long": 17 / 60, "own": 1 / 60})

@@ -1,0 +1,54 @@
+"""The table of Alignment: every figure of each judge, and of each scenario."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core.statistics.data.frames import ALL
+from pages.parts import clickable_table, name_columns
+from pages.results.parts import alignment_differences, alignment_rows
+from pages.results.parts.alignment_rows import Figures, Place
+from storage.reports.judge_costs import JudgeCost
+
+TABLE_NUMBER = "_alignment_table"
+"""The name of the number of the table in the state of the session."""
+MAX_HEIGHT = 340
+"""Pixels; a longer table is scrolled."""
+COUNT_WIDTH = 84
+WIDTHS = {"Readable": 110, "Range": 110, "$ per 1,000": 100}
+ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; Streamlit would draw a docstring here
+
+
+def draw_table(
+    by_place: Figures, order: Sequence[Place], statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool
+) -> None:
+    """Draw every figure, one row per judge and scenario; a click selects the targets on which they differ."""
+    lines = [
+        alignment_rows.table_line(place, by_place[place], statistic, costs.get(place[0]), by_scenario=by_scenario)
+        for place in order
+    ]
+    text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
+    text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
+    row_height, names = name_columns.fit(lines, {"Judge": 300} | ({"Scenario": 160} if by_scenario else {}))
+    # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
+    clickable_table.draw(
+        lines,
+        f"table_{st.session_state.get(TABLE_NUMBER, 0)}",
+        lambda row, _: _select_place(*order[row]),
+        row_height=row_height,
+        max_height=MAX_HEIGHT,
+        column_config=names
+        | {
+            name: st.column_config.TextColumn(alignment="right", width=WIDTHS.get(name, ESTIMATE_WIDTH))
+            for name in text_columns
+        }
+        | {name: st.column_config.NumberColumn(width=COUNT_WIDTH) for name in ("Targets", "Annotators", "Critiques")}
+        | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
+    )
+
+
+def _select_place(judge: str, group: str) -> None:
+    """Select the targets on which a judge differs from people, in one scenario unless the group is all of them."""
+    st.session_state[TABLE_NUMBER] = st.session_state.get(TABLE_NUMBER, 0) + 1
+    scenario = {} if group == ALL else {"scenario": group}
+    alignment_differences.select(judge, cell=alignment_differences.ALL_DIFFERENCES, **scenario)
