@@ -61,6 +61,8 @@ def draw_page(study: Study) -> None:
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     reference, row = reference_choice.draw_choice(study, drawn_version)
+    if not alignment_data.has_data(study, PAGE, drawn_version, reference):
+        return
     url = str(resources.engine().url)
     data = alignment_data.load_data(url, study.id, drawn_version, reference)
     criteria = judge_biases.choices(data)

@@ -49,6 +49,8 @@ def draw_page(study: Study) -> None:
         newer = alignment_data.load_data(url, study.id, version, reference)
         return load_reports(url, study.id, version, reference, newer)
 
+    if not alignment_data.has_first_figures(study, PAGE, drawn_version, compute):
+        return
     reports = compute(drawn_version)
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
     data = alignment_data.load_data(url, study.id, drawn_version, reference)

@@ -64,6 +64,8 @@ def draw_page(study: Study) -> None:
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     reference, row = reference_choice.draw_choice(study, drawn_version)
+    if not alignment_data.has_data(study, PAGE, drawn_version, reference):
+        return
     data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
     found = load_choices(str(resources.engine().url), study.id, drawn_version, reference, data)
     if not found:
