@@ -88,7 +88,8 @@ def any_alive(at: datetime) -> ColumnElement[bool]:
 def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: bool = False) -> None:
     """End a worker's claim of a trace, and the run if this was its last trace.
 
-    A run whose first traces all `failed` is stopped.
+    A run whose first traces all `failed` is stopped. A run that was stopped earlier gets the sums of the calls that were
+    in flight.
     """
     run = _locked(session, claimed.run_id)
     session.execute(
@@ -99,6 +100,8 @@ def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: boo
     )
     if run is None:
         return
+    if run.state == "stopped" and not _any(session, run.id, _is_claimed(clock(session))):
+        call_totals.store_newer(session, run)
     if failed and run.state == "requested" and _only_failures(session, run.id):
         _end(session, run, "stopped", describe_failures(session, run.id))
     end_if_done(session, run)

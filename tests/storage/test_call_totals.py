@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import event, select, update
 
-from storage import audit, call_totals, run_claims, runs, trace_events
+from storage import audit, call_totals, run_claims, runs, trace_claims, trace_events, workers
 from storage.database import reading, writing
-from storage.tables import EventRow, RunRow
+from storage.tables import EventRow, RunRow, TraceRow
 from storage.trace_events import NewEvent
 from tests.storage.shared import a_turn, a_verdict
 
@@ -68,6 +68,27 @@ def test_events_after_the_end_of_a_run_are_in_its_sums(engine, a_trace_id):
     append(engine, a_trace_id, 1, a_turn(1), a_verdict())
     totals, statements = totals_with_statements(engine, run_id)
     assert (totals.calls, len(statements)) == (2, 1)
+
+
+def test_calls_in_flight_when_a_run_is_stopped_are_in_its_sums_when_the_last_has_ended(engine, a_study):
+    with writing(engine) as session:
+        fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
+        run_id = runs.create(session, a_study.id, "shared", **fields)
+        workers.register(session, "worker")
+        ids = session.scalars(select(TraceRow.id).where(TraceRow.run_id == run_id).order_by(TraceRow.id).limit(2)).all()
+        claims = [trace_claims.claim(session, trace_id, "worker") for trace_id in ids]
+    append(engine, ids[0], 0, a_turn(0))
+    with writing(engine) as session:
+        trace_claims.stop(session, run_id, "The ceiling is reached.")
+    stored = []
+    for claim in claims:
+        append(engine, claim.id, 1, a_turn(1))
+        with writing(engine) as session:
+            trace_claims.release(session, claim, "worker")
+        stored.append(run_of(engine, claim.id)[1]["calls"])
+    assert stored == [1, 3], "one query over all events, after the last call"
+    totals, statements = totals_with_statements(engine, run_id)
+    assert (totals.calls, statements) == (3, [])
 
 
 def test_a_resumed_run_has_no_stored_sums(engine, a_trace_id):
