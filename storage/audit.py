@@ -4,7 +4,8 @@ Rows have no foreign keys: they stay when a study or an account is deleted.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.wording import format_count
 from storage import database
 from storage.key_pages import START, Page, read_page
 from storage.tables import AuditRow, StudyRow
@@ -98,6 +100,12 @@ def actor_name() -> str:
 def record_change(session: Session, study_id: int, change: str) -> None:
     """Add an entry about a change of a study."""
     record(session, Action.settings, study_id=study_id, change=change)
+
+
+def record_rebuilt(session: Session, study_ids: Iterable[int], summaries: str, noun: str) -> None:
+    """Add an entry to each study about its rebuilt summaries, with their number: a study is given once for each."""
+    for study_id, number in Counter(study_ids).items():
+        record_change(session, study_id, f"{summaries} of {format_count(number, noun)} rebuilt")
 
 
 def record(

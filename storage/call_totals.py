@@ -131,9 +131,7 @@ def rebuild(session: Session, study_id: int | None = None) -> list[Difference]:
     """Correct the sums of a study, or of all, and return what differed; each study has an audit entry."""
     found = differences(session, study_id)
     update_runs(session, [difference.run_id for difference in found])
-    for study in dict.fromkeys(difference.study_id for difference in found):
-        number = sum(difference.study_id == study for difference in found)
-        audit.record_change(session, study, f"sums over the calls of {number} runs rebuilt")
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "sums over the calls", "run")
     return found
 
 

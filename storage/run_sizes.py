@@ -48,9 +48,7 @@ def rebuild(session: Session, study_id: int | None = None) -> list[Difference]:
     """Correct the numbers of a study, or of all, and return what differed; each study has an audit entry."""
     found = differences(session, study_id)
     update_sizes(session, [difference.run_id for difference in found])
-    for study in dict.fromkeys(difference.study_id for difference in found):
-        number = sum(difference.study_id == study for difference in found)
-        audit.record_change(session, study, f"numbers of traces of {number} runs rebuilt")
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "numbers of traces", "run")
     return found
 
 

@@ -115,9 +115,7 @@ def rebuild(session: Session, study_id: int | None = None) -> list[Difference]:
     found = differences(session, study_id)
     for batch in batches([{"id": one.trace_id, "shown_orders": one.again} for one in found], BATCH):
         session.execute(update(TraceRow), batch)
-    for study in dict.fromkeys(difference.study_id for difference in found):
-        number = sum(difference.study_id == study for difference in found)
-        audit.record_change(session, study, f"orders shown of {number} traces rebuilt")
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "orders shown", "trace")
     return found
 
 

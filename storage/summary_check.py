@@ -65,7 +65,5 @@ def rebuild(session: Session, study_id: int | None = None) -> list[Difference]:
         target_summaries.lock_targets(session, batch)
         target_summaries.count_labels_of(session, batch)
         target_summaries.mark_disputed(session, batch)
-    for study in dict.fromkeys(difference.study_id for difference in found):
-        number = sum(difference.study_id == study for difference in found)
-        audit.record_change(session, study, f"summaries of {number} targets rebuilt")
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "summaries", "target")
     return found

@@ -88,8 +88,8 @@ def any_alive(at: datetime) -> ColumnElement[bool]:
 def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: bool = False) -> None:
     """End a worker's claim of a trace, and the run if this was its last trace.
 
-    A run whose first traces all `failed` is stopped. A run that was stopped earlier gets the sums of the calls that were
-    in flight.
+    A run whose first traces all `failed` is stopped. If it was stopped earlier, the sums over its calls are stored
+    again after its last claim.
     """
     run = _locked(session, claimed.run_id)
     session.execute(

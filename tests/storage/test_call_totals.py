@@ -117,4 +117,4 @@ def test_wrong_sums_are_reported_and_rebuilt(engine, a_study, a_trace_id):
     with reading(engine) as session:
         assert call_totals.differences(session) == []
         changes = [entry.details.get("change") for entry in audit.entries(session, audit.Filter(a_study.id))]
-    assert "sums over the calls of 1 runs rebuilt" in changes
+    assert "sums over the calls of 1 run rebuilt" in changes

@@ -81,4 +81,4 @@ def test_wrong_orders_are_reported_and_rebuilt(engine, study_id):
         assert shown_orders.rebuild(session) == []
         assert stored(session) == EXPECTED
         changes = [entry.details.get("change") for entry in audit.entries(session, audit.Filter(study_id))]
-    assert "orders shown of 1 traces rebuilt" in changes
+    assert "orders shown of 1 trace rebuilt" in changes

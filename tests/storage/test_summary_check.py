@@ -149,7 +149,7 @@ def test_wrong_summaries_are_reported_and_rebuilt(engine, study_id):
         assert summary_check.rebuild(session) == []
         entries = audit.entries(session, audit.Filter(study_id))
     assert [entry.details["change"] for entry in entries if "summaries" in str(entry.details)] == [
-        "summaries of 1 targets rebuilt"
+        "summaries of 1 target rebuilt"
     ]
 
 
@@ -165,4 +165,4 @@ def test_wrong_numbers_of_traces_are_reported_and_rebuilt(engine, study_id):
         assert run_sizes.rebuild(session) == []
         entries = audit.entries(session, audit.Filter(study_id))
     assert_agree(engine)
-    assert "numbers of traces of 1 runs rebuilt" in [entry.details.get("change") for entry in entries]
+    assert "numbers of traces of 1 run rebuilt" in [entry.details.get("change") for entry in entries]
