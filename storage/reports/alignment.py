@@ -4,8 +4,7 @@ A judge is a method with its verdicts, or one of its members with its last and f
 same target in several runs, or with several models, is a separate judge for each run.
 """
 
-import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,18 @@ from sqlalchemy.orm import Session
 
 from core.labels import Scale
 from core.statistics.data.dataset import Dataset, combine
-from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinions
+from core.statistics.data.encoded_opinions import NUMBER_COLUMNS, EncodedOpinions, encode_opinions
 from core.statistics.reports.alignment import AlignmentRow, By, accuracy_rows, alignment_rows
 from storage import database, items
 from storage import labels as stored_labels
-from storage.reports import derived_preferences, judge_opinions, order_consistency, references, response_features
+from storage.reports import (
+    derived_preferences,
+    judge_opinions,
+    order_consistency,
+    references,
+    remembered,
+    response_features,
+)
 from storage.reports.frame_keys import distinct_rows, has_key
 from storage.reports.judge_opinions import FIRST_OPINION as FIRST_OPINION
 from storage.reports.judge_opinions import StudyOpinions
@@ -62,72 +68,61 @@ class AlignmentData:
         """The names of the judges with an opinion."""
         return frozenset(map(str, self.opinions["judge"].unique()))
 
-    @property
+    @cached_property
     def averaging(self) -> frozenset[tuple[str, str, str]]:
         """The (judge, kind, criterion) whose scores are means: 2.5 is not a category of 1, 2, 3, and not missing."""
-        return self._categorical.averaging
+        scales = categorical_scales(self.scales)
+        return remembered.once(
+            self.opinions, ("averaging", _key(scales)), lambda: averaging_judges(self.opinions, scales)
+        )
 
     @cached_property
     def categorical_datasets(self) -> tuple[Dataset, ...]:
         """The targets of each kind and criterion whose scale has categories, with verdicts and last opinions."""
-        return tuple(combine(self.labels, encoded, self.gold) for encoded in self._categorical.encoded)
-
-    @cached_property
-    def _categorical(self) -> "CategoricalOpinions":
-        return categorical_opinions(self.opinions, self.scales)
-
-
-@dataclass(frozen=True)
-class CategoricalOpinions:
-    """What follows from opinions and the scales with categories alone."""
-
-    opinions: "weakref.ref[pd.DataFrame]"
-    scales: Scales
-    averaging: frozenset[tuple[str, str, str]]
-    """See `AlignmentData.averaging`."""
-
-    @cached_property
-    def encoded(self) -> tuple[EncodedOpinions, ...]:
-        """The verdicts and last opinions of each kind and criterion, without averages."""
-        opinions = self.opinions()
-        assert opinions is not None, "the frame no longer exists"
-        return tuple(_encode(opinions, self.scales, self.averaging))
+        scales = categorical_scales(self.scales)
+        encoded = remembered.once(
+            self.opinions,
+            ("categorical", _key(scales)),
+            lambda: _encode_categorical(self.opinions, scales, self.averaging),
+        )
+        return tuple(combine(self.labels, one, self.gold) for one in encoded)
 
 
-_categorical: dict[int, CategoricalOpinions] = {}
-"""By the identity of a frame of opinions, as long as it exists."""
+def categorical_scales(scales: Scales) -> Scales:
+    """Return the scales that have categories."""
+    return {key: scale for key, scale in scales.items() if scale.categories}
 
 
-def categorical_opinions(opinions: "pd.DataFrame", scales: Scales) -> CategoricalOpinions:
-    """Return what follows from opinions alone: computed once for a frame, because labels change far more often."""
-    scales = {key: scale for key, scale in scales.items() if scale.categories}
-    known = _categorical.get(id(opinions))
-    if known is not None and known.opinions() is opinions and known.scales == scales:
-        return known
-    place = id(opinions)
-    own = weakref.ref(opinions, lambda _: _categorical.pop(place, None))
+def averaging_judges(opinions: "pd.DataFrame", scales: Scales) -> frozenset[tuple[str, str, str]]:
+    """Return the (judge, kind, criterion) with a value between two categories."""
     between = is_between_categories(opinions, scales) if len(opinions) else np.zeros(0, bool)
-    averaging = (
-        frozenset(opinions.loc[between, list(JUDGED)].itertuples(index=False, name=None))
-        if between.any()
-        else frozenset()
+    if not between.any():
+        return frozenset()
+    return frozenset(opinions.loc[between, list(JUDGED)].itertuples(index=False, name=None))
+
+
+def encoded_opinions(opinions: "pd.DataFrame", scales: Scales, by: By) -> tuple[EncodedOpinions, ...]:
+    """Return the opinions of each kind and criterion with a scale by target: once for the frame, for all labels."""
+    pooled: By = "criterion" if by == "criterion" else "all"
+    return remembered.once(
+        opinions, ("encoded", _key(scales), pooled), lambda: tuple(encode_opinions(opinions, scales, pooled))
     )
-    found = CategoricalOpinions(own, scales, averaging)
-    _categorical[place] = found
-    return found
 
 
-def _encode(
+def _key(scales: Scales) -> Hashable:
+    return frozenset(scales.items())
+
+
+def _encode_categorical(
     opinions: "pd.DataFrame", scales: Scales, averaging: frozenset[tuple[str, str, str]]
-) -> Iterator[EncodedOpinions]:
+) -> tuple[EncodedOpinions, ...]:
     if opinions.empty:
-        return
+        return ()
     if averaging:
         opinions = opinions[~has_key(opinions, averaging, JUDGED)]
     chosen = (opinions["stage"] != "first").to_numpy(bool) & has_key(opinions, set(scales))
     opinions = opinions if chosen.all() else opinions[chosen]
-    if not opinions.empty:
-        yield from encode_opinions(opinions, scales, "all")
+    return () if opinions.empty else encoded_opinions(opinions, scales, "all")
 
 
 def rows(
@@ -198,22 +193,36 @@ def _mark(row: AlignmentRow, data: AlignmentData) -> AlignmentRow:
 def _rows(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
     if data.opinions.empty:
         return []
-    return alignment_rows(data.labels, data.opinions, scales=data.scales, gold=data.gold, by=by, resamples=resamples)
+    encoded = encoded_opinions(data.opinions, data.scales, by)
+    return alignment_rows(
+        data.labels, data.opinions, scales=data.scales, gold=data.gold, by=by, resamples=resamples, encoded=encoded
+    )
 
 
 def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
     """Return accuracy and kappa with a missing verdict as a tie, named so: some papers report these."""
-    opinions = data.opinions[data.opinions["kind"] == "preference"] if len(data.opinions) else data.opinions
-    incomplete = set(opinions.loc[opinions["value"].isna(), "judge"]) if len(opinions) else set()
-    affected = opinions[opinions["judge"].isin(incomplete)] if len(opinions) else opinions
-    filled = affected.assign(value=affected["value"].where(affected["value"].notna(), TIE))
-    if filled.empty:
+    if data.opinions.empty:
         return []
-    rows = accuracy_rows(data.labels, filled, scales=data.scales, gold=data.gold, by=by, resamples=resamples)
+    pooled: By = "criterion" if by == "criterion" else "all"
+    encoded = remembered.once(
+        data.opinions,
+        ("ties", _key(data.scales), pooled),
+        lambda: _encode_with_ties(data.opinions, data.scales, pooled),
+    )
+    rows = accuracy_rows(data.labels, encoded, gold=data.gold, by=by, resamples=resamples)
     return [
         replace(row, statistic=row.statistic + AS_TIE, reason="; ".join(filter(None, (AS_TIE_NOTE, row.reason))))
         for row in rows
     ]
+
+
+def _encode_with_ties(opinions: "pd.DataFrame", scales: Scales, by: By) -> tuple[EncodedOpinions, ...]:
+    """Return the preferences of the judges with a missing verdict, which is a tie, by target."""
+    preferences = opinions[opinions["kind"] == "preference"]
+    incomplete = set(preferences.loc[preferences["value"].isna(), "judge"])
+    affected = preferences[preferences["judge"].isin(incomplete)]
+    filled = affected.assign(value=affected["value"].where(affected["value"].notna(), TIE))
+    return tuple(encode_opinions(filled.drop(columns=[*NUMBER_COLUMNS], errors="ignore"), scales, by))
 
 
 def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:

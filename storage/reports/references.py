@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from sqlalchemy import func, or_, select
@@ -16,7 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.labels import Adjudication, Scale, Value, majority_value, mean_value
+from core.labels import Scale, Value, majority_value, mean_value
 from storage import labels, runs, targets
 from storage.tables import ExperimentRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.target_summaries import own_outcome
@@ -171,17 +172,30 @@ def frame(
 def _rows(
     session: Session, study_id: int, reference: Reference, scales: Scales, disputed: Collection[int]
 ) -> Iterator[tuple[str, str, str, str, Value | None, float | None, str, bool]]:
-    values = labels.annotator_values(session, study_id)
-    adjudicated = {
-        targets.key_of(target): decision for target, decision in labels.newest_adjudications(session, study_id).items()
-    }
+    annotator = reference.name if reference.type == "annotator" else None
+    codes_by_target, values = labels.value_codes_by_target(session, study_id, annotator)
+
+    @cache
+    def decide(kind: str, criterion: str, codes: tuple[int, ...]) -> Decision | None:
+        return _by_people(reference, [values[code] for code in codes], scales.get((kind, criterion)))
+
+    has_decisions = reference.type in ("gold", "debate")
+    adjudications = labels.newest_adjudications(session, study_id) if has_decisions else {}
+    adjudicated = {targets.key_of(target): adjudication.value for target, adjudication in adjudications.items()}
     verdicts = _verdicts(session, study_id, reference.name) if reference.type == "debate" else {}
     for target_id, key in targets.keys_of_study(session, study_id):
         if reference.type == "debate" and key not in verdicts:
             continue
         _, kind, criterion, _ = key
-        scale = scales.get((kind, criterion))
-        decision = _decide(reference, values.get(target_id, {}), adjudicated.get(key), verdicts.get(key), scale)
+        verdict, scale = verdicts.get(key), scales.get((kind, criterion))
+        decision: Decision | None
+        if key in adjudicated:
+            decision = adjudicated[key], _mean_number([adjudicated[key]], scale), ADJUDICATED
+        elif verdict is not None:
+            on_scale = scale is None or scale.contains(verdict)
+            decision = verdict if on_scale else None, _mean_number([verdict], scale), BY_THE_DEBATE
+        else:
+            decision = decide(kind, criterion, codes_by_target.get(target_id, ()))
         if decision is not None:
             yield (*key, *decision, target_id in disputed)
 
@@ -190,22 +204,8 @@ Decision = tuple[Value | None, float | None, str]
 """The value on the scale, the number, and the source."""
 
 
-def _decide(
-    reference: Reference,
-    by_people: Mapping[str, Value],
-    adjudication: Adjudication | None,
-    verdict: Value | None,
-    scale: Scale | None,
-) -> Decision | None:
-    """Return the decision of a reference on a target; None if it has none."""
-    if reference.type in ("gold", "debate") and adjudication is not None:
-        return adjudication.value, _mean_number([adjudication.value], scale), ADJUDICATED
-    if verdict is not None:
-        on_scale = scale is None or scale.contains(verdict)
-        return verdict if on_scale else None, _mean_number([verdict], scale), BY_THE_DEBATE
-    if reference.type == "annotator":
-        by_people = {reference.name: by_people[reference.name]} if reference.name in by_people else {}
-    given = [*by_people.values()]
+def _by_people(reference: Reference, given: Sequence[Value], scale: Scale | None) -> Decision | None:
+    """Return the decision of the labels of a target, or of one annotator's label; None if there is none."""
     majority = None if reference.type == "mean" else majority_value(given)
     if reference.type == "majority":
         given = [] if majority is None else [majority]

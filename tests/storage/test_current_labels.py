@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
@@ -22,7 +22,7 @@ from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinio
 from storage import annotator_merges, current_labels, deletions, labels, runs, studies, targets
 from storage.database import reading, writing
 from storage.labelling import case_order
-from storage.reports import agreement, alignment, judge_opinions, references
+from storage.reports import agreement, alignment, judge_opinions, references, remembered
 from storage.reports.references import Reference
 from storage.studies import Study
 from storage.transfer import imports
@@ -210,3 +210,57 @@ def test_opinions_are_encoded_once_for_all_labels(engine: Engine, monkeypatch: p
             assert_same(dataset, expected)
         assert data.categorical_datasets
     assert len(encoded) == 5  # once for these opinions, and once each time that they are loaded again
+
+
+@pytest.mark.parametrize("by", ["all", "scenario"])
+def test_alignment_of_encoded_opinions_is_that_of_opinions_that_are_loaded_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, by: Literal["all", "scenario"]
+) -> None:
+    study = planted(engine)
+    with reading(engine) as session:
+        loaded = judge_opinions.load(session, study)
+    encoded: list[int] = []
+
+    def encode(opinions: pd.DataFrame, *arguments: Any) -> Iterator[EncodedOpinions]:
+        encoded.append(len(opinions))
+        return encode_opinions(opinions, *arguments)
+
+    monkeypatch.setattr(alignment, "encode_opinions", encode)
+    for name, number, value in (("cat", 4, 1), ("ann", 0, 2), ("dan", 3, 1)):
+        save(engine, study.id, name, number, value)
+        encoded.clear()
+        data, other = (alignment.load_data(engine, study, "gold", given) for given in (loaded, None))
+        rows = alignment.rows_of(engine, study, data, by, resamples=50)
+        again = list(encoded)
+        assert rows == alignment.rows_of(engine, study, other, by, resamples=50) and rows
+    assert again == []
+
+
+def test_what_follows_from_a_frame_is_forgotten_with_it() -> None:
+    frame = pd.DataFrame({"value": [1, 2]})
+    results = [remembered.once(frame, key, lambda: object()) for key in ("a", "a", "b")]
+    assert results[0] is results[1] is not results[2]
+    known, place = len(remembered._results), id(frame)
+    del frame
+    assert place not in remembered._results and len(remembered._results) == known - 1
+
+
+@pytest.mark.parametrize("text", ["gold", "majority", "mean", "annotator:ann"])
+def test_a_reference_is_the_decision_on_the_labels_of_each_target(engine: Engine, text: str) -> None:
+    study, reference = planted(engine), references.parse(text)
+    saved = (("ann", 0, 2), ("bob", 0, 2), ("cat", 0, 1), ("ann", 1, 2), ("bob", 1, 2), ("cat", 1, 1), ("cat", 2, 0))
+    for name, number, value in saved:
+        save(engine, study.id, name, number, value)
+    with reading(engine) as session:
+        scales = studies.scales(session, study.id)
+        frame = references.frame(session, study.id, reference, scales)  # type: ignore[arg-type]
+        by_target, keys = labels.annotator_values(session, study.id), targets.keys_of_study(session, study.id)
+    expected = []
+    for target_id, key in keys:
+        given = by_target.get(target_id, {})
+        own = [value for name, value in given.items() if text in ("gold", "majority", "mean", f"annotator:{name}")]
+        decision = references._by_people(reference, own, scales.get((key[1], key[2])))  # type: ignore[call-overload]
+        expected += [] if decision is None else [(*key, *decision)]
+    found = frame[["item", "kind", "criterion", "part", "value", "number", "source"]]
+    assert len(expected) > 1 or text == "mean"
+    pd.testing.assert_frame_equal(found, pd.DataFrame(expected, columns=found.columns), check_dtype=False)

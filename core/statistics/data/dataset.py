@@ -1,6 +1,6 @@
 """The annotators' labels, the judges' opinions and the gold labels of the same targets, side by side."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -151,8 +151,15 @@ def build_datasets(
 
     Except by "criterion", datasets of pooled criteria follow, see `frames.find_pools`.
     """
-    for encoded in encode_opinions(opinions, scales, by):
-        yield from combine(labels, encoded, gold).split(by)
+    yield from combine_all(labels, encode_opinions(opinions, scales, by), gold, by)
+
+
+def combine_all(
+    labels: pd.DataFrame, encoded: Iterable[EncodedOpinions], gold: pd.DataFrame | None, by: By
+) -> Iterator[Dataset]:
+    """Yield the same datasets for opinions that are encoded already."""
+    for opinions in encoded:
+        yield from combine(labels, opinions, gold).split(by)
 
 
 def combine(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> Dataset:

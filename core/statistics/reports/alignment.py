@@ -1,6 +1,6 @@
 """Alignment of judges with annotators, as rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,7 +9,8 @@ import pandas as pd
 
 from core.statistics import notes
 from core.statistics.data.columns import as_text
-from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, source_mix
+from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, combine_all, source_mix
+from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinions
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, Scale, select_rows
 from core.statistics.data.judged_patterns import JudgedPatterns
@@ -75,6 +76,7 @@ def alignment_rows(
     epsilon: float = EPSILON,
     resamples: int = 1000,
     seed: int = 0,
+    encoded: Iterable[EncodedOpinions] | None = None,
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
 
@@ -89,10 +91,12 @@ def alignment_rows(
     .1 crowd workers.
 
     By "scenario" a group is a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
-    scale are also pooled, as criterion "all".
+    scale are also pooled, as criterion "all". `encoded` is what `encode_opinions` returns for the opinions and scales,
+    if the caller has it.
     """
     rows = []
-    datasets = list(build_datasets(labels, opinions, gold, scales, by))
+    encoded = encode_opinions(opinions, scales, by) if encoded is None else encoded
+    datasets = list(combine_all(labels, encoded, gold, by))
     for dataset in datasets:
         for judge, patterns in patterns_by_judge(dataset):
             estimates = judge_statistics(dataset, dataset.judges[judge], epsilon, resamples, seed, patterns)
@@ -104,17 +108,16 @@ def alignment_rows(
 
 def accuracy_rows(
     labels: pd.DataFrame,
-    opinions: pd.DataFrame,
+    encoded: Iterable[EncodedOpinions],
     *,
-    scales: Mapping[tuple[str, str], Scale],
     gold: pd.DataFrame | None = None,
     by: By = "all",
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[AlignmentRow]:
-    """Return accuracy and Cohen's kappa with gold alone, as `alignment_rows` does."""
+    """Return accuracy and Cohen's kappa with gold alone, as `alignment_rows` does, of encoded opinions."""
     rows = []
-    for dataset in build_datasets(labels, opinions, gold, scales, by):
+    for dataset in combine_all(labels, encoded, gold, by):
         for judge, patterns in patterns_by_judge(dataset):
             if patterns is not None:
                 estimates = measure_estimates(dataset, dataset.judges[judge], patterns, resamples, seed)
