@@ -13,7 +13,7 @@ from core.errors import TiebreakError
 from core.formats.registry import FORMAT_NAMES
 
 if TYPE_CHECKING:
-    from core.formats.records import Records
+    from core.formats.records import ImportedRecords
 
 RATINGS = re.compile(r"annotations\..+\.Rating")
 """Fields of UltraFeedback."""
@@ -34,11 +34,11 @@ def import_file(
     from core.formats.mapping import mapping
     from core.formats.mapping.omissions import recording_omissions
     from core.formats.mapping.roles import warn_of_models
-    from core.formats.registry import detect_format, read_records, report_files
+    from core.formats.registry import detect_format, read_for_import, report_files
     from core.formats.text import recording_reads
     from storage.transfer import import_records
 
-    records = read_records(path, format, mapping.load_mapping(map) if map else None)
+    records = read_for_import(path, format, mapping.load_mapping(map) if map else None)
     bar = progress_bar("Importing", "records", quiet=as_json)
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
         annotators: set[str] = set()
@@ -57,12 +57,14 @@ def import_file(
     print_result(result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines]), as_json)
 
 
-def with_annotators(records: "Records", annotators: set[str]) -> "Records":
+def with_annotators(records: "ImportedRecords", annotators: set[str]) -> "ImportedRecords":
     """Yield the records, and add the annotators of their labels to `annotators`."""
-    from core.formats.records import LabelRecord
+    from core.formats.records import LabelRecord, PlainLabels
 
     for record in records:
-        if isinstance(record, LabelRecord):
+        if isinstance(record, PlainLabels):
+            annotators.update(annotator for annotator, _ in record.values)
+        elif isinstance(record, LabelRecord):
             annotators.add(record.label.annotator)
         yield record
 

@@ -1,10 +1,10 @@
 """Targets: the units that a person and a protocol can both judge. In the database a target has an id."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import BindParameter, Select, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -72,7 +72,7 @@ def get_or_create_by_keys(session: Session, study_id: int, wanted: Collection[Ta
     missing = names - item_ids.keys()
     if missing:
         raise TiebreakError(f"There is no item {min(missing)!r} in this study.")
-    ids = _ids_by_key(session, study_id, wanted)
+    ids = _ids_by_key(session, study_id, wanted, item_ids)
     # All transactions insert in the same order: two that add the same targets never wait for each other in a cycle.
     new = sorted((item_ids[item], kind, criterion, part) for item, kind, criterion, part in set(wanted) - ids.keys())
     if not new:
@@ -83,7 +83,7 @@ def get_or_create_by_keys(session: Session, study_id: int, wanted: Collection[Ta
             for item_id, kind, criterion, part in batch
         ]
         insert_missing(session, TargetRow, rows)
-    return _ids_by_key(session, study_id, wanted)
+    return _ids_by_key(session, study_id, wanted, item_ids)
 
 
 def key_of(target: Target) -> TargetKey:
@@ -143,26 +143,30 @@ def from_columns(item: str, kind: str, criterion: str, part: str) -> Target:
     return Target.model_construct(item=item, kind=cast(Kind, kind), criterion=criterion, part=part)
 
 
-def _ids_by_key(session: Session, study_id: int, wanted: Collection[TargetKey]) -> dict[TargetKey, int]:
+def _ids_by_key(
+    session: Session, study_id: int, wanted: Collection[TargetKey], item_ids: Mapping[str, int]
+) -> dict[TargetKey, int]:
     """Return key -> id of those of the keys that are targets of the study."""
-    keys = {item for item, _, _, _ in wanted}
-    own = {key: key for key in wanted}  # texts of the result are not held
-    if len(keys) <= items.MAX_KEYS_IN_QUERY:
-        rows = execute(session, _query_of_items(), {"study": study_id, "keys": list(keys)})
+    own = {(item_ids[key[0]], *key[1:]): key for key in wanted}
+    if len(item_ids) <= items.MAX_KEYS_IN_QUERY:
+        rows = execute(session, _query_of_items(), {"items": list(item_ids.values())})
     else:
-        rows = session.execute(_targets(study_id), execution_options={"yield_per": CHUNK})
+        rows = execute(session, _query_of_study(), {"study": study_id})
     found = ((own.get((item, kind, criterion, part)), id) for id, item, kind, criterion, part in rows)
     return {key: id for key, id in found if key is not None}
 
 
-@cache  # to build the query takes longer than to execute it
+@cache  # to build these queries takes longer than to execute them
 def _query_of_items() -> Any:
-    return _targets(bindparam("study")).where(col(ItemRow.key).in_(bindparam("keys", expanding=True)))
+    return _keys_query().where(col(TargetRow.item_id).in_(bindparam("items", expanding=True)))
 
 
-def _targets(study_id: int | BindParameter[int]) -> Select[*tuple[Any, ...]]:
-    return (
-        select(col(TargetRow.id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.study_id) == study_id)
-    )
+@cache
+def _query_of_study() -> Any:
+    query = _keys_query().where(col(TargetRow.study_id) == bindparam("study"))
+    return query.execution_options(yield_per=CHUNK)
+
+
+def _keys_query() -> Any:
+    columns = (TargetRow.id, TargetRow.item_id, TargetRow.kind, TargetRow.criterion, TargetRow.part)
+    return select(*map(col, columns))

@@ -8,7 +8,7 @@ file that turns out to be invalid halfway leaves nothing behind. Records refer t
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Field, TypeAdapter
 
@@ -119,6 +119,19 @@ class LabelRecord(Frozen):
     label: Label
 
 
+class PlainLabels(NamedTuple):
+    """Labels of one target with nothing but a value: to make a record of each takes longer than to read the row."""
+
+    target: Target
+    values: tuple[tuple[str, Value], ...]
+    """(annotator, value), in the order of the file."""
+
+    def records(self) -> Iterator[LabelRecord]:
+        """Yield the labels as records."""
+        for annotator, value in self.values:
+            yield LabelRecord(label=Label(target=self.target, annotator=annotator, value=value))
+
+
 class ReplyRecord(Frozen):
     """A reply in the inbox to an annotator's flag or note on a target, oldest first."""
 
@@ -217,6 +230,8 @@ AnyRecord = (
 Record = Annotated[AnyRecord, Field(discriminator="type")]
 RECORD_TYPES = get_args(AnyRecord)
 Records = Iterator[Record]
+ImportedRecords = Iterator[Record | PlainLabels]
+"""What an import reads."""
 
 
 @cache

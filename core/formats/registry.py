@@ -19,7 +19,7 @@ from core.formats.text import data_suffix
 
 if TYPE_CHECKING:
     from core.formats.mapping.mapping import Mapping
-    from core.formats.records import Record, Records
+    from core.formats.records import ImportedRecords, Record, Records
 
 READERS: dict[str, str] = {
     "tiebreak": "core.formats.tiebreak",
@@ -64,15 +64,31 @@ def read_records(path: Path, format: str | None = None, mapping: "Mapping | None
     Without `format`, a mapping means a table, and otherwise the format is detected. Raises TiebreakError before the
     first record for an unknown format, and FileFormatError then or later for an invalid file.
     """
+    name = _format_of(path, format, mapping)
+    records: Records = _table("read", path, mapping) if name == "table" else _read(name, path, mapping)
+    return records
+
+
+def read_for_import(path: Path, format: str | None = None, mapping: "Mapping | None" = None) -> "ImportedRecords":
+    """Do the same; labels of one row of a table that have only a value are one element."""
+    name = _format_of(path, format, mapping)
+    records: ImportedRecords = (
+        _table("read_for_import", path, mapping) if name == "table" else _read(name, path, mapping)
+    )
+    return records
+
+
+def _format_of(path: Path, format: str | None, mapping: "Mapping | None") -> str:
     path = Path(path)
     if not path.exists():
         raise FileFormatError(f"there is no file or folder {path}")
-    name = format or ("table" if mapping else detect_format(path))
-    if name == "table":
-        return _read_table(path, mapping)
+    return format or ("table" if mapping else detect_format(path))
+
+
+def _read(name: str, path: Path, mapping: "Mapping | None") -> "Records":
     if mapping is not None:
         raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
-    records: Records = _module(name).read(path)
+    records: Records = _module(name).read(Path(path))
     return records
 
 
@@ -116,14 +132,15 @@ def _why_not(path: Path, format: str) -> str:
     return f"its name, place or columns are not those of a {format} file"
 
 
-def _read_table(path: Path, mapping: "Mapping | None") -> "Records":
+def _table(function: str, path: Path, mapping: "Mapping | None") -> Any:
+    """Return what a function of the reader of tables returns."""
+    path = Path(path)
     if mapping is None:
         raise TiebreakError(
             f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
             f"`python cli.py mapping {path.name}` prints a suggested one"
         )
-    records: Records = _module("table").read(path, mapping)
-    return records
+    return getattr(_module("table"), function)(path, mapping)
 
 
 def _module(name: str) -> Any:

@@ -27,6 +27,7 @@ from core.formats.records import (
     GuidelinesRecord,
     KnownAnswerRecord,
     MarkRecord,
+    PlainLabels,
     Record,
     ReplyRecord,
     RunRecord,
@@ -76,7 +77,7 @@ class ImportCounts:
 
 
 def import_records(
-    engine: Engine, study: str, records: Iterable[Record], progress: Progress | None = None
+    engine: Engine, study: str, records: Iterable[Record | PlainLabels], progress: Progress | None = None
 ) -> ImportCounts:
     """Import records into the study called `study`, which is created if new. Raises TiebreakError for invalid ones.
 

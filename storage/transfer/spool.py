@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, LabelRecord, Record, TraceRecord
+from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, TraceRecord
 from core.formats.text import current_line
 from core.items import Item
 from core.labels import Kind, Label, Target, Value
@@ -36,7 +36,7 @@ time of one with names."""
 class SortedRecords:
     """The content of records by type, in the order of the file."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[Record | PlainLabels]) -> None:
         """Read the records to their end; raises TiebreakError for two different items with one id."""
         self.items, self.labels = Spool[ItemColumns](BATCH), Spool[SpooledLabel](BATCH)
         self.traces = SpooledTraces()
@@ -105,8 +105,10 @@ class SortedRecords:
         self.labels.close()
         self.traces.close()
 
-    def _add(self, record: Record) -> None:
+    def _add(self, record: Record | PlainLabels) -> None:
         match record:
+            case PlainLabels():
+                self._add_plain_labels(record)
             case LabelRecord(label=label):
                 self._add_label(label)
             case ItemRecord(item=item):
@@ -132,18 +134,29 @@ class SortedRecords:
         if label.target is not self._last_target:  # the labels of a row often share theirs
             self._last_target, self._last_place = label.target, self._distinct(key_of(label.target))
         self.annotators.add(label.annotator)
-        self._values.add((label.target.kind, label.target.criterion), label.value)
         self.labels.add((self._last_place, label.annotator, self._columns(label), current_line()))
+
+    def _add_plain_labels(self, labels: PlainLabels) -> None:
+        target, line = labels.target, current_line()
+        place, subject = self._distinct(key_of(target)), (target.kind, target.criterion)
+        for annotator, value in labels.values:
+            self.annotators.add(annotator)
+            columns = None if isinstance(value, dict) else self._shared_columns.get(_plain_key(subject, value))
+            if columns is None:
+                columns = self._columns(Label(target=target, annotator=annotator, value=value))
+            self.labels.add((place, annotator, columns, line))
 
     def _columns(self, label: Label) -> Row:
         """Return the columns of a label; those of labels with only a value are shared."""
-        value = label.value
+        value, subject = label.value, (label.target.kind, label.target.criterion)
         is_plain = type(value) is int or type(value) is bool or (type(value) is str and len(value) <= MAX_SHARED_LENGTH)
         if not is_plain or label.reason or label.at or label.seconds is not None or label.evidence:
+            self._values.add(subject, value)
             return label_columns(label)
-        key = (type(value), value, label.blind, label.surplus, label.guidelines)
+        key = _plain_key(subject, value, label.blind, label.surplus, label.guidelines)
         columns = self._shared_columns.get(key)
         if columns is None:
+            self._values.add(subject, value)
             columns = label_columns(label)
             if len(self._shared_columns) < MAX_DISTINCT:
                 self._shared_columns[key] = columns
@@ -151,3 +164,14 @@ class SortedRecords:
 
     def _distinct(self, key: TargetKey) -> int:
         return self.targets.setdefault(key, len(self.targets))
+
+
+def _plain_key(
+    subject: tuple[str, str],
+    value: Value | None,
+    blind: bool = True,
+    surplus: bool = False,
+    guidelines: int | None = None,
+) -> tuple[Any, ...]:
+    """Return what the columns of a label without a reason, a time and evidence follow from."""
+    return subject, type(value), value, blind, surplus, guidelines  # 1 and True are equal as keys

@@ -75,6 +75,7 @@ def template_fields(template: str) -> list[str]:
     return [name for name in BLANK.findall(template) if name not in COUNTERS]
 
 
+@lru_cache(maxsize=1024)  # a mapping has few sources, which are resolved for every row
 def is_template(source: str) -> bool:
     """Return whether `source` is a template rather than a field path."""
     return PATH.fullmatch(source) is None and bool(BLANK.search(source))

@@ -12,10 +12,13 @@ from core.formats.mapping.omissions import current_omissions
 from core.formats.mapping.rankings import ranked_pairs
 from core.formats.mapping.scope import Scope
 from core.formats.mapping.sources import source_name
-from core.formats.records import CriterionRecord, LabelRecord, Record, ScaleRecord
+from core.formats.records import CriterionRecord, ImportedRecords, LabelRecord, PlainLabels, Record, ScaleRecord
 from core.formats.validation_errors import quote_value
 from core.items import Criterion
 from core.labels import Label, Target, Value
+
+Cell = tuple[str, Any, str]
+"""The annotator of a label, its cell, and its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class LabelReader:
         self.parts: dict[tuple[str, str, str], list[Part]] = {}
         """(item, criterion, annotator) -> the values to aggregate."""
 
-    def read(self, scope: Scope, item: str) -> Iterator[Record]:
+    def read(self, scope: Scope, item: str) -> ImportedRecords:
         """Yield the records of one row. Labels of a file count as blind: this app showed their annotators nothing.
 
         A criterion named by the mapping is declared with the first row, even an unlabelled one, so annotators
@@ -56,10 +59,30 @@ class LabelReader:
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
             yield from self._declare(self.block.criterion)
         for element in scope.elements(self.block.each):
-            for label in self._labels(element, item):
-                if label is not None:
-                    yield from self._declare(label.target.criterion)
-                    yield LabelRecord(label=label)
+            match self.block:
+                case LongLabels():
+                    yield from self._records(self._long_labels(self.block, element, item))
+                case RankingLabels():
+                    yield from self._records(self._ranking_labels(self.block, element, item))
+                case WideLabels():
+                    yield from self._plain_labels(element, item, _wide_cells(self.block, element))
+                case ListLabels():
+                    yield from self._plain_labels(element, item, _list_cells(self.block, element))
+
+    def _records(self, labels: Iterator[Label | None]) -> Iterator[Record]:
+        for label in labels:
+            if label is not None:
+                yield from self._declare(label.target.criterion)
+                yield LabelRecord(label=label)
+
+    def _plain_labels(self, scope: Scope, item: str, cells: Iterator[Cell]) -> Iterator[PlainLabels]:
+        values = []
+        for annotator, cell, field in cells:
+            value = self._value(scope, item, self.block.criterion, annotator, cell, field)
+            if value is not None:
+                values.append((annotator, value))
+        if values:
+            yield PlainLabels(self._target(item, self.block.criterion), tuple(values))
 
     def finish(self) -> Iterator[Record]:
         """Yield the labels that are sums or means of several rows; raises FileFormatError for one beyond the scale."""
@@ -90,17 +113,6 @@ class LabelReader:
             self.declared_criteria.add(criterion)
             yield from declarations(self.block, criterion)
 
-    def _labels(self, scope: Scope, item: str) -> Iterator[Label | None]:
-        match self.block:
-            case LongLabels():
-                yield from self._long_labels(self.block, scope, item)
-            case WideLabels():
-                yield from self._wide_labels(self.block, scope, item)
-            case ListLabels():
-                yield from self._list_labels(self.block, scope, item)
-            case RankingLabels():
-                yield from self._ranking_labels(self.block, scope, item)
-
     def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         cell, field = scope.cell(block.value), source_name(block.value)
         if is_empty(cell):
@@ -119,21 +131,6 @@ class LabelReader:
         if label is not None:
             yield label.model_copy(update={"reason": reason, "seconds": seconds})
 
-    def _wide_labels(self, block: WideLabels, scope: Scope, item: str) -> Iterator[Label | None]:
-        for column, annotator in block.annotators.items():
-            yield self._label(scope, item, block.criterion, annotator, scope.get(column), column)
-
-    def _list_labels(self, block: ListLabels, scope: Scope, item: str) -> Iterator[Label | None]:
-        cells = parse_list(scope.get(block.value), scope.line, block.value, block.separator)
-        annotators = self._list_annotators(block, scope)
-        if not annotators:
-            annotators = [block.annotator_at(place) for place in range(1, len(cells) + 1)]
-        if cells and len(cells) != len(annotators):
-            message = f"expected as many labels as annotators, {len(annotators)}, not {len(cells)}"
-            raise FileFormatError(message, line=scope.line, field=block.value)
-        for cell, annotator in zip(cells, annotators, strict=False):
-            yield self._label(scope, item, block.criterion, annotator, cell, block.value)
-
     def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         annotator = parse_name(scope.resolve(block.annotator), scope.line, source_name(block.annotator))
         reason = (scope.text(block.reason) if block.reason else None) or ""
@@ -142,16 +139,20 @@ class LabelReader:
             label = self._label(scope, item, block.criterion, annotator, value, field, part)
             yield None if label is None else label.model_copy(update={"reason": reason})
 
-    def _list_annotators(self, block: ListLabels, scope: Scope) -> list[str]:
-        if block.annotators_field is None:
-            return list(block.annotators) if isinstance(block.annotators, tuple) else []
-        field = block.annotators_field
-        cells = parse_list(scope.get(field), scope.line, field, block.separator)
-        return [parse_name(cell, scope.line, field) for cell in cells]
-
     def _label(
         self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str, part: str = ""
     ) -> Label | None:
+        value = self._value(scope, item, criterion, annotator, cell, field, part)
+        return (
+            None
+            if value is None
+            else Label(target=self._target(item, criterion, part), annotator=annotator, value=value)
+        )
+
+    def _value(
+        self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str, part: str = ""
+    ) -> Value | None:
+        """Return the value of a label, None if the cell has none; raises FileFormatError for a second label."""
         value = self._parse_value(cell, scope.line, field)
         if value is None:
             self.omissions.labels += not is_empty(cell)
@@ -164,10 +165,13 @@ class LabelReader:
             message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
             raise FileFormatError(message, line=scope.line, field=field)
         self.labelled.add(key)
+        return value
+
+    def _target(self, item: str, criterion: str, part: str = "") -> Target:
         if self.target is None or self.target_key != (item, criterion, part):
             self.target_key = (item, criterion, part)
             self.target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
-        return Label(target=self.target, annotator=annotator, value=value)
+        return self.target
 
     def _annotator_field(self, field: str) -> str:
         """Return the field with the annotators of the values in `field`."""
@@ -187,6 +191,31 @@ class LabelReader:
         if key not in self.parsed_values:
             self.parsed_values[key] = parse_label(cell, block.scale, block.values, line, field)
         return self.parsed_values[key]
+
+
+def _wide_cells(block: WideLabels, scope: Scope) -> Iterator[Cell]:
+    for column, annotator in block.annotators.items():
+        yield annotator, scope.get(column), column
+
+
+def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
+    cells = parse_list(scope.get(block.value), scope.line, block.value, block.separator)
+    annotators = _list_annotators(block, scope)
+    if not annotators:
+        annotators = [block.annotator_at(place) for place in range(1, len(cells) + 1)]
+    if cells and len(cells) != len(annotators):
+        message = f"expected as many labels as annotators, {len(annotators)}, not {len(cells)}"
+        raise FileFormatError(message, line=scope.line, field=block.value)
+    for cell, annotator in zip(cells, annotators, strict=False):
+        yield annotator, cell, block.value
+
+
+def _list_annotators(block: ListLabels, scope: Scope) -> list[str]:
+    if block.annotators_field is None:
+        return list(block.annotators) if isinstance(block.annotators, tuple) else []
+    field = block.annotators_field
+    cells = parse_list(scope.get(field), scope.line, field, block.separator)
+    return [parse_name(cell, scope.line, field) for cell in cells]
 
 
 def declarations(block: Block, criterion: str) -> Iterator[Record]:

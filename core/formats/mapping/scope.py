@@ -44,7 +44,11 @@ class Scope:
             text = self.text(path.field)
             return None if text is None else path.cut(text) or None
         cell = get_value(self.row, path)
-        if isinstance(cell, list | dict) and (rendered := render_messages(cell)) is not None:
+        if (
+            not isinstance(cell, str)
+            and isinstance(cell, list | dict)
+            and (rendered := render_messages(cell)) is not None
+        ):
             cell = rendered
         return parse_text(cell, self.line, path)
 

@@ -22,7 +22,7 @@ from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
 from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
 from core.formats.mapping.shuffled import shuffle_responses
 from core.formats.mapping.weights import WeightsReader
-from core.formats.records import Record, Records
+from core.formats.records import ImportedRecords, PlainLabels, Record, Records
 from core.formats.text import data_suffix
 from core.formats.validation_errors import join_names
 from core.labels import Scale
@@ -31,7 +31,7 @@ from core.labels import Scale
 class BlockReader(Protocol):
     """Reads one block of a mapping."""
 
-    def read(self, scope: Scope, item: str) -> Iterator[Record]:
+    def read(self, scope: Scope, item: str) -> Iterator[Record] | ImportedRecords:
         """Yield the records of one row."""
 
 
@@ -42,11 +42,24 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, mapping: Mapping) -> Records:
     """Yield the records of a table; its responses are in random order if the mapping says so."""
-    records = _read(path, mapping)
+    records = _separate_labels(_read(path, mapping))
     return shuffle_responses(records) if mapping.shuffle else records
 
 
-def _read(path: Path, mapping: Mapping) -> Records:
+def read_for_import(path: Path, mapping: Mapping) -> ImportedRecords:
+    """Do the same with the labels of a row together, unless their values may have to be exchanged."""
+    return read(path, mapping) if mapping.shuffle else _read(path, mapping)
+
+
+def _separate_labels(records: ImportedRecords) -> Records:
+    for record in records:
+        if isinstance(record, PlainLabels):
+            yield from record.records()
+        else:
+            yield record
+
+
+def _read(path: Path, mapping: Mapping) -> ImportedRecords:
     """Yield criteria and scales before their first use, and each item once, before its labels.
 
     Raises FileFormatError for the first invalid row, and at the end for a mapped field that no row has. Rows are read

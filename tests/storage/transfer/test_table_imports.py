@@ -6,7 +6,7 @@ import random
 import pytest
 
 from core.formats.mapping.mapping import build_mapping
-from core.formats.registry import read_records
+from core.formats.registry import read_for_import, read_records
 from storage.transfer import imports, spooled_traces
 from tests.golden.files import assert_golden
 from tests.storage.transfer.test_imports import export
@@ -171,12 +171,13 @@ def to_text(records):
     return "\n".join(record.model_dump_json(exclude={"created_at", "times", "at"}) for record in records)
 
 
+@pytest.mark.parametrize("read", [read_records, read_for_import])
 @pytest.mark.parametrize(
     ("layout", "draft", "write"),
     [("wide", WIDE, write_table), ("long", LONG, write_table), ("judged", JUDGED, write_judged_table)],
 )
-def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, monkeypatch, layout, draft, write):
+def test_the_import_of_a_table_stores_the_same_as_before(engine, tmp_path, monkeypatch, layout, draft, write, read):
     monkeypatch.setattr(spooled_traces, "BATCH", 7)
     table, mapping = write(tmp_path / "table.csv"), build_mapping(draft)
-    imports.import_records(engine, "table", read_records(table, mapping=mapping))
+    imports.import_records(engine, "table", read(table, mapping=mapping))
     assert_golden(f"imports/{layout}.jsonl", to_text(export(engine, "table")))
