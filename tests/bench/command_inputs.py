@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from core.formats.mapping.blocks import JudgeBlock
 from core.formats.mapping.mapping import dump_mapping
 from core.statistics.reports.agreement import agreement_rows
 from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings
@@ -55,6 +56,21 @@ def write_table(folder: Path, items: int) -> tuple[Path, Path]:
     path, mapping = folder / f"{items}.csv", folder / "mapping.yaml"
     table(path, items)
     mapping.write_text(dump_mapping(MAPPING))
+    return path, mapping
+
+
+def write_verdicts(folder: Path, items: int) -> tuple[Path, Path]:
+    """Write a table of pairs with the verdicts of three judges, and its mapping."""
+    path, mapping = folder / f"{items} verdicts.csv", folder / "judges.yaml"
+    table(path, items)
+    [labels] = MAPPING.labels
+    judges = JudgeBlock(
+        kind=labels.kind,
+        criterion=labels.criterion,
+        columns={name: f"judge {name}" for name in ANNOTATORS},
+        values=labels.values,
+    )
+    mapping.write_text(dump_mapping(MAPPING.model_copy(update={"labels": (), "judges": (judges,)})))
     return path, mapping
 
 

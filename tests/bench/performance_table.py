@@ -29,8 +29,17 @@ from tests.bench.bench_client import CLIENTS
 from tests.bench.bench_run import CALLS_PER_MODEL, seconds
 from tests.bench.bench_runner import discard, run_traces, server
 from tests.bench.bench_statistics import LIKERT, check_pair_statistics, make_frame, make_ratings, measure_seconds
-from tests.bench.command_inputs import debate_settings, judge_settings, plain_import, write_critiques, write_table
+from tests.bench.command_inputs import (
+    debate_settings,
+    judge_settings,
+    plain_import,
+    write_critiques,
+    write_table,
+    write_verdicts,
+)
+from tests.bench.databases import temporary_database
 from tests.paths import ROOT
+from tests.storage.postgres import binaries
 
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- table of make bench -->", "<!-- end of the table -->"
@@ -89,7 +98,7 @@ class Bench:
         return Usage(*(statistics.median(values) for values in zip(*(vars(one).values() for one in used), strict=True)))
 
     def _once(self, words: tuple[str, ...]) -> Usage:
-        options = () if words[0] == "--help" else ("--database", self.database)
+        options = () if words[0] == "--help" or "--database" in words else ("--database", self.database)
         return measure_process([sys.executable, "cli.py", *words, *options])
 
 
@@ -181,6 +190,31 @@ def measure_import(bench: Bench) -> Iterator[Figure]:
         yield Figure(f"{name}, memory", used.megabytes, "MB")
         cpu[items] = used.cpu
     yield from _growth("import, processor: growth from 10 times the items", cpu)
+    yield from _import_of_verdicts(bench, 3_000 if bench.short else 30_000)
+    if binaries() is not None:
+        yield from _import_into_postgresql(bench, max(cpu))
+
+
+def _import_of_verdicts(bench: Bench, items: int) -> Iterator[Figure]:
+    table, mapping = write_verdicts(bench.folder, items)
+    used = bench.command("import", str(table), "--map", str(mapping), "--study", f"{items} verdicts")
+    name = f"import of {items:,} items, verdicts of 3 judges"
+    yield Figure(f"{name}, processor", used.cpu, "s")
+    yield Figure(f"{name}, memory", used.megabytes, "MB")
+
+
+def _import_into_postgresql(bench: Bench, items: int) -> Iterator[Figure]:
+    table, mapping = write_table(bench.folder, items)
+    with temporary_database(postgresql=True) as database:
+        before = database.server_cpu()
+        used = bench.command(
+            "import", str(table), "--map", str(mapping), "--study", "items", "--database", database.url
+        )
+        server = database.server_cpu() - before
+    name = f"import of {items:,} items, {3 * items:,} labels into PostgreSQL"
+    yield Figure(f"{name}, processor of client and server", used.cpu + server, "s")
+    yield Figure(f"{name}, processor of the server", server, "s")
+    yield Figure(f"{name}, memory of the client", used.megabytes, "MB")
 
 
 def measure_agreement(bench: Bench) -> Iterator[Figure]:
