@@ -18,10 +18,10 @@ FEW_ITEMS = 50
 """Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
 FEW_GROUPS = 30
 """Below this many resampled groups the same holds; groups are also more unequal than items."""
-FEW_SHARED = 2.0
+FEW_SHARED = 3.0
 """A mean over pairs of raters has no interval if two raters share fewer than this times sqrt(items) items on average.
-The bias of a pair's coefficient is proportional to 1 / (its items), the standard error of the mean to 1 / sqrt(items):
-below, intervals are around another value, see docs/statistics.md."""
+The bias of a pair's coefficient is proportional to 1 / (its items), the standard error of the mean to 1 / sqrt(items).
+Below, the bias of quadratic kappa in skewed designs is more than half of the standard error, see docs/statistics.md."""
 MAX_NAMES = 5
 """Names that a note lists; of more it gives the number."""
 PAIR_STATISTICS = ("cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *CORRELATIONS)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from core.statistics.data.arrays import Codes
+from core.statistics.data.arrays import Codes, Floats
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.judged_patterns import judged_patterns
 from core.statistics.data.patterns import distinct_scores, row_patterns
@@ -34,6 +34,15 @@ from tests.bench.bench_coverage_reports import Cases, estimate_of, print_coverag
 SIZES = (20, 50, 300)
 CATEGORIES = (1, 2, 3, 4, 5)
 EVEN = DESIGNS["5 even categories"]
+CROWDS = {
+    **{
+        f"{number} annotators, {name}": (design, (1.0,) * number)
+        for name, design in DESIGNS.items()
+        for number in (5, 6, 8, 10)
+    },
+    "8 annotators, the k-th of whom labels 1/k as often": (EVEN, tuple(1 / k for k in range(1, 9))),
+}
+"""Crowd -> the design of their labels, and how active each annotator is."""
 STATISTICS = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_ordinal", "gwet_ac1", "pearson", "spearman")
 
 
@@ -44,16 +53,25 @@ def crowd(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, 
 
 
 def pairs_of_crowds(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
-    """Intervals of means over pairs of annotators, also those that are not shown."""
+    """Intervals of means over pairs of annotators, also those that are not shown; three annotators of each item."""
     names, found = ("cohen_kappa", "cohen_kappa_quadratic", "pearson", "spearman"), {}
-    for raters, labels in ((6, 3), (8, 3), (12, 3), (20, 5), (40, 5)):
-        codes = _sparse_codes(rng, *((raters, labels) if resamples else (2, 2)), units)
+    for crowd_name, (design, activities) in CROWDS.items():
+        codes = _crowd_codes(rng, design, np.array(activities) if resamples else np.ones(2), units)
         patterns = row_patterns(Ratings((), (), codes, CATEGORIES))
         family = pair_statistics(patterns.codes, np.array(CATEGORIES, float), names)
-        for name, one in zip(names, bootstrap(family, patterns.units, min(resamples, 300), 0), strict=True):
-            key = f"{name}, {labels} of {raters} annotators"
-            found[key] = estimate_of(one.value, one.low, one.high)
+        for name, one in zip(names, bootstrap(family, patterns.units, min(resamples, 400), 0), strict=True):
+            found[f"{name}, {crowd_name}"] = estimate_of(one.value, one.low, one.high)
     return found
+
+
+def _crowd_codes(rng: np.random.Generator, design: Design, activities: Floats, items: int) -> Codes:
+    """Return codes (items, raters), -1 except for three annotators of each item, or all of two.
+
+    They are drawn without replacement, in proportion to their activities (raters,).
+    """
+    codes = draw_codes(rng, Design(design.shares, activities.size, design.spread), items)[:, :-1]
+    ranks = (rng.exponential(size=codes.shape) / activities).argsort(axis=1).argsort(axis=1)
+    return np.where(ranks < 3, codes, -1).astype(np.int16)
 
 
 def _sparse_codes(rng: np.random.Generator, raters: int, labels: int, items: int) -> Codes:
@@ -189,11 +207,11 @@ def _system(row: SystemRow) -> Mapping[str, Estimate]:
 
 CASES: Cases = {
     crowd: (SIZES, 100_000),
-    pairs_of_crowds: ((300,), 100_000),
+    pairs_of_crowds: ((100, 300, 1000), 1_000_000),
     documents: (SIZES, 100_000),
     tags: (SIZES, 400_000),
     ceilings: (SIZES, 400_000),
-    score_ceilings: (SIZES, 100_000),
+    score_ceilings: ((20, 50, 100, 300, 1000), 1_000_000),
     side_effects: (SIZES, 400_000),
     win_rates: (SIZES, 30_000),
     mean_scores: (SIZES, 100_000),

@@ -1,5 +1,7 @@
 """Estimates of agreement."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,15 @@ def test_mean_over_pairs_that_share_few_items_has_no_interval():
     assert found["fleiss_kappa"].low is not None
     full = agreement.estimate_statistics(ratings_from_codes(codes[:, :5], 3), ("cohen_kappa", "spearman"), resamples=50)
     assert all(one.low is not None and "share" not in one.reason for one in full.values())
+
+
+@pytest.mark.parametrize(("annotators", "has_interval"), [(5, True), (6, False)])
+def test_two_annotators_need_three_times_the_root_of_the_items(annotators, has_interval):
+    """100 items with all combinations of three annotators alike: two of five share 30 items, two of six share 20."""
+    chosen = list(combinations(range(annotators), 3))
+    rng = np.random.default_rng(0)
+    codes = np.full((100, annotators), -1)
+    for item in range(100):
+        codes[item, chosen[item % len(chosen)]] = rng.integers(0, 3, 3)
+    (found,) = agreement.estimate_statistics(ratings_from_codes(codes, 3), ("cohen_kappa",), resamples=50).values()
+    assert found.value is not None and (found.low is not None) == has_interval
