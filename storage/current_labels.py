@@ -5,6 +5,7 @@ counts. So after a label the rows behind the last one that was read are added to
 read again if the numbers of rows do not agree: on PostgreSQL, a row can be committed after one with a higher id.
 """
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from sqlmodel import col
 
 from core.statistics.data.columns import Column
 from core.statistics.data.label_table import LabelTable, concatenate
-from storage.tables import ItemRow, LabelRow, StudyRow, TargetRow
+from storage.tables import AnnotatorRow, ItemRow, LabelRow, StudyRow, TargetRow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,6 +109,28 @@ def read(session: Session, study_id: int) -> CurrentLabels:
             return _remember(_labels, session, study_id, _with_labels(session, study_id, known, rows))
     rows = _label_rows(session, study_id, 0)
     return _remember(_labels, session, study_id, _with_labels(session, study_id, None, rows))
+
+
+def codes_by_target(
+    session: Session, study_id: int, annotator: str | None = None
+) -> tuple[dict[int, tuple[int, ...]], list[Any]]:
+    """Return target id -> the codes of its current values, and the value of each code; of one annotator, or of all.
+
+    Many targets have the same few codes, so what follows from them is computed once. A value can have several codes.
+    """
+    target_ids, annotator_ids, texts = read(session, study_id).present()
+    if annotator is not None:
+        query = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.name) == annotator)
+        chosen = np.isin(annotator_ids, session.scalars(query).all())
+        target_ids, texts = target_ids[chosen], texts.take(chosen)
+    order = np.argsort(target_ids, kind="stable")
+    distinct, starts = np.unique(target_ids[order], return_index=True)
+    codes, places = texts.codes[order].tolist(), [*starts.tolist(), order.size]
+    by_target = {
+        target: tuple(codes[start:end])
+        for target, start, end in zip(distinct.tolist(), places, places[1:], strict=False)
+    }
+    return by_target, [None if text is None else json.loads(text) for text in texts.values]
 
 
 def read_targets(session: Session, study_id: int) -> StudyTargets:

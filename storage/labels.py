@@ -288,32 +288,6 @@ def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Val
     return dict(values)
 
 
-def value_codes_by_target(
-    session: Session, study_id: int, annotator: str | None = None
-) -> tuple[dict[int, tuple[int, ...]], Sequence[Value]]:
-    """Return target id -> the codes of its current values, and the value of each code; of one annotator, or of all.
-
-    Many targets have the same few codes, so what follows from them is computed once. A value can have several codes.
-    """
-    import numpy as np
-
-    from storage import current_labels
-
-    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
-    if annotator is not None:
-        own = [id for id, name in _annotator_names(session).items() if name == annotator]
-        chosen = np.isin(annotator_ids, own)
-        target_ids, texts = target_ids[chosen], texts.take(chosen)
-    order = np.argsort(target_ids, kind="stable")
-    distinct, starts = np.unique(target_ids[order], return_index=True)
-    codes, places = texts.codes[order].tolist(), [*starts.tolist(), order.size]
-    by_target = {
-        target: tuple(codes[start:end])
-        for target, start, end in zip(distinct.tolist(), places, places[1:], strict=False)
-    }
-    return by_target, _parsed(texts).values
-
-
 def annotators_of(session: Session, study_id: int) -> list[str]:
     """Return the names of the annotators with a label in a study, sorted."""
     ids = select(col(LabelRow.annotator_id)).where(col(LabelRow.study_id) == study_id)

@@ -140,9 +140,15 @@ def rows_of(
 ) -> list[AlignmentRow]:
     """Return every statistic of every judge from the data of a study, one per row."""
     statistics = [row for part in split_averages(data) for row in _rows(part, by, resamples)]
-    with database.reading(engine) as session:
-        consistency = order_consistency.rows(session, study.id, data.opinions, by)
+    consistency = remembered.once(
+        data.opinions, ("order consistency", by), lambda: _order_consistency(engine, study, data.opinions, by)
+    )
     return [_mark(row, data) for row in [*statistics, *_rows_with_ties(data, by, resamples), *consistency]]
+
+
+def _order_consistency(engine: Engine, study: Study, opinions: "pd.DataFrame", by: By) -> list[AlignmentRow]:
+    with database.reading(engine) as session:
+        return order_consistency.rows(session, study.id, opinions, by)
 
 
 def load_data(

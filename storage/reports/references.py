@@ -172,8 +172,10 @@ def frame(
 def _rows(
     session: Session, study_id: int, reference: Reference, scales: Scales, disputed: Collection[int]
 ) -> Iterator[tuple[str, str, str, str, Value | None, float | None, str, bool]]:
+    from storage import current_labels  # imports numpy, as `_mean_number` does
+
     annotator = reference.name if reference.type == "annotator" else None
-    codes_by_target, values = labels.value_codes_by_target(session, study_id, annotator)
+    codes_by_target, values = current_labels.codes_by_target(session, study_id, annotator)
 
     @cache
     def decide(kind: str, criterion: str, codes: tuple[int, ...]) -> Decision | None:
