@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-CHARACTER, WIDE_CHARACTER, PADDING = 7.0, 7.5, 18
+CHARACTER, WIDE_CHARACTER, PADDING = 7.8, 7.8, 18
 """Pixels of a character in several lines and in one, and of the space around the text of a cell."""
 ONE_LINE, LINE = 35, 18
 """Pixels of a row of one line, and of each further line."""

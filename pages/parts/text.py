@@ -1,6 +1,8 @@
 """Escapes text from models, files and people for display: its Markdown can only format."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from pages.parts.markdown import sanitize_markdown as sanitize_markdown
 
@@ -20,6 +22,17 @@ def escape_markdown(text: str) -> str:
     escaped = re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", line)
     # Addresses are found in escaped text too, but not across an element: the sign gets one of its own.
     return ADDRESS_SIGN.sub(r":small[\g<0>]", escaped)
+
+
+def shorten_names(names: Sequence[str], length: int) -> dict[str, str]:
+    """Return each name cut in its middle to `length` characters, or in full where two would become equal."""
+    ends = length - 1 - length // 2
+    shortened = {
+        name: name if len(name) <= length else f"{name[: length // 2].rstrip()}…{name[-ends:].lstrip()}"
+        for name in names
+    }
+    counts = Counter(shortened.values())
+    return {name: short if counts[short] == 1 else name for name, short in shortened.items()}
 
 
 def truncate(text: str, length: int = 80) -> str:

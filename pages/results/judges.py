@@ -43,6 +43,8 @@ from storage.studies import Study
 
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
+JUDGE_WIDTH = 202
+"""Largest width of the names in the table, in pixels: with it every column is visible on a screen of 1440 pixels."""
 MOST_OPEN_REASONS = 6
 """The reasons of more judges are folded."""
 CEILING_HELP = (
@@ -300,15 +302,15 @@ def draw_table(ranking: Ranking) -> None:
         for name, role, estimate in others
         if estimate.value is not None
     ]
-    row_height, names = name_columns.fit(lines, {"Judge": 300})
+    row_height, names = name_columns.fit(lines, {"Judge": JUDGE_WIDTH})
     columns = names | {
         "": st.column_config.TextColumn(width=32, alignment="right"),
         "Decision": st.column_config.TextColumn(width=132),
-        "Accuracy": st.column_config.TextColumn(alignment="right", width=146, help=ACCURACY_HELP),
-        "Coverage": st.column_config.TextColumn(alignment="right", width=146, help=COVERAGE_HELP),
+        "Accuracy": st.column_config.TextColumn(alignment="right", width=140, help=ACCURACY_HELP),
+        "Coverage": st.column_config.TextColumn(alignment="right", width=140, help=COVERAGE_HELP),
         "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
-        "From ceiling": st.column_config.TextColumn(alignment="right", width=156, help=CEILING_HELP),
-        "ω": st.column_config.TextColumn(alignment="right", width=60, help=WINNING_HELP),
+        "From ceiling": st.column_config.TextColumn(alignment="right", width=168, help=CEILING_HELP),
+        "ω": st.column_config.TextColumn(alignment="right", width=52, help=WINNING_HELP),
     }
     st.dataframe(lines, key="judges_table", hide_index=True, row_height=row_height, column_config=columns)
     draw_reasons(ranking)

@@ -7,6 +7,7 @@ The rule of the recommendation is in `decision_rule`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -348,7 +349,16 @@ def summarize(ranking: Ranking) -> str:
     return " ".join(parts)
 
 
+MAX_LISTED = 80
+"""Characters of the names in a list of a sentence."""
+
+
 def list_names(names: Sequence[str]) -> str:
-    """Return "a, b and c"; of more than five names the first four and the number of the others."""
-    shown = [*names[:4], f"{len(names) - 4} more"] if len(names) > 5 else list(names)
+    """Return "a, b and c"; of more than five names, or of long ones, the first ones and the number of the others."""
+    ends = list(accumulate(map(len, names)))
+    if len(names) <= 5 and (len(names) == 1 or ends[-1] <= MAX_LISTED):
+        shown = list(names)
+    else:
+        number = max(1, sum(end <= MAX_LISTED for end in ends[:4]))
+        shown = [*names[:number], f"{len(names) - number} more"]
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))

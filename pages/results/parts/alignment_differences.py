@@ -13,7 +13,7 @@ from core.wording import scenario_name
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_charts, alignment_rows, item_drilldown
+from pages.results.parts import alignment_charts, alignment_rows, choices, item_drilldown
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
 from pages.results.parts.alignment_rows import VIEWS, Figures
 from storage.reports import disagreements, judge_values
@@ -102,7 +102,12 @@ def draw_differences(view: AlignmentView) -> None:
         judge = view.judges[0]
         if len(view.judges) > 1 and kind not in OTHER_PAGES:
             judge = st.selectbox(
-                "Judge", view.judges, key="judge", bind="query-params", width=300, on_change=clear_selection
+                "Judge",
+                view.judges,
+                key="judge",
+                bind="query-params",
+                width=choices.width("Judge", view.judges),
+                on_change=clear_selection,
             )
     if kind in OTHER_PAGES:
         return link_other_page(view.study, kind)

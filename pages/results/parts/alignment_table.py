@@ -14,8 +14,8 @@ TABLE_NUMBER = "_alignment_table"
 """The name of the number of the table in the state of the session."""
 MAX_HEIGHT = 340
 """Pixels; a longer table is scrolled."""
-COUNT_WIDTH = 84
-WIDTHS = {"Readable": 110, "Range": 110, "$ per 1,000": 100}
+COUNT_WIDTH = 92
+WIDTHS = {"Readable": 124, "Range": 110, "$ per 1,000": 100}
 ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; Streamlit would draw a docstring here
 
 
@@ -29,7 +29,7 @@ def draw_table(
     ]
     text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
     text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
-    row_height, names = name_columns.fit(lines, {"Judge": 300} | ({"Scenario": 160} if by_scenario else {}))
+    row_height, names = name_columns.fit(lines, {"Judge": 270} | ({"Scenario": 160} if by_scenario else {}))
     # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
     clickable_table.draw(
         lines,

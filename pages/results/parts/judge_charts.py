@@ -12,7 +12,7 @@ from core.statistics.reports.recommendations import JudgeEvaluation, Ranking
 from core.wording import equate_p
 from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, heat_map, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
-from pages.parts.text import truncate
+from pages.parts.text import shorten_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -226,8 +226,9 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
     is_compact = len(judges) > MAX_CELL_TEXT
     if is_compact:
         figure.update_traces(selector={"type": "heatmap"}, showscale=True, colorbar=_colour_bar(largest))
-    shown = _compact_name if is_compact else wrap_name
-    labels = [f"{shown(name)} <b>{place}</b>" for place, name in enumerate(judges, start=1)]
+    # Of many judges the cells have no texts, so rows of two or three lines are high enough.
+    shown = shorten_names(judges, COMPACT_NAME) if is_compact else dict(zip(judges, judges, strict=True))
+    labels = [f"{wrap_name(shown[name])} <b>{place}</b>" for place, name in enumerate(judges, start=1)]
     figure.update_yaxes(tickvals=ticks, ticktext=labels)
     chart_cells.set_ranges(figure, len(judges), len(judges))
     smallest = heat_map.COMPACT_CELL if is_compact else ROW_HEIGHT
@@ -235,11 +236,6 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
     height = 110 + row_height * len(judges)
     charts.apply_layout(figure, "Row minus column, in accuracy", height, right_margin=False)
     return figure.update_layout(margin={"t": 76, "b": 56 if is_compact else 12})
-
-
-def _compact_name(name: str) -> str:
-    """Return a name of two lines or few more next to cells without texts: their hover texts have the whole name."""
-    return wrap_name(truncate(name, COMPACT_NAME))
 
 
 def _colour_bar(largest: float) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Escaping of untrusted text."""
 
-from pages.parts.text import escape_markdown, truncate
+from pages.parts.text import escape_markdown, shorten_names, truncate
 
 
 def test_an_escaped_name_is_one_line_without_formatting():
@@ -19,3 +19,10 @@ def test_an_address_in_a_name_is_no_link():
 
 def test_a_long_text_is_truncated():
     assert truncate("word " * 40, 20) == "word word word word…"
+
+
+def test_shortened_names_stay_different():
+    names = ["short", "a model with a rubric, seed 1", "a model with a rubric, seed 2"]
+    assert shorten_names(names, 16) == {"short": "short", names[1]: "a model…seed 1", names[2]: "a model…seed 2"}
+    same_ends = ["first words and 1 last words", "first words and 2 last words"]
+    assert shorten_names(same_ends, 16) == {name: name for name in same_ends}

@@ -11,7 +11,7 @@ from core.labels import PREFERENCE, Scale
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.decision_rule import Rule, decide
-from core.statistics.reports.recommendations import Abstentions, rank_judges, summarize
+from core.statistics.reports.recommendations import Abstentions, list_names, rank_judges, summarize
 from tests.core.statistics.one_dataset import build_dataset
 
 Verdict = int | None
@@ -230,3 +230,11 @@ def test_a_judge_with_one_answer_is_not_used_although_it_is_as_accurate_as_peopl
     (judge,) = rank_judges(build_dataset("preference", "c", PREFERENCE, labels, opinions, gold)).judges
     assert judge.accuracy.value == 0.95
     assert (judge.decision, judge.reason.split(":")[0]) == ("do not use", "always response 1, whatever the target")
+
+
+def test_a_sentence_lists_few_names_and_fewer_long_ones() -> None:
+    assert list_names(["a"]) == "a" and list_names(["a", "b", "c", "d", "e"]) == "a, b, c, d and e"
+    assert list_names(list("abcdefg")) == "a, b, c, d and 3 more"
+    long = [f"{letter} {'long ' * 8}name" for letter in "abc"]
+    assert list_names(long) == f"{long[0]} and 2 more"
+    assert list_names(["x" * 90]) == "x" * 90
