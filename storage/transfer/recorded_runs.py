@@ -15,6 +15,7 @@ from core.protocols import registry
 from storage import call_totals, items, run_sizes, target_summaries, unread
 from storage.database import insert_all
 from storage.fingerprints import Row, to_utc
+from storage.json_columns import EncodedJson
 from storage.tables import EventRow, OpinionRow, RunRow, TraceRow, now
 from storage.targets import TargetKey
 from storage.transfer.spooled_traces import SpooledEvents, SpooledTraces, TraceHead
@@ -91,7 +92,18 @@ def _trace_row(study_id: int, run_id: int, item_id: int, part: str, columns: Row
 
 
 def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledEvents]]) -> None:
-    rows = [row | {"trace_id": owner.id, "run_id": owner.run_id} for owner, (events, _, _) in traces for row in events]
+    stored_at = now()
+    rows = [
+        row
+        | {
+            "trace_id": owner.id,
+            "run_id": owner.run_id,
+            "body": EncodedJson(row["body"]),
+            "at": row["at"] or stored_at,
+        }
+        for owner, (events, _, _) in traces
+        for row in events
+    ]
     insert_all(session, EventRow, rows)
     listed = [(owner, owner.id, seq, event) for owner, (_, listed, _) in traces for seq, event in listed]
     unread.insert(session, listed)

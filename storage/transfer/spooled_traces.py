@@ -1,6 +1,7 @@
 """The traces of an import as the rows that are stored, in temporary files."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ BATCH = 500
 NO_ID = 0
 """In place of the ids of rows, which are not known before they are stored."""
 SpooledEvents = tuple[list[Row], list[tuple[int, Event]], list[tuple[TargetKey, Row]]]
-"""The rows of a trace's events, whose bodies are JSON; those of the events that change the list of unreadable replies,
+"""The rows of a trace's events (`_plain_row`); those of the events that change the list of unreadable replies,
 with their numbers; the target and the row of each opinion."""
 OpinionSubject = tuple[str, str, bool]
 """Kind and criterion of an opinion, and whether it is a verdict."""
@@ -57,7 +58,7 @@ class SpooledTraces:
     def add(self, record: TraceRecord) -> None:
         """Append a trace."""
         events = [
-            event_row(event, NO_ID, NO_ID, seq, at)
+            _plain_row(event, seq, at)
             for seq, (event, at) in enumerate(zip_longest(record.events, record.times[: len(record.events)]))
         ]
         listed = [(seq, event) for seq, event in enumerate(record.events) if unread.is_listed(event)]
@@ -107,6 +108,15 @@ def _with_places(spool: Spool[Entry]) -> Iterator[list[tuple[int, Entry]]]:
     for batch in spool.batches():
         yield list(enumerate(batch, first))
         first += len(batch)
+
+
+def _plain_row(event: Event, seq: int, at: datetime | None) -> Row:
+    """Return the row of an event with its body as JSON in a plain text, and without a time if the file has none.
+
+    Texts of another type and times are pickled in fifty times the time of all other columns.
+    """
+    row = event_row(event, NO_ID, NO_ID, seq, at)
+    return row | {"body": str(row["body"]), "at": None if at is None else row["at"]}
 
 
 def _target_key(item: str, opinion: Opinion) -> TargetKey:
