@@ -1,5 +1,6 @@
 """The audit log."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,9 @@ def audit(
     study: Annotated[str | None, typer.Option("--study", help="Only this study.")] = None,
     action: Annotated[list[str] | None, typer.Option(help="Only this action; repeat it for several.")] = None,
     actor: Annotated[str, typer.Option(help="Only actors whose name contains this.")] = "",
+    until: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Only until the end of this day (UTC).")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="The newest entries, at most this many.")] = 100,
     csv: Annotated[Path | None, typer.Option(help="Write all matching entries to this CSV file.")] = None,
     database: DatabaseUrl = None,
@@ -29,7 +33,7 @@ def audit(
         raise TiebreakError(f"There is no action {unknown[0]!r}; actions: {', '.join(log.Action)}.")
     engine = open_database(database)
     study_id = find_study(engine, study).id if study is not None else None
-    wanted = log.Filter(study_id, tuple(action or ()), actor)
+    wanted = log.Filter(study_id, tuple(action or ()), actor, until.date() if until else None)
     with reading(engine) as session:
         rows = [log.cells(entry) for entry in log.entries(session, wanted, limit=None if csv else limit)]
     if csv is not None:

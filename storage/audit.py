@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -71,6 +71,8 @@ class Filter:
     actions: tuple[str, ...] = ()
     actor: str = ""
     """A part of the name, in any case."""
+    until: date | None = None
+    """The last day, in UTC."""
 
 
 _actor: ContextVar[str | None] = ContextVar("audit_actor", default=None)
@@ -184,6 +186,8 @@ def _filtered(query: Select[*tuple[Any, ...]], filter: Filter) -> Select[*tuple[
         query = query.where(col(AuditRow.action).in_(filter.actions))
     if filter.actor.strip():
         query = query.where(func.lower(col(AuditRow.actor)).contains(filter.actor.strip().lower(), autoescape=True))
+    if filter.until is not None:
+        query = query.where(col(AuditRow.at) < datetime.combine(filter.until + timedelta(days=1), time(), UTC))
     return query
 
 

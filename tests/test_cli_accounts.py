@@ -78,6 +78,7 @@ def test_the_audit_log_is_printed_and_written_as_csv(url, tmp_path):
     assert (row["action"], row["details"]) == ("role", "account: ann; role: viewer")
     assert row["actor"].startswith("command line (")
     assert len(json.loads(run(url, "audit", "--json").stdout)) == 3
+    assert json.loads(run(url, "audit", "--until", "2020-01-31", "--json").stdout) == []
     path = tmp_path / "audit.csv"
     assert "Wrote 1 entries" in run(url, "audit", "--action", "role", "--csv", str(path)).stdout
     assert path.read_text().splitlines()[0] == "at,actor,action,study,address,details"

@@ -50,11 +50,12 @@ def draw_filter(study: Study) -> Filter:
         if permissions.is_administrator():
             options = [THIS_STUDY, WHOLE_SERVER]
             scope = st.segmented_control("Entries", options, default=THIS_STUDY, required=True, key="audit_scope")
-        actions = st.multiselect("What", [action.value for action in Action], key="audit_actions", width=360)
-        actor = st.text_input("Who", key="audit_actor", placeholder="part of a name", width=220)
+        actions = st.multiselect("What", [action.value for action in Action], key="audit_actions", width=300)
+        actor = st.text_input("Who", key="audit_actor", placeholder="part of a name", width=180)
+        until = st.date_input("Until (UTC)", None, key="audit_until", format="YYYY-MM-DD", width=160)
     if scope == WHOLE_SERVER:
         permissions.require_administrator()
-    return Filter(study.id if scope == THIS_STUDY else None, tuple(actions), actor)
+    return Filter(study.id if scope == THIS_STUDY else None, tuple(actions), actor, until)
 
 
 def named_cells(entry: Entry) -> dict[str, str]:

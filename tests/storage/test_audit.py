@@ -1,5 +1,7 @@
 """The audit log: what is recorded, and that no entry can be changed or removed."""
 
+from datetime import UTC, date, datetime
+
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
@@ -11,6 +13,7 @@ from storage.access import Role
 from storage.accounts import api_tokens, logins, registry, sign_in
 from storage.audit import Action, Filter
 from storage.database import reading, write, writing
+from storage.tables import AuditRow
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_target
 
@@ -143,6 +146,16 @@ def test_nothing_is_recorded_of_a_change_that_failed(engine, a_study):
     with pytest.raises(TiebreakError):
         write(engine, change)
     assert recorded(engine, Action.settings) == []
+
+
+def test_entries_until_a_day_include_its_last_moment_in_utc(log):
+    day = date(2026, 3, 1)
+    moments = [datetime(2026, 3, 1, 23, 59, 59, 999999, UTC), datetime(2026, 3, 2, tzinfo=UTC)]
+    with writing(log) as session:
+        entry = {"actor": "a", "action": Action.export.value, "details": {}}
+        session.add_all([AuditRow(at=moment, **entry) for moment in moments])
+    with reading(log) as session:
+        assert [entry.at for entry in audit.entries(session, Filter(actor="a", until=day))] == moments[:1]
 
 
 def test_entries_are_counted_and_filtered(log, a_study):

@@ -1,6 +1,7 @@
 """The page of the audit log."""
 
 import re
+from datetime import date
 
 import pytest
 from starlette.applications import Starlette
@@ -29,6 +30,11 @@ def test_the_page_lists_and_filters_the_entries_of_the_study(page):
     assert list(page.dataframe[0].value["What"]) == ["export", "import"]
     page.multiselect(key="audit_actions").set_value(["import"])
     assert list(page.run().dataframe[0].value["Details"]) == ["result: added 1 item"]
+    page.multiselect(key="audit_actions").set_value([])
+    page.date_input(key="audit_until").set_value(date(2020, 1, 1))
+    assert "No entry matches" in page_text(page.run())
+    page.date_input(key="audit_until").set_value(None)
+    assert list(page.run().dataframe[0].value["What"]) == ["export", "import"]
     page.text_input(key="audit_actor").set_value("nobody")
     assert "No entry matches" in page_text(page.run())
 
