@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from core.statistics.data.arrays import Codes, Floats, Ints
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints
 from core.statistics.data.columns import factorize
 from core.statistics.data.indicators import indicator_matrix
 from core.statistics.data.ratings import Ratings
@@ -136,7 +136,7 @@ class Patterns:
         return Patterns(self.codes[first], self.counts[first], Units(frequencies, clusters))
 
 
-def merge_equal_rows(features: Floats, units: Units) -> tuple[Floats, Units]:
+def merge_equal_rows(features: Floats | Bools, units: Units) -> tuple[Floats, Units]:
     """Return features (P, F) whose weighted sums a statistic uses, and their units, with fewer rows if P is large.
 
     Of many clusters, the sums of each cluster are resampled. Of many patterns, those with equal features are one, which
@@ -146,18 +146,18 @@ def merge_equal_rows(features: Floats, units: Units) -> tuple[Floats, Units]:
     """
     if units.clusters is not None:
         if units.size <= MAX_ROWS:
-            return features, units
+            return features.astype(float, copy=False), units
         blocks = merge_clusters(units.clusters, BLOCKS)
         return np.asarray(blocks @ features), Units(np.ones(BLOCKS))
     if units.frequencies.size <= MERGE_FROM and not units.merged:
-        return features, units
+        return features.astype(float, copy=False), units
     features, frequencies = _distinct_features(features, units.frequencies)
     if frequencies.size <= MAX_ROWS:
         return features, Units(frequencies)
     return np.asarray(random_blocks(frequencies, BLOCKS) @ features), Units(np.ones(BLOCKS))
 
 
-def _distinct_features(features: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
+def _distinct_features(features: Floats | Bools, frequencies: Floats) -> tuple[Floats, Floats]:
     """Return the distinct rows and their frequencies. Rows are found by a random projection, which hardly ever agrees
     for different rows; rows that agree by rounding alone are equal for every purpose."""
     projected = np.zeros(frequencies.size)
@@ -168,7 +168,7 @@ def _distinct_features(features: Floats, frequencies: Floats) -> tuple[Floats, F
     inverse = np.searchsorted(distinct, projected)
     first = np.empty(distinct.size, np.int64)
     first[inverse[::-1]] = np.arange(inverse.size)[::-1]
-    return features[first], np.bincount(inverse, frequencies).astype(float)
+    return features[first].astype(float, copy=False), np.bincount(inverse, frequencies).astype(float)
 
 
 @lru_cache(maxsize=2)

@@ -29,7 +29,7 @@ MAX_FEATURES = 20_000_000
 class SumStatistic:
     """A statistic, or a family of them, that is a function of weighted sums of features."""
 
-    features: Floats
+    features: Floats | Bools
     """(P, F)"""
     combine: Callable[[Floats], Floats]
     """(B, F) sums -> (B,) values of one statistic, or (S, B) of a family."""
