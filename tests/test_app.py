@@ -1,5 +1,9 @@
 """The server accepts connections from its own machine only, and shows errors as sentences."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from streamlit import config
 
@@ -9,6 +13,7 @@ from pages.parts import resources
 from storage import database
 from storage.accounts import registry
 from tests.pages.visits import prepare_study
+from tests.paths import ROOT
 
 
 @pytest.fixture
@@ -51,3 +56,22 @@ def test_a_problem_is_shown_and_an_unexpected_error_is_logged(monkeypatch, caplo
     assert shown[0] == "There is no study called 'x'."
     assert "secret" not in shown[1]
     assert "secret" in caplog.text
+
+
+@pytest.mark.parametrize(("stated", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "2"}, min(2, os.cpu_count()))])
+def test_matrix_products_of_the_server_use_one_thread_unless_the_environment_states_a_number(stated, threads):
+    """In a process of its own, because the number is read when NumPy is imported: not before the server starts."""
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    code = """
+import app, asyncio
+async def start():
+    async with app.lifespan(app.app):
+        import numpy, threadpoolctl
+        print([library["num_threads"] for library in threadpoolctl.threadpool_info()])
+asyncio.run(start())
+"""
+    environment |= {"TIEBREAK_DATABASE_URL": "sqlite://", "TIEBREAK_OWN_WORKER": "off", **stated}
+    started = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert started.stdout.strip() == f"[{threads}]", started.stderr
