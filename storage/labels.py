@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from sqlalchemy import ColumnElement, Integer, Row, Select, bindparam, delete, exists, func, or_, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import Row, Select, bindparam, delete, func, select
+from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.study_records import MarkRecord
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
-from storage import annotators, audit, studies, target_summaries, targets
+from storage import annotators, audit, studies, target_summaries, targets, views
 from storage.audit import Action
 from storage.database import execute, insert_missing
 from storage.fingerprints import adjudication_row, label_row, with_fingerprint
@@ -31,7 +31,6 @@ from storage.tables import (
     LeaseRow,
     MarkRow,
     OpinionRow,
-    OpinionViewRow,
     StudyRow,
     TargetRow,
     now,
@@ -88,10 +87,10 @@ def add(
 ) -> Label:
     """Add a label of a target that is locked, with a checked value; see `save`. Time and blindness are set here.
 
-    `viewed`: whether the label is not blind (`views_condition`); None if this has not been read.
+    `viewed`: whether the label is not blind (`views.views_condition`); None if this has not been read.
     """
     if viewed is None:
-        viewed = _has_viewed(session, target_id, annotator_id)
+        viewed = views.is_viewed(session, target_id, annotator_id)
     label = label.model_copy(update={"blind": not viewed, "at": now()})
     insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
     target_summaries.count_labels(session, target_id)
@@ -134,34 +133,6 @@ def current(session: Session, study_id: int, target: Target, annotator: str) -> 
     """Return the annotator's newest label of a target; None if there is none or it was withdrawn."""
     labels = history(session, study_id, target, annotator)
     return labels[-1] if labels and labels[-1].value is not None else None
-
-
-def record_view(session: Session, study_id: int, target: Target, annotator: str) -> None:
-    """Record that the annotator saw opinions or others' labels of a target: later labels are not blind."""
-    target_id, annotator_id = _ids(session, study_id, target, annotator)
-    if not viewed(session, annotator_id, [target_id]) and current(session, study_id, target, annotator) is None:
-        audit.record(session, Action.view, study_id=study_id, actor=annotator, targets=1)
-    record_views(session, annotator_id, [target_id])
-
-
-def viewed(session: Session, annotator_id: int, target_ids: Sequence[int]) -> set[int]:
-    """Return those of the targets whose opinions the annotator has seen."""
-    rows = execute(session, _viewed_query(), {"annotator": annotator_id, "targets": list(target_ids)})
-    return set(rows.scalars())
-
-
-@cache  # to build the query takes longer than to execute it
-def _viewed_query() -> Select[int]:
-    targets = bindparam("targets", type_=Integer, expanding=True)
-    query = select(col(OpinionViewRow.target_id)).where(col(OpinionViewRow.target_id).in_(targets))
-    return query.where(col(OpinionViewRow.annotator_id) == bindparam("annotator", type_=Integer))
-
-
-def record_views(session: Session, annotator_id: int, target_ids: Sequence[int]) -> None:
-    """Record that the annotator saw opinions of several targets; see `record_view`."""
-    at = now()
-    rows = [{"target_id": target_id, "annotator_id": annotator_id, "at": at} for target_id in sorted(target_ids)]
-    insert_missing(session, OpinionViewRow, rows)
 
 
 def adjudicate(
@@ -319,28 +290,6 @@ def _parsed(texts: "Column") -> "Column":
 
 def _annotator_names(session: Session) -> dict[int, str]:
     return dict(session.execute(select(col(AnnotatorRow.id), col(AnnotatorRow.name))).all())
-
-
-def _has_viewed(session: Session, target_id: int, annotator_id: int) -> bool:
-    own = {"target": target_id, "annotator": annotator_id}
-    return bool(execute(session, _views_query(), own).scalar_one())
-
-
-@cache
-def _views_query() -> Any:
-    return select(views_condition())
-
-
-def views_condition() -> ColumnElement[bool]:
-    """Return whether the next label of `:annotator` of `:target` is not blind.
-
-    Files of version 0.1 have no views, so an earlier label that was not blind has the same effect.
-    """
-    target, annotator = bindparam("target", type_=Integer), bindparam("annotator", type_=Integer)
-    viewed = exists().where(col(OpinionViewRow.target_id) == target, col(OpinionViewRow.annotator_id) == annotator)
-    earlier = aliased(LabelRow)
-    own = (col(earlier.target_id) == target, col(earlier.annotator_id) == annotator)
-    return or_(viewed, exists().where(*own, col(earlier.blind).is_(False)))
 
 
 def _labels() -> Select[*tuple[Any, ...]]:

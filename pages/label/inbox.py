@@ -7,7 +7,7 @@ from core.pairs import target_name
 from pages.label.parts import evidence
 from pages.parts import clickable_table, paging, permissions, resources, shell
 from pages.parts.text import escape_markdown, truncate
-from storage import database, labels
+from storage import database, views
 from storage.access import Permission
 from storage.labelling import assignment, inbox
 from storage.labelling.inbox import Thread
@@ -56,7 +56,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
         close_thread()
     if name != thread.annotator:
         with permissions.writing(study.id, Permission.label, "") as session:
-            labels.record_view(session, study.id, thread.target, name)
+            views.record(session, study.id, [thread.target], name)
     names = " · ".join(filter(None, (target_name(thread.target), thread.target.criterion)))
     st.subheader(escape_markdown(truncate(names, 120)), anchor=False)
     with st.container(border=True):

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import labels
+from storage import views
 from storage.database import Engine, execute, reading, write
 from storage.database_errors import DatabaseUnavailable
 from storage.json_columns import sanitize
@@ -197,7 +197,7 @@ def _show(engine: Engine, work: Work, read: Callable[[Session], dict[str, "_Show
 
     def store(session: Session) -> dict[str, _Shown]:
         shown = read(session)
-        labels.record_views(session, work.annotator_id, _seen(shown))
+        views.record_ids(session, work.annotator_id, _seen(shown))
         return shown
 
     return write(engine, store, pipelined=True)

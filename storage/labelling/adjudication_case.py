@@ -17,7 +17,7 @@ from core.items import Criterion, Item
 from core.labels import Evidence, Scale, Target, Value
 from core.pairs import target_item
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
-from storage import aius, items, labels, studies
+from storage import aius, items, studies, views
 from storage.labelling import critique_panels
 from storage.labelling.adjudication import Case
 from storage.labelling.opaque_ids import OpaqueIds
@@ -99,7 +99,7 @@ class CaseContent:
 
 def open_case(session: Session, study: Study, case: Case, adjudicator: str) -> CaseContent:
     """Return the content of a case, and record that the adjudicator saw it: later labels are not blind."""
-    labels.record_view(session, study.id, case.target, adjudicator)
+    views.record(session, study.id, [case.target], adjudicator)
     item = target_item(items.get(session, study.id, case.target.item), case.target)
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, study.id)}
     criterion = criteria.get(case.target.criterion)

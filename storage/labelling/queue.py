@@ -17,7 +17,6 @@ from storage import annotators, targets
 from storage.database import clock, execute, insert_missing, upsert
 from storage.fingerprints import mark_row, with_fingerprint
 from storage.json_columns import sanitize
-from storage.labels import views_condition
 from storage.operations import reading_for
 from storage.read_guard import QUEUE
 from storage.tables import (
@@ -32,6 +31,7 @@ from storage.tables import (
     now,
 )
 from storage.target_summaries import DISPUTED, is_current, own_outcome
+from storage.views import views_condition
 
 Mark = Literal["skip", "flag", "note"]
 NO_ID = 0

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from core.items import Criterion
 from core.labels import Target
 from core.pairs import target_item
-from storage import items, labels, studies, targets
+from storage import items, studies, targets, views
 from storage.database import Engine, write
 from storage.labelling import panels, queue_view
 from storage.labelling.entered import Entered, target_ids
@@ -157,13 +157,11 @@ def ids_of(session: Session, task: Task, shown: Collection[Target]) -> list[int]
 def first_seen(session: Session, work: Work, shown: Mapping[Task, Sequence[Target]]) -> list[int]:
     """Return those of the targets whose opinions the annotator has not seen yet."""
     ids = target_ids(session, shown)
-    seen = labels.viewed(session, work.annotator_id, list(ids.values()))
+    seen = views.viewed(session, work.annotator_id, list(ids.values()))
     return [ids[target] for listed in shown.values() for target in listed if ids[target] not in seen]
 
 
 def record_views(engine: Engine, work: Work, seen: Collection[int]) -> None:
     """Record that the annotator sees the reveals of targets: from now on, labels of them are not blind."""
     if seen:
-        write(
-            engine, lambda session: labels.record_views(session, work.annotator_id, sorted(set(seen))), pipelined=True
-        )
+        write(engine, lambda session: views.record_ids(session, work.annotator_id, sorted(set(seen))), pipelined=True)

@@ -111,8 +111,8 @@ def test_views_are_recorded_if_they_end_blindness(engine, a_study):
         views.record(session, a_study.id, [target], "ann")
         views.record(session, a_study.id, [target, make_target("item 1")], "bob")
         views.record(session, a_study.id, [target], "bob")
-        labels.record_view(session, a_study.id, make_target("item 2"), "bob")
-        labels.record_view(session, a_study.id, make_target("item 2"), "bob")
+        views.record(session, a_study.id, [make_target("item 2")], "bob")
+        views.record(session, a_study.id, [make_target("item 2")], "bob")
         views.record_study(session, a_study.id, "cem")
     assert recorded(engine, Action.view) == [
         ("bob", "s", {"targets": 2}),

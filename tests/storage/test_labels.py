@@ -6,7 +6,7 @@ from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import Evidence, Scale
-from storage import annotators, labels, studies, targets
+from storage import annotators, labels, studies, targets, views
 from storage.database import reading, writing
 from storage.labelling import queue
 from storage.tables import LabelRow
@@ -75,7 +75,7 @@ def test_true_and_one_differ_in_the_frame_and_in_gold(engine, a_study):
 def test_a_label_after_the_reveal_is_not_blind(engine, a_study):
     assert save(engine, a_study, "ann", 1).blind
     with writing(engine) as session:
-        labels.record_view(session, a_study.id, make_target(), "ann")
+        views.record(session, a_study.id, [make_target()], "ann")
     assert not save(engine, a_study, "ann", 2).blind
     assert [label.blind for label in history(engine, a_study, annotator="ann")] == [True, False]
 
@@ -83,7 +83,7 @@ def test_a_label_after_the_reveal_is_not_blind(engine, a_study):
 def test_a_view_ends_blindness_on_its_target_only(engine, a_study):
     for _ in range(2):
         with writing(engine) as session:
-            labels.record_view(session, a_study.id, make_target(), "ann")
+            views.record(session, a_study.id, [make_target()], "ann")
     assert not save(engine, a_study, "ann", 1).blind
     assert save(engine, a_study, "ann", 1, make_target("item 1")).blind
     assert save(engine, a_study, "bob", 1).blind
@@ -222,7 +222,7 @@ def test_labels_are_never_changed_or_deleted(engine, a_study):
     save(engine, a_study, "ann", 2)
     save(engine, a_study, "ann", None)
     with writing(engine) as session:
-        labels.record_view(session, a_study.id, make_target(), "ann")
+        views.record(session, a_study.id, [make_target()], "ann")
         labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="so", adjudicator="dee")
         queue.set_mark(session, a_study.id, make_target(), "ann", "skip")
     imports.import_records(engine, "s", [make_label(0)])

@@ -14,7 +14,7 @@ from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import PREFERENCE
 from core.trace import TraceRestarted
-from storage import aius, annotators, labels, run_claims, runs, studies, targets
+from storage import aius, annotators, labels, run_claims, runs, studies, targets, views
 from storage.database import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
 from storage.labelling import queue
 from storage.tables import Table
@@ -183,7 +183,7 @@ def study_with_all_tables(engine, study):
     import_records(engine, study.name, [criterion, scale, item, RUN, a_trace("item 0")])
     with writing(engine) as session:
         labels.save(session, study.id, make_target(), "ann", 1, reason="so", seconds=1.5)
-        labels.record_view(session, study.id, make_target(), "ann")
+        views.record(session, study.id, [make_target()], "ann")
         labels.adjudicate(session, study.id, make_target(), 0, rule="expert", reason="equal", adjudicator="dee")
         target_id = targets.get_or_create_id(session, study.id, make_target("item 1"))
         queue.save_draft(session, target_id, annotators.get_or_create_id(session, "ann"), {"value": 1})
@@ -205,7 +205,7 @@ def test_rows_can_be_added_after_the_third_migration(engine, a_study):
     upgrade(engine)
     with writing(engine) as session:
         labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="better", adjudicator="dee")
-        labels.record_view(session, a_study.id, make_target(), "ann")
+        views.record(session, a_study.id, [make_target()], "ann")
     with reading(engine) as session:
         assert [adjudication.value for adjudication in labels.adjudications(session, a_study.id)] == [0, 1]
 

@@ -4,6 +4,7 @@ docs/mappings documents every field, with an example of each layout.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,7 +27,7 @@ from core.formats.mapping.blocks import (
 )
 from core.formats.mapping.cells import format_value
 from core.formats.mapping.fields import BLANK, is_template, parse_path, template_fields
-from core.formats.mapping.sources import Constant, Excerpt, FieldPath, Source, ValueSource, source_paths
+from core.formats.mapping.sources import Constant, Excerpt, FieldPath, Source, ValueSource, source_paths, value_paths
 from core.formats.text import read_text
 from core.formats.validation_errors import to_file_format_error
 from core.frozen import Frozen
@@ -162,17 +163,18 @@ def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
     if response.each is not None:
         yield response.each
         return
-    for source in (response.text, response.image, response.system):
-        yield from source_paths(source)
+    for source in (response.text, response.image):
+        yield from value_paths(source)
+    yield from source_paths(response.system)
     if response.name is not None and is_template(response.name):
         yield from template_fields(response.name)
 
 
 def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     """Yield every field path of a row that the mapping reads, except the exploded list itself."""
-    for fields in (mapping.id, mapping.scenario, mapping.group, mapping.prompt, mapping.context, mapping.reference):
-        for source in as_tuple(fields):
-            yield from source_paths(source)
+    yield from _name_paths(mapping)
+    for source in chain.from_iterable(map(as_tuple, (mapping.prompt, mapping.context, mapping.reference))):
+        yield from value_paths(source)
     yield from filter(None, (mapping.image,))
     for response in mapping.responses:
         yield from response_paths(response)
@@ -188,25 +190,39 @@ def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
         yield from [block.each] if block.each else block_paths(block)
 
 
+def _name_paths(mapping: Mapping) -> Iterator[FieldPath]:
+    yield from source_paths(mapping.id)
+    yield from source_paths(mapping.scenario)
+    yield from mapping.group if isinstance(mapping.group, tuple) else source_paths(mapping.group)
+
+
 def block_paths(block: Labels | JudgeBlock | GoldBlock) -> Iterator[FieldPath]:
     """Yield the field paths that a block reads in each row, or in each element of its `each`."""
-    sources: tuple[ValueSource | None, ...]
+    names, values = _block_sources(block)
+    for name in names:
+        yield from source_paths(name)
+    for value in values:
+        yield from value_paths(value)
+
+
+def _block_sources(
+    block: Labels | JudgeBlock | GoldBlock,
+) -> tuple[tuple[Source | None, ...], tuple[ValueSource | None, ...]]:
+    """Return the sources that can be templates, and the others."""
     match block:
         case LongLabels():
-            sources = (block.annotator, block.value, block.criterion_field, block.reason, block.seconds)
+            return (block.annotator, block.criterion_field), (block.value, block.reason, block.seconds)
         case WideLabels():
-            sources = tuple(block.annotators)
+            return (), tuple(block.annotators)
         case ListLabels():
-            sources = (block.value, block.annotators_field)
+            return (), (block.value, block.annotators_field)
         case RankingLabels():
-            sources = (block.annotator, block.reason, *ranking_paths(block.ranking))
+            return (block.annotator,), (block.reason, *ranking_paths(block.ranking))
         case JudgeBlock():
-            sources = (*block.columns, block.value, block.criterion_field, block.judge, block.model)
-            sources += (block.reason, block.cost, block.order, block.swapped, *ranking_paths(block.ranking))
+            values = (*block.columns, block.value, block.reason, block.cost, block.order, block.swapped)
+            return (block.criterion_field, block.judge, block.model), (*values, *ranking_paths(block.ranking))
         case GoldBlock():
-            sources = (block.value, block.criterion_field, block.adjudicator, block.reason)
-    for source in sources:
-        yield from source_paths(source)
+            return (block.criterion_field, block.adjudicator, block.reason), (block.value,)
 
 
 def ranking_paths(ranking: Ranking | None) -> tuple[FieldPath, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from core.errors import FileFormatError
 from core.formats.mapping.blocks import GoldBlock, JudgeBlock, Labels
-from core.formats.mapping.fields import MISSING, Row
+from core.formats.mapping.fields import MISSING, Row, is_template
 from core.formats.mapping.mapping import Mapping, block_paths, field_paths, response_paths
 from core.formats.mapping.scope import Scope
 from core.formats.validation_errors import join_names
@@ -41,7 +41,9 @@ class RequiredFields:
             return
         each, field = min(self.unseen)
         message = f"no record of the file has this field; there are {join_names(sorted(self.names))}"
-        if each:
+        if is_template(field):
+            message = "this is not a template: write the field without braces, several texts of a prompt as a list"
+        elif each:
             message = f"no element of {each!r} has this field"
         elif field in self.lists:
             name = self.lists[field]

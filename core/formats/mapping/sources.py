@@ -68,10 +68,18 @@ ValueSource = FieldPath | Constant | Excerpt | Comparison | SystemName
 
 
 def source_paths(source: ValueSource | None) -> Iterator[FieldPath]:
-    """Yield the field paths of a source."""
+    """Yield the field paths of a source that can be a template."""
+    if isinstance(source, str) and is_template(source):
+        yield from template_fields(source)
+    else:
+        yield from value_paths(source)
+
+
+def value_paths(source: ValueSource | None) -> Iterator[FieldPath]:
+    """Yield the field paths of a source that cannot be a template: a field in braces is part of the path."""
     match source:
         case str():
-            yield from template_fields(source) if is_template(source) else [source]
+            yield source
         case Excerpt():
             yield source.field
         case SystemName():

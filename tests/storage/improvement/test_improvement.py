@@ -17,7 +17,7 @@ from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage import audit, experiments, labels, studies
+from storage import audit, experiments, labels, studies, views
 from storage.database import reading, write
 from storage.improvement import disagreements, evaluations, judges, splits, versions
 from storage.studies import Study
@@ -226,7 +226,7 @@ def test_an_unusable_or_repeated_variant_is_refused(engine: Engine, study: Study
 
 def test_views_of_held_out_items_are_counted(engine: Engine, study: Study) -> None:
     item = min(held_out_items(engine, study))
-    write(engine, lambda session: labels.record_view(session, study.id, make_target(item), "ann"))
+    write(engine, lambda session: views.record(session, study.id, [make_target(item)], "ann"))
     with reading(engine) as session:
         assert [splits.count_seen(session, study.id, name) for name in ("ann", "zoe")] == [1, 0]
 

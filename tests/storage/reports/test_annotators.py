@@ -8,7 +8,7 @@ import pytest
 from core.formats.records import ItemRecord, LabelRecord
 from core.labels import Label
 from storage import annotators as people
-from storage import labels, studies
+from storage import labels, studies, views
 from storage.database import reading, writing
 from storage.reports import annotators
 from storage.transfer import imports
@@ -109,7 +109,7 @@ def test_anchoring_counts_changes_towards_the_judges_among_revealed_labels(engin
     with writing(engine) as session:
         study = studies.get(session, "s")
         for name in ("ann", "bob", "cyd"):
-            labels.record_view(session, study.id, make_target(), name)
+            views.record(session, study.id, [make_target()], name)
         labels.save(session, study.id, make_target(), "ann", 2)
         labels.save(session, study.id, make_target(), "bob", 0)
     assert changes(engine) == {

@@ -9,7 +9,7 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.trace import ReadingReplaced, ReplyExtracted, TraceRestarted
-from storage import call_totals, labels, run_claims, runs, studies, trace_events
+from storage import call_totals, labels, run_claims, runs, studies, trace_events, views
 from storage.database import connect, reading, upgrade, writing
 from storage.fingerprints import to_utc
 from storage.labelling import queue
@@ -56,7 +56,7 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
         trace_events.append(session, [*events, NewEvent(second, 0, a_turn())])
         for value in (1, 2, None):
             labels.save(session, a_study.id, make_target(), "ann", value, reason="=1+1", seconds=0.1)
-        labels.record_view(session, a_study.id, make_target(), "bob")
+        views.record(session, a_study.id, [make_target()], "bob")
         labels.save(session, a_study.id, make_target(), "bob", 0)
         labels.save(session, a_study.id, make_target(kind="aspect_weights"), "bob", {"depth": 30.0, "clarity": 70.0})
         labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="so", adjudicator="dee")

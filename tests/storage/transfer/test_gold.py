@@ -13,7 +13,7 @@ from core.formats import gold as gold_csv
 from core.formats.records import ItemRecord, LabelRecord, RunRecord
 from core.items import Item, Response
 from core.labels import Evidence, Label, Target
-from storage import labels, studies
+from storage import labels, studies, views
 from storage.database import connect, reading, upgrade, writing
 from storage.transfer import GoldOptions, gold_rows, imports, verdict_runs
 from tests.conftest import make_item, make_label, make_target
@@ -64,7 +64,7 @@ def test_a_row_has_the_origin_of_its_value(engine, a_study):
     save(engine, a_study, "ann", 1, guidelines=1)
     save(engine, a_study, "bob", 2, guidelines=2)
     with writing(engine) as session:
-        labels.record_view(session, a_study.id, make_target(), "ann")
+        views.record(session, a_study.id, [make_target()], "ann")
     save(engine, a_study, "ann", 2, guidelines=2)
     (row,) = export(engine, a_study)
     assert (row.study, row.gold.source, row.contention, row.guidelines) == ("s", "unanimous", 0.0, (2,))

@@ -13,7 +13,7 @@ from core.formats import tiebreak
 from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
 from core.labels import Evidence
 from core.trace import ReadingReplaced, TraceFailed
-from storage import aius, annotators, experiments, guidelines, labels, run_claims, runs, studies, trace_events
+from storage import aius, annotators, experiments, guidelines, labels, run_claims, runs, studies, trace_events, views
 from storage.database import connect, reading, writing
 from storage.labelling import inbox, queue
 from storage.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
@@ -150,8 +150,8 @@ def label(session, study_id):
         labels.save(session, study_id, target, "ann", value, reason="so", seconds=0.1)
     passage = Evidence(block="question", start=0, end=3)
     labels.save(session, study_id, target, "ann", 0, surplus=True, guidelines=2, evidence=[passage])
-    labels.record_view(session, study_id, target, "only looked")
-    labels.record_view(session, study_id, target, "bob")
+    views.record(session, study_id, [target], "only looked")
+    views.record(session, study_id, [target], "bob")
     labels.save(session, study_id, target, "bob", 0)
     labels.save(
         session, study_id, make_target(kind="aspect_weights", part="a b"), "bob", {"depth": 30.0, "clarity": 70.0}
@@ -262,7 +262,7 @@ def test_only_known_tables_and_columns_are_left_out():
 
 def test_a_label_after_an_imported_view_is_not_blind(engine, a_study):
     with writing(engine) as session:
-        labels.record_view(session, a_study.id, make_target(), "ann")
+        views.record(session, a_study.id, [make_target()], "ann")
     imports.import_records(engine, "t", export(engine, "s"))
     with writing(engine) as session:
         copied = studies.get(session, "t")

@@ -288,6 +288,21 @@ def test_a_mapped_field_that_no_record_has_is_refused_at_the_end(tmp_path: Path)
     )
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"prompt": "{q}"},
+        {"context": ["q", "{q}"]},
+        {"labels": [{"layout": "long", "kind": "preference", "annotator": "a", "value": "{q}"}]},
+    ],
+)
+def test_a_template_in_place_of_a_field_is_refused(tmp_path: Path, change: dict) -> None:
+    row = {"id": 1, "q": "Q", "a": "A", "b": "B"}
+    assert read_error(tmp_path / "t.json", [row], **PAIR | change) == (
+        "field '{q}': this is not a template: write the field without braces, several texts of a prompt as a list"
+    )
+
+
 def test_two_blocks_cannot_have_the_same_label(tmp_path: Path) -> None:
     twice = [{**WIDE, "annotators": {"ann": "x"}}, {**WIDE, "annotators": {"ben": "x"}}]
     message = "line 2, field 'ben': expected one label, and 'x' already gave one for item '1'"
