@@ -254,7 +254,10 @@ def systems(
     study: StudyName,
     kind: Kind = None,
     criterion: CriterionName = None,
-    judge: Annotated[str | None, typer.Option(help="The judge whose verdicts are used; '' for people only.")] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="The judge whose verdicts are used, by default the one with most; '' for people only."),
+    ] = None,
     reference: Reference = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
@@ -266,7 +269,8 @@ def systems(
     result = report.report(engine, source, kind=kind, criterion=criterion, judge=judge, reference=reference)
     rows = [asdict(row) for row in result.rows]
     heading = f"{result.kind}, {result.criterion}: {result.reference}; judge: {result.judge or 'none'}"
-    print_result(rows, f"{heading}\n{format_table(rows, 'No two systems were compared.')}", as_json)
+    text = f"{heading}\n{format_table(rows, 'No two systems were compared.')}"
+    print_result(report.table(result), text, as_json)
 
 
 def discussions(

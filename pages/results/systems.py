@@ -200,12 +200,12 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
             )
         )
     if with_judge:
-        judged = [row for row in rows if row.judge is not None]
+        judged = [row for row in rows if row.verdicts is not None]
         figure.add_trace(
             go.Scatter(
-                x=[row.judge for row in judged], y=[positions[row.system] + 0.22 for row in judged], mode="markers",
+                x=[row.verdicts for row in judged], y=[positions[row.system] + 0.22 for row in judged], mode="markers",
                 name="verdicts alone, not corrected", marker={"size": 9, "symbol": "x-thin-open", "color": charts.GREY},
-                hovertext=[f"verdicts alone<br>{row.judge:.2f}" for row in judged], hoverinfo="text",
+                hovertext=[f"verdicts alone<br>{row.verdicts:.2f}" for row in judged], hoverinfo="text",
             )
         )  # fmt: skip
     figure.update_yaxes(
@@ -246,7 +246,7 @@ def table_line(row: SystemRow, by_scenario: bool) -> dict[str, str]:
     line |= {
         "Together": numbers.format_estimate(row.value, row.low, row.high),
         "People alone": numbers.format_estimate(row.people, row.people_low, row.people_high),
-        "Verdicts alone": numbers.format_estimate(row.judge, None, None),
+        "Verdicts alone": numbers.format_estimate(row.verdicts, None, None),
         "Labelled": f"{row.labelled:,}",
         "Only judged": f"{row.judged:,}",
         "Labels saved": "–" if row.labels_saved is None else f"{row.labels_saved:,.0f}",

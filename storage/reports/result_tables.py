@@ -21,7 +21,7 @@ def result_tables(engine: Engine, study: Study) -> tuple[dict[str, Rows], dict[s
         "judges": lambda: judge_ranking.table(judge_ranking.of_data(load_data(engine, study), Selection())),
         "comparisons": lambda: _comparisons(engine, study),
         "causes": lambda: judge_errors.table(judge_errors.of_study(engine, study, Selection())),
-        "systems": lambda: [asdict(row) for row in systems.report(engine, study).rows],
+        "systems": lambda: systems.table(systems.report(engine, study)),
         "biases": lambda: judge_biases.table(judge_biases.of_study(engine, study)),
     }
     tables: dict[str, Rows] = {}

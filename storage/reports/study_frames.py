@@ -124,12 +124,14 @@ class Study:
     def systems(self, judge: str | None = None, reference: str | None = None) -> "pd.DataFrame":
         """One row per system: win rate or mean score by people's labels and a judge's verdicts together.
 
-        `judge`: the most accurate one by default; "" for people's labels alone.
+        `judge`: by default the one with most verdicts, of equals the first by name; "" for people's labels alone.
         """
+        import pandas as pd
+
         from storage.reports import systems
 
         report = systems.report(self._engine, self._stored, judge=judge, reference=reference)
-        return _frame(list(report.rows))
+        return pd.DataFrame(systems.table(report))
 
     def comparisons(
         self,

@@ -147,7 +147,7 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
             "scenario": row.scenario,
             "together": format_estimate(row.value, row.low, row.high, 3),
             "people_alone": format_estimate(row.people, row.people_low, row.people_high, 3),
-            "verdicts_alone": format_estimate(row.judge, None, None, 3),
+            "verdicts_alone": format_estimate(row.verdicts, None, None, 3),
             "labelled": row.labelled,
             "only_judged": row.judged,
             "bradley_terry": format_estimate(row.strength, row.strength_low, row.strength_high, 3),

@@ -1,8 +1,9 @@
 """The systems of a study: win rates and mean scores from people's decisions and a judge's verdicts."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
@@ -36,7 +37,7 @@ class SystemReport:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kind and criterion on which systems can be compared, with its judges, the one with most verdicts first."""
+    """A kind and criterion to compare systems by, with its judges: most verdicts first, equals by name."""
 
     kind: str
     criterion: str
@@ -63,8 +64,9 @@ def _one_criterion(criterion: str) -> str | None:
 def _judges(data: AlignmentData, kind: str, criterion: str) -> tuple[str, ...]:
     opinions = select_rows(data.opinions, kind, _one_criterion(criterion))
     opinions = opinions[opinions["value"].notna() & (opinions["stage"] != "first")]
-    # As text: categories would be in another order if their counts are equal, and those without an opinion count too.
-    return tuple(map(str, opinions["judge"].astype("str").value_counts().index))
+    # As text: those without an opinion are categories too. By name: equals are in the same order in every database.
+    counts = opinions["judge"].astype("str").value_counts().sort_index()
+    return tuple(map(str, counts.sort_values(ascending=False, kind="stable").index))
 
 
 def report(
@@ -90,6 +92,12 @@ def report(
     if judge and judge not in choice.judges:
         raise TiebreakError(f"There is no judge called {judge!r} here; there are {', '.join(choice.judges) or 'none'}.")
     return rate(data, choice, judge if judge is not None else next(iter(choice.judges), ""), resamples)
+
+
+def table(report: SystemReport) -> list[dict[str, Any]]:
+    """Return one row for each system and scenario."""
+    source: Mapping[str, Any] = {"kind": report.kind, "criterion": report.criterion, "judge": report.judge}
+    return [{**source, **asdict(row)} for row in report.rows]
 
 
 def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000) -> SystemReport:

@@ -88,6 +88,7 @@ COLUMNS = {
     "human_noise": "share of the disagreements in which those who labelled are the exception",
     "system": "system whose response it is",
     "people": "value from people's labels alone",
+    "verdicts": "value from the verdicts of judge alone; its bias is not corrected",
     "labelled": "targets with labels of people",
     "judged": "targets with only a verdict",
     "strength": "Bradley-Terry strength from people's labels",

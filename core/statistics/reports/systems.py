@@ -37,8 +37,8 @@ class SystemRow:
     """From people's labels alone, and its 95 % interval."""
     people_low: float | None
     people_high: float | None
-    judge: float | None
-    """The mean of the judge's verdicts alone: its bias is not corrected."""
+    verdicts: float | None
+    """From the judge's verdicts alone: its bias is not corrected."""
     labelled: int
     """Targets with a label of people and a verdict."""
     judged: int

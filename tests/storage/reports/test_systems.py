@@ -37,7 +37,7 @@ def test_win_rates_come_from_labels_and_verdicts(engine: Engine, study: Study) -
     assert (report.kind, report.judge) == ("preference", "judge")
     large, small = report.rows
     assert (large.system, small.system) == ("large", "small")
-    assert large.people == pytest.approx(0.8) and large.judge == 1.0
+    assert large.people == pytest.approx(0.8) and large.verdicts == 1.0
     assert (large.labelled, large.judged) == (10, 30)
 
 
@@ -55,7 +55,7 @@ def test_split_votes_are_left_out_and_counted(engine: Engine, study: Study, refe
 
 def test_people_alone(engine: Engine, study: Study) -> None:
     large = systems.report(engine, study, judge="", resamples=50).rows[0]
-    assert large.value == pytest.approx(0.8) and large.judge is None
+    assert large.value == pytest.approx(0.8) and large.verdicts is None
 
 
 def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
@@ -66,6 +66,20 @@ def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
 def test_a_kind_without_labels_and_verdicts_is_one_sentence(engine: Engine, study: Study) -> None:
     with pytest.raises(TiebreakError, match="No systems can be compared"):
         systems.report(engine, study, kind="score")
+
+
+def test_the_default_judge_does_not_depend_on_the_order_and_the_table_names_it(engine: Engine) -> None:
+    responses = (Response(text="a", system="large"), Response(text="b", system="small"))
+    items = [ItemRecord(item=Item(id=key, prompt="?", responses=responses)) for key in ("i1", "i2")]
+    for number, names in enumerate(("ab", "ba")):
+        records: list[Record] = [*items]
+        for name in names:
+            records.append(RUN.model_copy(update={"name": name}))
+            records += [make_trace(one.item.id, (name, "verdict", 1)).model_copy(update={"run": name}) for one in items]
+        study = import_study(engine, records, f"study {number}")
+        report = systems.report(engine, study, resamples=10)
+        assert report.judge == "a"
+        assert [(row["judge"], row["verdicts"]) for row in systems.table(report)] == [("a", 1.0), ("a", 0.0)]
 
 
 def test_all_criteria_are_pooled_with_every_judge(engine: Engine) -> None:

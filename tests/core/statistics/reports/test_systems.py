@@ -50,7 +50,7 @@ def test_systems_are_ranked_and_the_intervals_hold_the_truth() -> None:
 
 def test_the_judge_alone_is_reported_and_labels_are_saved() -> None:
     row = rate_by_games(planted_games(1), resamples=5)[0]
-    assert row.judge is not None and row.labels_saved is not None and row.labels_saved > 10
+    assert row.verdicts is not None and row.labels_saved is not None and row.labels_saved > 10
     assert row.labelled > 50 and row.judged > 400
 
 
@@ -68,7 +68,7 @@ def test_each_scenario_has_its_rows() -> None:
 def test_without_a_judge_the_value_is_that_of_people() -> None:
     games = planted_games(4).assign(judge=np.nan)
     for row in rate_by_games(games, resamples=5):
-        assert row.value == row.people and row.judge is None and row.judged == 0
+        assert row.value == row.people and row.verdicts is None and row.judged == 0
 
 
 def test_a_tie_is_half_a_win_for_both() -> None:
@@ -88,7 +88,7 @@ def test_mean_scores_are_corrected_for_a_harsh_judge() -> None:
             rows.append((f"i{number}", "", system, people, score - 1 + 0.2 * rng.normal(), False))
     a, b = rate_by_scores(pd.DataFrame(rows, columns=list(SCORE_COLUMNS)))
     assert (a.system, b.system) == ("a", "b")
-    assert a.judge is not None and a.judge < 2.7 and a.value == pytest.approx(3.5, abs=0.2)
+    assert a.verdicts is not None and a.verdicts < 2.7 and a.value == pytest.approx(3.5, abs=0.2)
     assert a.low is not None and a.high is not None and a.people_low is not None and a.people_high is not None
     assert a.high - a.low < 0.6 * (a.people_high - a.people_low)
 
@@ -108,7 +108,7 @@ def test_undecided_targets_are_neither_labelled_nor_judged_only() -> None:
     without = games.drop(index=split)
     for row, expected in zip(rate_by_games(marked, resamples=2), rate_by_games(without, resamples=2), strict=True):
         assert (row.value, row.labelled, row.judged) == (expected.value, expected.labelled, expected.judged)
-        assert row.judge == expected.judge and expected.undecided == 0
+        assert row.verdicts == expected.verdicts and expected.undecided == 0
         assert row.undecided > 0 and f"{row.undecided} targets have labels but no majority" in row.reason
 
 
