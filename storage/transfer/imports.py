@@ -83,7 +83,7 @@ def import_records(
 
     The records are read to their end before the transaction begins, so others can write while a file is read.
     """
-    with _garbage_collection_off(), closing(SortedRecords(records)) as sorted_records:
+    with _garbage_collection_off(), _refuse_write_errors(), closing(SortedRecords(records)) as sorted_records:
         study_records = sorted_records.of(StudyRecord)
         try:
             with writing(engine) as session:
@@ -104,6 +104,18 @@ def add_records(session: Session, study_id: int, records: Iterable[Record]) -> I
     """Import records within a transaction, into a study that exists and is locked."""
     with closing(SortedRecords(records)) as sorted_records:
         return _Import(session, study_id, sorted_records, lambda done, total: None).run()
+
+
+@contextmanager
+def _refuse_write_errors() -> Iterator[None]:
+    """Raise TiebreakError for errors of temporary files."""
+    try:
+        yield
+    except OSError as error:
+        raise TiebreakError(
+            f"The import cannot write its temporary files: {error.strerror or error}. The environment variable TMPDIR "
+            "can name another folder for them."
+        ) from None
 
 
 @contextmanager
