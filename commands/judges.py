@@ -166,7 +166,7 @@ def slices(
     as_json: Json = False,
 ) -> None:
     """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
-    from storage import study_slices
+    from storage import items, study_slices
     from storage.database import writing
     from storage.reports import discordance, slice_comparison
     from storage.reports.judge_ranking import Selection
@@ -179,7 +179,8 @@ def slices(
             if delete is not None:
                 study_slices.delete(session, source.id, delete)
             if save is not None:
-                conditions = [one for text in where or () for one in slice_comparison.parse(text, {})]
+                scenarios = items.scenarios(session, source.id)
+                conditions = [one for text in where or () for one in slice_comparison.parse(text, {}, scenarios)]
                 study_slices.save(session, source.id, save, conditions)
         engine, source = open_study(database, study)
     selection = Selection(kind, criterion, scenario)

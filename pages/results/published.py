@@ -14,6 +14,7 @@ from storage import database, studies
 from storage.reports import published
 from storage.reports.alignment import AlignmentData
 from storage.reports.published import PublishedRow, PublishedTable
+from storage.reports.published.rows import MEAN
 from storage.studies import Study
 
 DOCS = "docs/published.md"
@@ -99,7 +100,8 @@ def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
         statistic = statistics[0]
         if len(statistics) > 1:
             statistic = st.selectbox("Statistic", statistics, key="statistic", bind="query-params", width=360)
-        groups = list(dict.fromkeys(row.group for row in rows if row.statistic == statistic))
+        found = dict.fromkeys(row.group for row in rows if row.statistic == statistic)
+        groups = sorted(found, key=lambda name: name != MEAN)  # the mean of all groups first, if there is one
         group = groups[0]
         if len(groups) > 1:
             group = st.selectbox("Group", groups, key="group", bind="query-params", width=360)

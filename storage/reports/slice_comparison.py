@@ -1,12 +1,15 @@
 """Two slices of the targets compared: on which of them does a judge differ from people more often?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
+from core.formats.validation_errors import join_names
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.recommendations import comparable_judges
+from core.wording import NO_SCENARIO
+from storage import database, items
 from storage.reports.alignment import AlignmentData
 from storage.reports.discordance import (
     ABOVE,
@@ -26,8 +29,11 @@ Conditions = Sequence[Slice]
 """A slice: the targets that meet all of these conditions."""
 
 
-def parse(text: str, saved: Mapping[str, Conditions]) -> Conditions:
-    """Return the conditions of a saved slice, or of a condition such as `scenario: math`; raises TiebreakError."""
+def parse(text: str, saved: Mapping[str, Conditions], scenarios: Collection[str]) -> Conditions:
+    """Return the conditions of a saved slice, or of a condition such as `scenario: math`; raises TiebreakError.
+
+    `scenarios` are those of the study.
+    """
     if text in saved:
         return saved[text]
     feature, colon, value = text.partition(":")
@@ -42,6 +48,8 @@ def parse(text: str, saved: Mapping[str, Conditions]) -> Conditions:
             f"{text!r} is no condition: scenario: NAME, people: {', '.join(people[:-1])} or {people[-1]}, "
             f"{' or '.join(NUMBERS)}: {ABOVE}NUMBER."
         )
+    if condition[0] == "scenario" and condition[1] != NO_SCENARIO and condition[1] not in scenarios:
+        raise TiebreakError(f"There is no scenario {condition[1]!r}; there are {join_names(sorted(scenarios))}.")
     return (condition,)
 
 
@@ -72,7 +80,9 @@ def compare(
 
 def of_study(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:
     """Compare two slices of a study, each a saved name or a condition; raises TiebreakError."""
-    slices = parse(first, study.rules.slices), parse(second, study.rules.slices)
+    with database.reading(engine) as session:
+        scenarios = items.scenarios(session, study.id)
+    slices = parse(first, study.rules.slices, scenarios), parse(second, study.rules.slices, scenarios)
     return compare(*load_selected(engine, study, selection), (first, second), slices)
 
 

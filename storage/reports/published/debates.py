@@ -9,6 +9,7 @@ from core.labels import Kind, Target, Value, majority_value
 from core.pairs import pair_numbers
 from core.stances import Stance
 from core.statistics.measures.shares import share_estimate
+from core.wording import scenario_name
 from storage import database, runs, targets
 from storage.reports import references, turns
 from storage.reports.alignment import FIRST_OPINION
@@ -159,7 +160,7 @@ def _agreement(
             note += f"; {undecided} undecided and left out, which could make it {low:.3f} to {high:.3f}"
         rows.append(share(name, group, f"agreement with {debates.title}", hits, len(used), note))
     yield from rows
-    if (mean := mean_row(rows, "mean")) is not None:
+    if (mean := mean_row(rows)) is not None:
         yield mean
 
 
@@ -187,14 +188,15 @@ def example_level(request: Request) -> list[PublishedRow]:
             share(judge, group, "example-level agreement", sum(equal), len(equal), "no verdict is a disagreement")
             for group, equal in sorted(cells.items())
         ]
-        mean = mean_row(of_judge, "mean")
+        mean = mean_row(of_judge)
         rows += of_judge + ([mean] if mean is not None else [])
     return rows
 
 
 def _scenarios(request: Request) -> dict[str, str]:
-    """Return item -> its scenario."""
-    return {item: scenario for item, (scenario, _) in request.data.systems.items()}
+    """Return item -> the display name of its scenario; "" if no item has a scenario."""
+    found = {item: scenario for item, (scenario, _) in request.data.systems.items()}
+    return {item: scenario_name(scenario) for item, scenario in found.items()} if any(found.values()) else found
 
 
 def system_wins(request: Request) -> list[PublishedRow]:

@@ -61,7 +61,7 @@ def correlations(request: Request) -> list[PublishedRow]:
     """Return each judge's correlations with people by criterion, and their means over criteria."""
     rows = _alignment_rows(request, "score", {name: name for name in CORRELATIONS})
     keys = dict.fromkeys((row.scorer, row.statistic) for row in rows)
-    means = [mean_row([row for row in rows if (row.scorer, row.statistic) == key], "mean") for key in keys]
+    means = [mean_row([row for row in rows if (row.scorer, row.statistic) == key]) for key in keys]
     return rows + [row for row in means if row is not None]
 
 

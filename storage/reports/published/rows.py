@@ -12,6 +12,9 @@ from storage.reports import alignment
 from storage.reports.alignment import AlignmentData
 from storage.studies import Study
 
+MEAN = "mean"
+"""The group of a scorer's mean over its other groups."""
+
 
 @dataclass(frozen=True)
 class PublishedRow:
@@ -77,11 +80,11 @@ def share(scorer: str, group: str, statistic: str, hits: int, items: int, note: 
     return PublishedRow(scorer, group, statistic, value, low, high, items, note)
 
 
-def mean_row(rows: Sequence[PublishedRow], group: str) -> PublishedRow | None:
+def mean_row(rows: Sequence[PublishedRow]) -> PublishedRow | None:
     """Return the unweighted mean of a scorer's rows, as papers average columns; None if one has no value."""
     values = [row.value for row in rows if row.value is not None]
     if len(rows) < 2 or len(values) < len(rows):
         return None
     note = f"mean of {len(rows)} rows; the papers give no interval"
     mean, items = sum(values) / len(values), sum(row.items for row in rows)
-    return PublishedRow(rows[0].scorer, group, rows[0].statistic, mean, None, None, items, note)
+    return PublishedRow(rows[0].scorer, MEAN, rows[0].statistic, mean, None, None, items, note)

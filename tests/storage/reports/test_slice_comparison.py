@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine
 
@@ -76,4 +77,19 @@ def test_conditions_are_met_together_and_unknown_ones_by_no_target(engine: Engin
 @pytest.mark.parametrize("text", ["math", "weather: rain", "people: unhappy"])
 def test_an_unknown_condition_is_refused(text: str) -> None:
     with pytest.raises(TiebreakError):
-        slice_comparison.parse(text, {})
+        slice_comparison.parse(text, {}, [])
+
+
+def test_the_targets_without_a_scenario_are_a_slice_and_an_unknown_scenario_is_refused(
+    engine: Engine, study: Study
+) -> None:
+    data = alignment.load_data(engine, study)
+    dataset = judge_ranking.find_dataset(data, QUERY)
+    assert dataset is not None
+    compared = compare_with_people(dataset, "long", NONE)
+    half = np.arange(compared.scenario.size) % 2 == 0
+    partly = replace(compared, scenario=np.where(half, "", compared.scenario).astype(object))
+    (condition,) = slice_comparison.parse("scenario: (no scenario)", {}, ["math"])
+    assert targets_of(partly, [condition])[0].tolist() == half.tolist()
+    with pytest.raises(TiebreakError, match="There is no scenario 'nope'; there are math"):
+        slice_comparison.parse("scenario: nope", {}, ["math"])

@@ -152,3 +152,16 @@ def test_topical_chat_needs_scores_by_judges(tmp_path: Path) -> None:
     mapping = load_mapping(MAPPINGS / "topical_chat.yaml")
     records = list(read_records(FIXTURES / "topical_chat" / "ratings.json", mapping=mapping))
     assert compute(tmp_path, records, "refer-2") == []
+
+
+def test_items_without_a_scenario_are_named_among_the_groups(tmp_path: Path) -> None:
+    records = []
+    for record in read_records(FIXTURES / "scaleeval"):
+        if isinstance(record, ItemRecord):
+            without = not any(isinstance(other, ItemRecord) for other in records)  # the first item
+            changed = record.item.model_copy(update={"scenario": None}) if without else record.item
+            records.append(record.model_copy(update={"item": changed}))
+        else:
+            records.append(record)
+    rows = compute(tmp_path, records, "scaleeval-4")
+    assert {row.group for row in rows} == {"helpfulness · (no scenario)", "helpfulness · math", "mean"}
