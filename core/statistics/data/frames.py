@@ -4,7 +4,7 @@ A frame has one row for each label: item, scenario, kind, criterion, part, rater
 documents or dialogues, group.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -158,18 +158,29 @@ def target_codes(*frames: "pd.DataFrame") -> Ints:
     """
     codes = np.zeros(sum(map(len, frames)), np.int64)
     for column in ("item", "criterion", "part"):
-        numbers: dict[object, int] = {"": 0}
-        column_codes = np.concatenate([_column_codes(frame, column, numbers) for frame in frames])
-        codes = codes * len(numbers) + column_codes
+        column_codes, size = _column_codes(frames, column)
+        codes = codes * size + column_codes
     return codes
 
 
-def _column_codes(frame: "pd.DataFrame", column: str, numbers: dict[object, int]) -> Ints:
-    """Return the number of each name of a column; new names are added to the numbers."""
+def _column_codes(frames: "Sequence[pd.DataFrame]", column: str) -> tuple[Ints, int]:
+    """Return a number for each name of a column in the rows of all frames, 0 for a missing one, and their count."""
+    import pandas as pd
+
+    encoded = [_factorize(frame, column) for frame in frames]
+    names = [np.array([""], object), *(names for _, names in encoded)]
+    numbers, distinct = pd.factorize(np.concatenate(names))
+    _, *of_frames = np.split(numbers, np.cumsum([len(part) for part in names])[:-1])
+    # A missing name has the code -1.
+    parts = [np.append(of_names, 0)[codes] for of_names, (codes, _) in zip(of_frames, encoded, strict=True)]
+    return np.concatenate(parts), len(distinct)
+
+
+def _factorize(frame: "pd.DataFrame", column: str) -> tuple[Ints, Any]:
+    """Return the code of each row's name, -1 if it is missing, and the distinct names as an array of objects."""
     import pandas as pd
 
     if column not in frame.columns:
-        return np.zeros(len(frame), np.int64)
+        return np.full(len(frame), -1), np.zeros(0, object)
     codes, names = pd.factorize(frame[column])
-    number_of_code = [numbers.setdefault(name, len(numbers)) for name in names.tolist()]
-    return np.array([*number_of_code, numbers[""]], np.int64)[codes]  # a missing one has the code -1
+    return codes.astype(np.int64), np.asarray(names, object)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
-from core.statistics.data.columns import factorize
+from core.statistics.data.columns import factorize, number_by_value
 from core.statistics.data.indicators import indicator_matrix
 from core.statistics.data.ratings import Ratings
 
@@ -164,10 +164,7 @@ def _distinct_features(features: Floats | Bools, frequencies: Floats) -> tuple[F
     # A product with a matrix sums the last rows in another order, so equal rows could differ by rounding.
     for column, number in enumerate(np.random.default_rng(0).random((features.shape[1],)).tolist()):
         projected += features[:, column] * number
-    distinct = np.unique(projected)  # without places: numbers alone are sorted several times as fast
-    inverse = np.searchsorted(distinct, projected)
-    first = np.empty(distinct.size, np.int64)
-    first[inverse[::-1]] = np.arange(inverse.size)[::-1]
+    inverse, first = number_by_value(projected)
     return features[first].astype(float, copy=False), np.bincount(inverse, frequencies).astype(float)
 
 

@@ -26,7 +26,7 @@ def mean_estimate(
 
     `total`: the number of items, if some have no value here at all.
     """
-    numbers = np.array([np.nan if value is None else value for value in values], float)
+    numbers = np.asarray(values, float)  # None becomes nan
     is_defined = ~np.isnan(numbers)
     defined = numbers[is_defined]
     units = Units(

@@ -1,6 +1,9 @@
 """Frames of labels: pooling, splitting, selection."""
 
+from itertools import product
+
 import pandas as pd
+import pytest
 
 from core.labels import PREFERENCE, TRUTH, Scale
 from core.statistics.data import frames
@@ -43,3 +46,14 @@ def test_rows_are_selected_by_kind_criterion_and_scenario():
 def test_a_missing_part_and_an_empty_one_are_the_same_target():
     labels = make_frame(("i", "", "score", "", None, "a", 1), ("i", "", "score", "", "", "b", 1))
     assert len(set(frames.target_codes(labels))) == 1
+
+
+@pytest.mark.parametrize("types", list(product([object, "str", "category"], repeat=2)))
+def test_targets_of_several_frames_have_equal_numbers_in_columns_of_any_type(types):
+    first = make_frame(("i", "", "score", "", None, "a", 1), ("j", "", "score", "x", "p", "a", 1))
+    second = make_frame(("k", "", "score", "x", "", "b", 1), ("j", "", "score", "x", "p", "b", 1)).drop(columns="part")
+    third = make_frame(("j", "", "score", "x", "p", "b", 1), ("k", "", "score", "x", "", "c", 1))
+    typed = [frame.astype({"item": type_}) for frame, type_ in zip((first, second), types, strict=True)]
+    codes = frames.target_codes(*typed, third, make_frame()).tolist()
+    numbers = {code: number for number, code in enumerate(dict.fromkeys(codes))}
+    assert [numbers[code] for code in codes] == [0, 1, 2, 3, 1, 2]
