@@ -45,8 +45,11 @@ def mark(figure: "go.Figure", key: str, selected: Any) -> "go.Figure":
     wanted = [] if selected is None else [as_json(selected)]
     drawn: DrawnChart | None = st.session_state.get(name)
     # A chart that was not drawn in the last run has lost what the browser marked.
-    if drawn is None or key not in st.session_state or drawn.figure != digest or drawn.marked != wanted:
-        drawn = DrawnChart(digest, selected, 1 if drawn is None else drawn.number + 1, wanted)
+    is_current = drawn is not None and key in st.session_state and drawn.marked == wanted
+    if drawn is None or not is_current or drawn.figure != digest:
+        # A new figure, such as that of newer labels, needs no new number if no point is marked.
+        number = 1 if drawn is None else drawn.number + (bool(wanted) or not is_current)
+        drawn = DrawnChart(digest, selected, number, wanted)
         st.session_state[name] = drawn
     return with_selection(figure, drawn.selected, number=drawn.number)
 

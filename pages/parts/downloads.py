@@ -64,9 +64,9 @@ def dataclass_csv(row_type: type[Any], rows: Iterable[Any]) -> str:
     return csv_text([field.name for field in fields(row_type)], (astuple(row) for row in rows))
 
 
-def draw_csv_download(text: str, file_name: str, key: str = "download") -> None:
-    """Draw the link that downloads `text`."""
-    draw_text_link("Download as CSV", text, file_name, key, kind=file_name)
+def draw_csv_download(make: Callable[[], str], file_name: str, key: str = "download") -> None:
+    """Draw the link that downloads the text that `make` returns; it is called when the file is requested."""
+    draw_file_link("Download as CSV", File(lambda: make().encode(), file_name, "text/csv", kind=file_name), key)
 
 
 def draw_text_link(label: str, text: str, file_name: str, key: str, *, kind: str, mime: str = "text/csv") -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.formats.tables import flatten
 from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import STATISTIC_NAMES, scenario_name
@@ -316,7 +315,7 @@ def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     alt = "; ".join(
         f"{a} and {b} {numbers.format_estimate(row.value, None, None)}" for (a, b), row in rows_by_stage[-1].items()
     )
-    rows = [{"rater_a": a, "rater_b": b} | flatten(row) for stage in rows_by_stage for (a, b), row in stage.items()]
+    rows = [{"rater_a": a, "rater_b": b} | vars(row) for stage in rows_by_stage for (a, b), row in stage.items()]
     selected = item_drilldown.selected_raters() or None
     charts.draw(figure, "pairs", f"{title}: {alt}", _select_pair, ChartData(rows), selected)
 
@@ -343,8 +342,12 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     )
     shown = set().union(*lines.values())
     column_notes.draw({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
-    csv_text = agreement_rows.to_csv(row for figures in stage_figures for row in figures.rows())
-    downloads.draw_csv_download(csv_text, "agreement.csv")
+    downloads.draw_csv_download(lambda: to_csv(stage_figures), "agreement.csv")
+
+
+def to_csv(stage_figures: Sequence[PanelReport]) -> str:
+    """Return every figure of some panels as CSV, as the command line writes them."""
+    return downloads.dataclass_csv(AgreementRow, (row for figures in stage_figures for row in figures.rows()))
 
 
 draw_page(shell.draw_header("Inter-annotator agreement", "Agreement beyond chance, between people and between judges."))

@@ -232,9 +232,7 @@ def _select_judge() -> None:
 
 def draw_download(rows: Sequence[AlignmentRow]) -> None:
     """Draw the download of every figure, which is written when it is requested."""
-    name = "alignment.csv"
-    file = downloads.File(lambda: alignment_rows.to_csv(rows).encode(), name, "text/csv", kind=name)
-    downloads.draw_file_link("Download as CSV", file, "download")
+    downloads.draw_csv_download(lambda: alignment_rows.to_csv(rows), "alignment.csv")
 
 
 def draw_biases(by_place: Figures) -> None:

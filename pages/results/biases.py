@@ -7,7 +7,7 @@ import time
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.provenance import BIAS_TESTS
 from core.statistics.reports.format_effects import FormatRow
 from core.statistics.reports.judge_biases import BiasRow, summarize
@@ -104,8 +104,7 @@ def draw_rows(rows: list[BiasRow]) -> None:
         columns = COLUMNS | names
         st.dataframe(lines, key="biases_table", hide_index=True, row_height=row_height, column_config=columns)
         column_notes.draw(columns)
-        cells = judge_biases.table(rows)
-        downloads.draw_csv_download(csv_text(list(cells[0]), [list(line.values()) for line in cells]), "biases.csv")
+        downloads.draw_csv_download(lambda: rows_csv(judge_biases.table(rows)), "biases.csv")
 
 
 COLUMNS = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.provenance import CAUSE_MODEL
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
@@ -188,10 +188,8 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
     lines = [table_line(errors) for errors in found]
     row_height, names_column = name_columns.fit(lines, {"Judge": 300})
     st.dataframe(lines, key="causes_table", hide_index=True, row_height=row_height, column_config=names_column)
-    rows = judge_errors.table(found)
-    if rows:
-        text = csv_text(list(rows[0]), [list(row.values()) for row in rows])
-        downloads.draw_csv_download(text, "causes.csv")
+    if found:
+        downloads.draw_csv_download(lambda: rows_csv(judge_errors.table(found)), "causes.csv")
 
 
 def table_line(errors: JudgeErrors) -> dict[str, str]:

@@ -1,14 +1,14 @@
 """Scores of critique authors by people and by judges, and the accuracy of judges on AIUs."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.formats.tables import csv_text
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, clickable_table, column_notes, downloads, numbers, resources, shell
+from pages.parts import chart_cache, charts, clickable_table, column_notes, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
@@ -17,6 +17,9 @@ from storage import aius, database, labels, studies
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
 from storage.studies import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
@@ -114,7 +117,7 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
         for reason in dict.fromkeys(row.reason for row in ranking if row.reason):
             names = [escape_markdown(display_name(row)) for row in ranking if row.reason == reason]
             st.caption(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}: {escape_markdown(reason)}.")
-        downloads.draw_csv_download(rows_csv(rows), "critiques.csv")
+        downloads.draw_csv_download(lambda: rows_csv(rows), "critiques.csv")
     clickable_table.draw(
         [table_line(row) for row in ranking],
         "board",
@@ -140,24 +143,25 @@ def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
     if not points:
         st.caption("F1 is undefined: it needs AIUs of both the critique and its reference.")
         return
-    figure = charts.interval_figure(
+    figure = share_figure(
         [Series("", points)],
         title=f"F1 of critique authors, judged by {source}",
         axis=f"{level.capitalize()} F1, with its 95 % interval",
         order=list(points),
-        reference_line=None,
     )
-    figure.update_xaxes(share_axis(points.values()))
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, None, None)}" for name, row in points.items())
     data = ChartData(ranking, unit="AIUs")
     author = st.query_params.get("author")
     charts.draw(figure, "authors", f"F1 by author: {alt}", _select_author, data, author)
 
 
-def share_axis(rows: Iterable[AgreementRow]) -> dict[str, Any]:
-    """Return the part of an axis of shares that has the values and their intervals."""
+@chart_cache.built_once
+def share_figure(series: Sequence[Series], *, title: str, axis: str, order: Sequence[str]) -> "go.Figure":
+    """Return a figure of shares, on the part of their axis that has the values and their intervals."""
+    rows = [row for line in series for row in line.rows.values()]
     ends = [end for row in rows for end in (row.low, row.value, row.high) if end is not None]
-    return judge_charts.share_axis(judge_charts.share_range(ends))
+    figure = charts.interval_figure(series, title=title, axis=axis, order=order, reference_line=None)
+    return figure.update_xaxes(judge_charts.share_axis(judge_charts.share_range(ends)))
 
 
 def _select_author() -> None:
@@ -231,14 +235,12 @@ def draw_judges(leaderboard: Leaderboard) -> None:
         st.caption(NO_ACCURACY)
         return
     series = accuracy_series(defined)
-    figure = charts.interval_figure(
+    figure = share_figure(
         series,
         title="Accuracy of judges on AIUs",
         axis="Share of AIUs judged as people do",
         order=list(dict.fromkeys(accuracy.judge for accuracy in defined)),
-        reference_line=None,
     )
-    figure.update_xaxes(share_axis(row for line in series for row in line.rows.values()))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         charts.draw(figure, "accuracy", "Accuracy of judges on AIUs, precision and recall")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.provenance import WILSON
 from core.statistics.reports.discussions import AblationRow, ChangeRow, InfluenceRow, PanelReport
 from pages.parts import charts, clickable_table, column_notes, downloads, name_columns, numbers, resources, shell
@@ -75,8 +75,7 @@ def draw_page(study: Study) -> None:
     draw_changes(panel.changes)
     draw_targets(study, data, panel)
     draw_ablations(panel.ablations)
-    rows = discussions.table(reports)
-    downloads.draw_csv_download(csv_text(list(rows[0]), [list(row.values()) for row in rows]), "discussions.csv")
+    downloads.draw_csv_download(lambda: rows_csv(discussions.table(reports)), "discussions.csv")
 
 
 def panel_name(panel: PanelReport) -> str:

@@ -284,7 +284,7 @@ def draw_accuracy(report: JudgeReport) -> None:
         alt = "Accuracy of each judge against its coverage"
         charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
     draw_table(ranking)
-    downloads.draw_csv_download(rows_csv(rows), "judges.csv")
+    downloads.draw_csv_download(lambda: rows_csv(rows), "judges.csv")
 
 
 def printed_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
     if report.changes:
         draw_changes(study, report)
     header = ["judge", "weights", "less", "k", "value", "low", "high", "items"]
-    downloads.draw_csv_download(csv_text(header, csv_lines(report)), "laboratory.csv")
+    downloads.draw_csv_download(lambda: csv_text(header, csv_lines(report)), "laboratory.csv")
 
 
 def scheme_line(scheme: str, less: str, agreement: Estimate) -> dict[str, str]:

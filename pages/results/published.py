@@ -90,7 +90,7 @@ def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]
             published_chart.figure(chosen), "published", published_chart.describe(chosen), data=ChartData(chosen)
         )
     st.dataframe([line(row) for row in rows], key="published_rows", hide_index=True)
-    downloads.draw_csv_download(downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
+    downloads.draw_csv_download(lambda: downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
 
 
 def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.provenance import PREDICTION_POWERED
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
@@ -150,9 +149,7 @@ def draw_report(report: SystemReport) -> None:
     shown = {name: column for name, column in COLUMNS.items() if any(line[name] != "–" for line in table)}
     st.dataframe(table, key="systems_table", hide_index=True, row_height=row_height, column_config=names | COLUMNS)
     column_notes.draw(shown)
-    header = list(asdict(report.rows[0]))
-    lines = [list(asdict(row).values()) for row in report.rows]
-    downloads.draw_csv_download(csv_text(header, lines), "systems.csv")
+    downloads.draw_csv_download(lambda: rows_csv(report.rows), "systems.csv")
 
 
 def describe(rows: Sequence[SystemRow]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.reports.judge_biases import CHOICES, BiasRow
 from core.wording import equate_p
-from pages.parts import charts, intervals, numbers
+from pages.parts import chart_cache, charts, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, wrap_name
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ NAMES = {
 }
 
 
+@chart_cache.built_once
 def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
     """Return a row for each bias of each judge: its effect, its interval and its n; 0 is no bias."""
     import plotly.graph_objects as go

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.statistics.reports.recommendations import Ranking
-from pages.parts import charts, numbers
+from pages.parts import chart_cache, charts, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts.judge_charts import judge_numbers
@@ -87,6 +87,7 @@ def prices(ranking: Ranking, costs: Mapping[str, JudgeCost], unit: str) -> list[
     return sorted(rows, key=lambda row: (row.cost, -row.accuracy))
 
 
+@chart_cache.built_once
 def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
     """Return the figure: efficient judges are filled, numbered and joined by a line."""
     import plotly.graph_objects as go

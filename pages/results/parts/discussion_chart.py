@@ -5,13 +5,14 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.discussions import InfluenceRow
-from pages.parts import charts, intervals, numbers
+from pages.parts import chart_cache, charts, intervals, numbers
 from pages.parts.name_rows import place_rows, wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+@chart_cache.built_once
 def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
     """Return a row for each judge and source: the share of adopted opinions with its interval and n."""
     names = [f"{row.judge} ← {row.source}" for row in rows]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.statistics.reports.format_effects import FormatRow, summarize
-from pages.parts import charts, downloads, intervals, name_columns, numbers
+from pages.parts import chart_cache, charts, downloads, intervals, name_columns, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import wrap_name
 from pages.parts.text import escape_markdown
@@ -36,9 +36,7 @@ def draw_section(rows: Sequence[FormatRow]) -> None:
     lines = [table_line(row) for row in rows]
     row_height, names = name_columns.fit(lines, {"Judge": 300})
     st.dataframe(lines, key="formats_table", hide_index=True, row_height=row_height, column_config=names)
-    cells = format_effects.table(rows)
-    text = csv_text(list(cells[0]), [list(line.values()) for line in cells])
-    downloads.draw_csv_download(text, "formats.csv", key="formats_download")
+    downloads.draw_csv_download(lambda: rows_csv(format_effects.table(rows)), "formats.csv", key="formats_download")
 
 
 def table_line(row: FormatRow) -> dict[str, str]:
@@ -57,6 +55,7 @@ def table_line(row: FormatRow) -> dict[str, str]:
     }
 
 
+@chart_cache.built_once
 def format_figure(rows: Sequence[FormatRow]) -> "go.Figure":
     """Return a row for each judge and format: the effect on its accuracy, 0 is none."""
     import plotly.graph_objects as go

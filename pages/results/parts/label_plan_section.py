@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.statistics.reports.label_plans import PairPlan, PlanReport
 from core.wording import STATISTIC_NAMES
 from pages.parts import column_notes, downloads, name_columns
@@ -42,9 +42,7 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
     row_height, names = name_columns.fit(lines, {"Judge": 300, "Other judge": 300})
     st.dataframe(lines, key="plans", hide_index=True, row_height=row_height, column_config=COLUMNS | names)
     column_notes.draw(COLUMNS)
-    rows = label_plans.table(found)
-    text = csv_text(list(rows[0]), [list(row.values()) for row in rows])
-    downloads.draw_csv_download(text, "plan.csv", "download_plan")
+    downloads.draw_csv_download(lambda: rows_csv(label_plans.table(found)), "plan.csv", "download_plan")
 
 
 def plan_line(pair: PairPlan) -> dict[str, str]:

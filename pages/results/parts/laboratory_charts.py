@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport
-from pages.parts import charts, colours, intervals, numbers
+from pages.parts import chart_cache, charts, colours, intervals, numbers
 from pages.parts.name_rows import wrap_name
 from pages.results.parts import judge_charts
 
@@ -17,6 +17,7 @@ ROW_HEIGHT, CURVE_HEIGHT = 40, 360
 AXIS = "Agreement with the reference"
 
 
+@chart_cache.built_once
 def agreement_figure(report: LaboratoryReport) -> "go.Figure":
     """Return a point with its interval for each set of weights and each run with one overall score."""
     rows = [row for row in report.schemes if not row.less and row.agreement.value is not None][::-1]
@@ -35,6 +36,7 @@ def agreement_figure(report: LaboratoryReport) -> "go.Figure":
     return charts.apply_layout(figure, "Agreement by weights", 120 + ROW_HEIGHT * len(rows))
 
 
+@chart_cache.built_once
 def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
     """Return the agreement over the number of heaviest aspects, one line for each weighting of them."""
     import plotly.graph_objects as go

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from pages.parts import charts, intervals, numbers
+from pages.parts import chart_cache, charts, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, wrap_name
 from storage.reports.published import PublishedRow
 
@@ -28,6 +28,7 @@ def summarize(rows: Sequence[PublishedRow]) -> str:
     return f"{rows[0].statistic}{about}: {ends}."
 
 
+@chart_cache.built_once
 def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
     """Return the figure, the highest value at the top; `rows` are of one statistic and have values."""
     ranked = sorted(rows, key=lambda row: row.value or 0.0)

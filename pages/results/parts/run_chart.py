@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.data.estimate import Estimate
-from pages.parts import charts, intervals, numbers
+from pages.parts import chart_cache, charts, intervals, numbers
 from pages.parts.name_rows import LINE_HEIGHT, wrap_name
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 ROW_HEIGHT = 40
 
 
+@chart_cache.built_once
 def figure(rows: Sequence[tuple[str, Estimate]], title: str, axis: str) -> "go.Figure":
     """Return the figure of (run, estimate with a value), the first at the top."""
     drawn = list(reversed(rows))

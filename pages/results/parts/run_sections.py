@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.setting_differences import TextDifference
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
@@ -146,9 +146,7 @@ def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
 
 def _draw_download(rows: Sequence[dict[str, Any]], file_name: str) -> None:
     if rows:
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        text = csv_text(names, [[row.get(name) for name in names] for row in rows])
-        downloads.draw_csv_download(text, file_name, key=f"download_{file_name}")
+        downloads.draw_csv_download(lambda: rows_csv(rows), file_name, key=f"download_{file_name}")
 
 
 def _estimate(estimate: Estimate) -> str:

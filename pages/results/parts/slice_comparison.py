@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.statistics.reports.discordance import Slice, SliceRow
 from pages.parts import downloads, name_columns, numbers, permissions
 from pages.parts.text import escape_markdown
@@ -79,6 +79,6 @@ def draw_comparison(study: Study, found: Sequence[Slice], compare: Compare) -> N
         "How often each judge differs from people in the first slice minus the second; targets of both are left out. "
         "Fisher's exact test, corrected over the judges."
     )
-    cells = slice_comparison.table(rows)
-    text = csv_text(list(cells[0]), [list(cell.values()) for cell in cells])
-    downloads.draw_csv_download(text, "slices_compared.csv", "download_compared")
+    downloads.draw_csv_download(
+        lambda: rows_csv(slice_comparison.table(rows)), "slices_compared.csv", "download_compared"
+    )

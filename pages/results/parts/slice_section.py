@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.statistics.reports.discordance import Slice, SliceRow
 from pages.parts import clickable_table, column_notes, downloads, numbers
 from pages.parts.text import escape_markdown
@@ -60,9 +60,7 @@ def draw_section(rows: Sequence[SliceRow], judge: str, without_scenario: int) ->
         column_config=COLUMNS,
     )  # fmt: skip
     column_notes.draw(COLUMNS)
-    cells = discordance.table(rows)
-    text = csv_text(list(cells[0]), [list(cell.values()) for cell in cells])
-    downloads.draw_csv_download(text, "slices.csv", "download_slices")
+    downloads.draw_csv_download(lambda: rows_csv(discordance.table(rows)), "slices.csv", "download_slices")
 
 
 def draw_rationales(report: RationaleReport, judge: str) -> None:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import rows_csv
 from core.own_addresses import own_address
 from core.statistics.data.frames import ALL
 from pages.parts import downloads, numbers
@@ -29,9 +29,7 @@ def draw_section(study: Study, rows: Sequence[TagRow]) -> None:
         hide_index=True,
         column_config={"Reasons": st.column_config.LinkColumn(display_text="search ›")},
     )
-    cells = reason_tags.table(rows)
-    text = csv_text(list(cells[0]), [list(line.values()) for line in cells])
-    downloads.draw_csv_download(text, "reason_tags.csv", key="tags_download")
+    downloads.draw_csv_download(lambda: rows_csv(reason_tags.table(rows)), "reason_tags.csv", key="tags_download")
 
 
 def table_line(study: Study, row: TagRow) -> dict[str, str | None]:

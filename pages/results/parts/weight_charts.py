@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.weight_distances import PEOPLE, RaterDistance
-from pages.parts import charts, colours, intervals, numbers
+from pages.parts import chart_cache, charts, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import truncate
 
@@ -28,6 +28,7 @@ def draw_distances(rows: Sequence[RaterDistance], human: RaterDistance | None, a
     return int(points[0]["customdata"]) if points else None
 
 
+@chart_cache.built_once
 def distance_figure(rows: Sequence[RaterDistance], human: RaterDistance | None, axis: str) -> "go.Figure":
     """Return the figure, judges in the given order from the top; undefined distances are left out."""
     defined = [row for row in rows if row.distance.value is not None]

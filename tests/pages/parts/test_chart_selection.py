@@ -57,6 +57,13 @@ def test_a_selection_that_was_not_clicked_is_a_new_chart(state: dict[str, Any]) 
     assert drawn(state, "a", title="other") == (4, (0,))
 
 
+def test_a_new_figure_without_a_selection_is_drawn_without_a_copy(state: dict[str, Any]) -> None:
+    drawn(state, None)
+    assert drawn(state, None, title="newer") == (None, None)
+    click(state, "a")
+    assert drawn(state, None, title="newest") == (2, None), "the point that is marked is not selected any more"
+
+
 def test_a_chart_that_was_not_drawn_in_the_last_run_is_a_new_one(state: dict[str, Any]) -> None:
     drawn(state, None)
     click(state, "a")

@@ -46,7 +46,7 @@ def page_of_results() -> None:
 
     permissions.enter_page(Permission.view)
     permissions.require_page(1)
-    downloads.draw_csv_download("judge,value\nA,1\n", "judges.csv")
+    downloads.draw_csv_download(lambda: "judge,value\nA,1\n", "judges.csv")
     charts.draw(go.Figure().update_layout(title="Accuracy"), "accuracy", "Accuracy", data=ChartData([{"judge": "A"}]))
 
 
@@ -100,6 +100,14 @@ def test_a_file_that_was_offered_is_refused_without_the_role(results):
     with reading(resources.engine()) as session:
         assert studies.get(session, "s").id == 1
     assert exports() == []
+
+
+def test_a_table_is_written_when_it_is_requested(monkeypatch):
+    offered, written = [], []
+    monkeypatch.setattr(downloads, "draw_file_link", lambda label, file, key: offered.append(file))
+    downloads.draw_csv_download(lambda: written.append(1) or "a,b\n", "a.csv")
+    assert not written
+    assert offered[0].make() == b"a,b\n" and written == [1]
 
 
 def test_pages_put_nothing_into_streamlit_s_route_of_files() -> None:
