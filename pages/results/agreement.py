@@ -342,12 +342,9 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     )
     shown = set().union(*lines.values())
     column_notes.draw({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
-    downloads.draw_csv_download(lambda: to_csv(stage_figures), "agreement.csv")
-
-
-def to_csv(stage_figures: Sequence[PanelReport]) -> str:
-    """Return every figure of some panels as CSV, as the command line writes them."""
-    return downloads.dataclass_csv(AgreementRow, (row for figures in stage_figures for row in figures.rows()))
+    downloads.draw_csv_download(
+        lambda: agreement_rows.to_csv(row for figures in stage_figures for row in figures.rows()), "agreement.csv"
+    )
 
 
 draw_page(shell.draw_header("Inter-annotator agreement", "Agreement beyond chance, between people and between judges."))

@@ -361,7 +361,7 @@ def draw_comparisons(
     is_compact = len(names) > judge_charts.MAX_CELL_TEXT
     with st.container(key="many_differences" if is_compact else None):
         charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
-    difference_list.draw(comparisons, select)
+    difference_list.draw(comparisons, select, selected)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)

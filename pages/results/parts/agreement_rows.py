@@ -9,7 +9,7 @@ import streamlit as st
 from core.labels import Level, Scale
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
-from pages.parts import numbers
+from pages.parts import downloads, numbers
 from storage.reports.agreement import PanelReport
 from storage.reports.agreement_items import ItemQuery
 
@@ -155,3 +155,8 @@ def _line(
         | {SHORT[name]: "" for name in choice.table_statistics}
         | {"Targets": row.items, "Raters": row.raters}
     )
+
+
+def to_csv(rows: Iterable[AgreementRow]) -> str:
+    """Return all rows as CSV, as the command line writes them."""
+    return downloads.dataclass_csv(AgreementRow, rows)

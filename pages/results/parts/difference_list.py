@@ -8,32 +8,56 @@ import streamlit as st
 from core.statistics.measures.comparison import Comparison
 from pages.parts import clickable_table, name_columns, numbers
 
+NUMBER = "_difference_list"
+"""The name of the number of the list in the state of the session."""
+WIDTHS = {"A − B": 66, "p": 60, "n": 56}
+"""Pixels: with a pair of 172 pixels, a phone of 390 pixels shows these columns without a swipe."""
 
-def draw(comparisons: Sequence[Comparison], select: Callable[[str], None]) -> None:
-    """Draw the pairs; a click calls `select` with the name of the pair, as the cells of the matrix have it."""
-    ordered = order(comparisons)
-    lines: list[dict[str, Any]] = [
-        {
-            "A × B": f"{one.judge} × {one.other_judge}",
-            "A minus B": numbers.format_estimate(one.difference, one.low, one.high, sign=True),
-            "p": numbers.format_p(one.p_corrected),
-            "n": one.items,
-        }
-        for one in ordered
-    ]
-    row_height, names = name_columns.fit(lines, {"A × B": 190})
+
+def draw(comparisons: Sequence[Comparison], select: Callable[[str], None], selected: str) -> None:
+    """Draw the pairs; a click calls `select` with the name of the pair, as the cells of the matrix have it.
+
+    `selected` is the name of the pair whose targets are listed, "" for none.
+    """
+    lines = [line(one) for one in order(comparisons)]
+    pairs = [str(shown["A × B"]) for shown in lines]
+    row_height, names = name_columns.fit(lines, {"A × B": 172})
     st.caption(
-        "A minus B: the difference in accuracy, with its 95 % interval. p: corrected by Holm's method, the smallest "
+        "A − B: the difference in accuracy, with its 95 % interval. p: corrected by Holm's method, the smallest "
         "first. n: targets. A click on a row, or on the cell of the pair in a matrix, lists the targets on which the "
         "two judges differ."
     )
     clickable_table.draw(
         lines,
-        f"difference_list_{st.session_state.get('opened', 0)}",
-        lambda row, _: select(lines[row]["A × B"]),
+        list_key(pairs, selected),
+        lambda row, _: select(pairs[row]),
         row_height=row_height,
-        column_config=names,
+        column_config=names
+        | {name: st.column_config.Column(width=width, alignment="right") for name, width in WIDTHS.items()},
     )
+
+
+def line(one: Comparison) -> dict[str, Any]:
+    """Return the row of a pair; the interval is last, because a phone has no room for it."""
+    difference, _, interval = numbers.format_estimate(one.difference, one.low, one.high, sign=True).partition(" ")
+    return {
+        "A × B": f"{one.judge} × {one.other_judge}",
+        "A − B": difference,
+        "p": numbers.format_p(one.p_corrected),
+        "n": one.items,
+        "95 % interval": interval,
+    }
+
+
+def list_key(pairs: Sequence[str], selected: str) -> str:
+    """Return the key of the list: a new one, without a marked row, if the marked row is not the selected pair."""
+    number = st.session_state.get(NUMBER, 0)
+    state = st.session_state.get(f"difference_list_{number}")
+    cells = [] if state is None else state.selection.cells
+    if cells and selected not in pairs[cells[0][0] : cells[0][0] + 1]:
+        number += 1
+        st.session_state[NUMBER] = number
+    return f"difference_list_{number}"
 
 
 def order(comparisons: Sequence[Comparison]) -> list[Comparison]:

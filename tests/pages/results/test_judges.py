@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -119,6 +120,21 @@ def test_the_pairs_of_judges_are_a_list_with_the_smallest_p_first() -> None:
     prepare_study(planted_records())
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
     assert pairs[["A × B", "n"]].to_dict("records") == [{"A × B": "good × silent", "n": 60}]
+
+
+def test_the_list_of_pairs_stays_in_place_while_its_marked_row_is_the_selected_pair(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state: dict[str, object] = {}
+    monkeypatch.setattr(difference_list.st, "session_state", state)
+    pairs = ["a × b", "a × c"]
+    assert difference_list.list_key(pairs, "") == "difference_list_0"
+    assert difference_list.list_key(pairs, "a × b") == "difference_list_0", "clicked in the matrix"
+    marked = SimpleNamespace(selection=SimpleNamespace(cells=[(1, "p")]))
+    state["difference_list_0"] = marked
+    assert difference_list.list_key(pairs, "a × c") == "difference_list_0", "clicked in the list"
+    assert difference_list.list_key(pairs[::-1], "a × c") == "difference_list_1", "another order after a label"
+    assert difference_list.list_key(pairs, "") == "difference_list_1", "closed"
 
 
 def test_abstentions_can_be_left_out() -> None:
