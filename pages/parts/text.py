@@ -9,19 +9,20 @@ from pages.parts.markdown import sanitize_markdown as sanitize_markdown
 DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Characters that would reverse the text after a name."""
 
-ADDRESS_SIGN = re.compile(r"\\:(?=//)|(?<=www)\.|(?<=[\w.+-])@(?=[\w-]+\.)", re.IGNORECASE)
-"""The sign in escaped text without which `https://…`, `www.…` and `name@host.…` are no addresses."""
+FIRST_SIGN = re.compile(r"\\:(?=//|material/|streamlit\\:)|(?<=www)\.|(?<=[\w.+-])@(?=[\w-]+\.)", re.IGNORECASE)
+"""The sign in escaped text without which `https://…`, `www.…` and `name@host.…` are no addresses, and
+`:material/home:` and `:streamlit:` no icons."""
 
 
 def escape_markdown(text: str) -> str:
     """Return a text on one line with all Markdown escaped, for a label or a heading.
 
-    Characters of direction are shown as U+FFFD. An address is no link, and is copied unchanged.
+    Characters of direction are shown as U+FFFD. An address is no link and a code no icon; both are copied unchanged.
     """
     line = DIRECTION.sub("\ufffd", " ".join(text.split()))
     escaped = re.sub(r"([\\`*_{}\[\]()#+!|<>~$:])", r"\\\1", line)
-    # Addresses are found in escaped text too, but not across an element: the sign gets one of its own.
-    return ADDRESS_SIGN.sub(r":small[\g<0>]", escaped)
+    # Both are found in escaped text too, but not across an element: the sign gets one of its own.
+    return FIRST_SIGN.sub(r":small[\g<0>]", escaped)
 
 
 def shorten_names(names: Sequence[str], length: int) -> dict[str, str]:

@@ -17,6 +17,12 @@ def test_an_address_in_a_name_is_no_link():
     assert escape_markdown("claude@2024, 3:1") == r"claude@2024, 3\:1"
 
 
+def test_a_code_in_a_name_is_no_icon():
+    assert escape_markdown(":material/arrow_back: :streamlit:") == (
+        r":small[\:]material/arrow\_back\: :small[\:]streamlit\:"
+    )
+
+
 def test_a_long_text_is_truncated():
     assert truncate("word " * 40, 20) == "word word word word…"
 
