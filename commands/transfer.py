@@ -79,11 +79,12 @@ def suggest_mapping(
 
     A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
     """
+    from core.formats.mapping.fields import spell_path
     from core.formats.mapping.mapping import draft_of
     from core.formats.mapping.preview import MANY_FIELDS, preview_table
     from core.formats.mapping.roles import warn_of_models
     from core.formats.mapping.suggest import build_suggested, suggest_table, suggested_annotators
-    from core.formats.mapping.unused import format_unused, unused_fields
+    from core.formats.mapping.unused import unused_fields
     from core.formats.plain_yaml import dump_fields
 
     if preview_table(path, 1, explode).has_more:
@@ -92,7 +93,7 @@ def suggest_mapping(
     unused = unused_fields(path, mapping)
     typer.echo("# Guessed: check every field (docs/mappings) before you import.")
     if unused:
-        typer.echo(f"# {format_unused(unused)}")
+        typer.echo("\n".join(["# Not used:", *(f"#   {spell_path(field)}" for field in unused)]))
     if any(RATINGS.fullmatch(field) for field in unused):
         typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
     if warning := warn_of_models(suggested_annotators(path, mapping)):

@@ -91,7 +91,7 @@ def test_a_partial_mapping_is_printed_with_what_has_to_be_filled_in(run, tmp_pat
     printed = CliRunner().invoke(cli.app, ["mapping", str(table)])
     assert printed.exit_code == 0
     assert "fill in `prompt`, `responses` or both" in printed.stderr
-    assert "\n# Not used: frage, antwort_a, antwort_b" in printed.stdout
+    assert "\n# Not used:\n#   frage\n#   antwort_a\n#   antwort_b\n" in printed.stdout
     assert "\nid: id\n" in printed.stdout
     mapping.write_text(printed.stdout)
     refused = run("import", str(table), "--study", "s", "--map", str(mapping))
@@ -105,7 +105,7 @@ def test_a_partial_mapping_is_printed_with_what_has_to_be_filled_in(run, tmp_pat
 def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("id,prompt,answer,turn,xyz\n1,Say hello.,Hello!,1,\n2,Say bye.,Bye!,2,\n")
-    assert "\n# Not used: turn, xyz\n" in CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    assert "\n# Not used:\n#   turn\n#   xyz\n" in CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
     mapping.write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\nwhere: {turn: 1}\n")
     done = run("import", str(table), "--study", "s", "--map", str(mapping))
     assert "\n  1 of 2 rows left out by `where` or `where_not`\n" in done.stdout

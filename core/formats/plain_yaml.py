@@ -1,5 +1,6 @@
 """YAML without the surprises of version 1.1: `yes` and `no` are text, dates are text, keys are unique, no aliases."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -77,3 +78,11 @@ def parse_fields(text: str) -> dict[Any, Any]:
 def dump_fields(fields: Mapping[str, Any]) -> str:
     """Return named fields as YAML in their order."""
     return yaml.safe_dump(dict(fields), sort_keys=False, allow_unicode=True, width=100)
+
+
+def dump_text(text: str) -> str:
+    """Return a text as YAML on one line: as it is, or quoted where a list in brackets or a mapping needs it."""
+    if not text.isprintable():
+        return yaml.safe_dump(text, default_style='"', width=math.inf).removesuffix("\n")
+    listed = yaml.safe_dump([text], default_flow_style=True, allow_unicode=True, width=math.inf)
+    return listed.removeprefix("[").removesuffix("]\n")

@@ -3,7 +3,7 @@
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from core.critiques import CritiqueRole, CritiqueSource
 from core.formats.mapping.cells import format_value
@@ -13,6 +13,8 @@ from core.labels import PREFERENCE, Scale, Value
 
 TableKind = Literal["preference", "score", "aspect_quality", "likert", "answer"]
 """Kinds of labels with one value per cell. Weights and AIUs have parts, and their own readers."""
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+"""The name of an annotator or a judge, without surrounding blanks."""
 
 
 class ResponseFields(Frozen):
@@ -95,7 +97,7 @@ class WideLabels(Block):
     """One column per annotator."""
 
     layout: Literal["wide"]
-    annotators: dict[FieldPath, str] = Field(min_length=1)
+    annotators: dict[FieldPath, Name] = Field(min_length=1)
     """Field -> annotator's name; in a list, each field is also the name."""
 
     @field_validator("annotators", mode="before")
@@ -170,7 +172,7 @@ class JudgeBlock(Block):
     judge: Source | None = None
     """The judge's name, with `value`: one verdict per row."""
     value: ValueSource | None = None
-    columns: dict[FieldPath, str] = Field(default_factory=dict)
+    columns: dict[FieldPath, Name] = Field(default_factory=dict)
     """Field -> judge's name; in a list, each field is also the name."""
     ranking: Ranking | None = None
     """Ranks of the responses, instead of `value`."""

@@ -2,9 +2,11 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
+
+from core.formats.validation_errors import join_names
 
 Row = Mapping[str, Any]
 
@@ -42,7 +44,8 @@ def parse_path(path: str) -> tuple[str, ...]:
         position += 1  # the dot
     raise ValueError(
         f"{path!r} is not a field path: keys joined by dots. A key with a dot, a brace or a double quote is in double "
-        f"quotes, and each double quote in it is written twice; a column with this name is, in YAML, {_in_yaml(path)}"
+        f"quotes, and each double quote in it is written twice; a column with this name is, in YAML, "
+        f"{spell_path(quote_key(path))}"
     )
 
 
@@ -51,19 +54,33 @@ def quote_key(key: str) -> str:
     return key if key and not set(key) & set('."{}') else '"' + key.replace('"', '""') + '"'
 
 
-def _in_yaml(key: str) -> str:
-    """Return the path of a key as a quoted text of YAML on one line."""
-    path = quote_key(key)
-    return "'" + path.replace("'", "''") + "'" if path.isprintable() else json.dumps(path)
+def key_of(column: str) -> str:
+    """Return the name of a field without the quotes of its path; keys of nested fields are joined by dots."""
+    return ".".join(parse_path(column))
+
+
+def spell_path(path: str) -> str:
+    """Return a path as a mapping in YAML has it, on one line: quoted if YAML needs it."""
+    from core.formats.plain_yaml import dump_text  # reading a table with an existing mapping does not need YAML
+
+    return dump_text(path)
+
+
+def join_keys(keys: Iterable[object]) -> str:
+    """Return names of fields for a message, each as a mapping in YAML has it."""
+    return join_names([spell_path(quote_key(str(key))) for key in keys])
 
 
 def get_value(row: Row, path: str) -> Any:
     """Return the value at `path`, or MISSING.
 
-    A key equal to the whole path takes precedence: names of columns can contain dots.
+    A key equal to the whole path takes precedence: names of columns can contain dots. A key of the path that is not
+    there is looked up without its surrounding blanks, which names of columns in delimited text do not have.
     """
     if path in row:
         return row[path]
+    if (stripped := path.strip()) in row:
+        return row[stripped]
     value: Any = row
     for key in parse_path(path):
         value = _get_inner(value, key)
@@ -83,7 +100,7 @@ def is_template(source: str) -> bool:
 
 def _get_inner(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
-        return value.get(key, MISSING)
+        return value[key] if key in value else value.get(key.strip(), MISSING)
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         value = _parse_nested(value)
         return MISSING if value is None else _get_inner(value, key)

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from core.errors import FileFormatError
 from core.formats.mapping.blocks import GoldBlock, JudgeBlock, Labels
-from core.formats.mapping.fields import MISSING, Row, is_template
+from core.formats.mapping.fields import MISSING, Row, is_template, join_keys
 from core.formats.mapping.mapping import Mapping, block_paths, field_paths, response_paths
 from core.formats.mapping.scope import Scope
-from core.formats.validation_errors import join_names
 
 Field = tuple[str, str]
 """The list of a block with `each`, "" for a field of the record, and the field."""
@@ -40,7 +39,7 @@ class RequiredFields:
         if not self.unseen:
             return
         each, field = min(self.unseen)
-        message = f"no record of the file has this field; there are {join_names(sorted(self.names))}"
+        message = f"no record of the file has this field; there are {join_keys(sorted(self.names))}"
         if is_template(field):
             message = "this is not a template: write the field without braces, several texts of a prompt as a list"
         elif each:

@@ -6,10 +6,10 @@ from typing import Any
 
 from core.errors import FileFormatError
 from core.formats.mapping.cells import is_empty, parse_list, parse_number, parse_text
-from core.formats.mapping.fields import BLANK, COUNTERS, MISSING, Row, get_value, is_template, parse_path
+from core.formats.mapping.fields import BLANK, COUNTERS, MISSING, Row, get_value, is_template, join_keys, parse_path
 from core.formats.mapping.messages import render_messages
 from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, SystemName, ValueSource
-from core.formats.validation_errors import join_names, quote_value
+from core.formats.validation_errors import quote_value
 
 EVERY_KEY = "*"
 """Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}."""
@@ -141,7 +141,7 @@ def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
     row, line, number = scope.row, scope.line, scope.number
     cell = row if explode in WHOLE_RECORD else get_value(row, explode)
     if cell is MISSING:
-        message = f"this field is missing, and its elements are the items; there are {join_names(list(row))}"
+        message = f"this field is missing, and its elements are the items; there are {join_keys(row)}"
         raise FileFormatError(message, line=line, field=explode)
     name = "value" if explode in WHOLE_RECORD else parse_path(explode)[-1]
     outer = {} if explode in WHOLE_RECORD else {"parent": row, **row}

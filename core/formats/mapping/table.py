@@ -9,7 +9,7 @@ from typing import Protocol
 from core.errors import FileFormatError
 from core.formats.mapping.blocks import LongLabels, RankingLabels
 from core.formats.mapping.cells import format_value
-from core.formats.mapping.fields import Row, parse_path
+from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
 from core.formats.mapping.gold import GoldReader
 from core.formats.mapping.items import ItemReader
 from core.formats.mapping.joined import join_rows
@@ -24,7 +24,6 @@ from core.formats.mapping.shuffled import shuffle_responses
 from core.formats.mapping.weights import WeightsReader
 from core.formats.records import ImportedRecords, PlainLabels, Record, Records
 from core.formats.text import data_suffix
-from core.formats.validation_errors import join_names
 from core.labels import Scale
 
 
@@ -140,5 +139,6 @@ def _check_header(row: Row, mapping: Mapping) -> None:
     for field in required:
         if field in WHOLE_RECORD:
             continue
-        if field not in row and parse_path(field)[0] not in row:  # a cell may hold JSON, which differs between rows
-            raise FileFormatError(f"there is no such column; there are {join_names(list(row))}", line=1, field=field)
+        column = quote_key(parse_path(field)[0])  # a cell may hold JSON, which differs between rows
+        if get_value(row, field) is MISSING and get_value(row, column) is MISSING:
+            raise FileFormatError(f"there is no such column; there are {join_keys(row)}", line=1, field=field)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from core.formats.mapping.fields import parse_path
+from core.formats.mapping.fields import parse_path, spell_path
 from core.formats.mapping.mapping import Mapping, field_paths
 from core.formats.mapping.preview import preview_table
 from core.formats.mapping.scope import WHOLE_RECORD
+from core.formats.validation_errors import join_names
 
 ROWS = 50
 """Rows that are searched for fields."""
-MAX_NAMES = 12
 
 Keys = tuple[str, ...]
 
@@ -26,12 +26,8 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
 
 
 def format_unused(fields: Sequence[str]) -> str:
-    """Return "Not used: " and at most MAX_NAMES names on one line; empty if there are none."""
-    if not fields:
-        return ""
-    more = f" and {len(fields) - MAX_NAMES} more" if len(fields) > MAX_NAMES else ""
-    names = ", ".join(fields[:MAX_NAMES])
-    return f"Not used: {''.join(char if char.isprintable() else ' ' for char in names)}{more}"
+    """Return "Not used: " and the first names on one line, as a mapping in YAML has them; empty if there are none."""
+    return f"Not used: {join_names([spell_path(field) for field in fields])}" if fields else ""
 
 
 def _used_paths(mapping: Mapping) -> Iterator[Keys]:
@@ -40,6 +36,8 @@ def _used_paths(mapping: Mapping) -> Iterator[Keys]:
     for path in (*field_paths(mapping), *keys, *exploded):
         own = parse_path(path)
         yield own
+        yield tuple(map(str.strip, own))  # names of columns in delimited text have no surrounding blanks
+        yield (path.strip(),)
         yield (path,)  # a column of delimited text whose name has a dot needs no quotes
         if own[0] == "parent" and len(own) > 1:
             yield own[1:]

@@ -76,3 +76,41 @@ def test_the_message_about_an_invalid_path_has_the_spelling_that_works(tmp_path:
     mapping = build_mapping(parse_fields(f"id: id\nprompt: {spelling}\n"))
     (item,) = [record.item for record in read_records(table, mapping=mapping) if isinstance(record, ItemRecord)]
     assert item.prompt == "A"
+
+
+@pytest.mark.parametrize("path", [" b", "b ", '" c ""1"""', " d.e"])
+def test_blanks_around_the_name_of_a_column_do_not_matter(tmp_path: Path, path: str) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text('id,a, b,"  c ""1"" ", d.e\n1,?,A,A,A\n', encoding="utf-8")
+    mapping = build_mapping({"id": "id", "prompt": "a", "context": path, "scenario": f"{{{path}}}!"})
+    (item,) = [record.item for record in read_records(table, mapping=mapping) if isinstance(record, ItemRecord)]
+    assert (item.context, item.scenario) == ("A", "A!")
+    assert len(unused_fields(table, mapping)) == 2
+
+
+def test_a_field_with_blanks_around_its_name_comes_before_one_without(tmp_path: Path) -> None:
+    table = tmp_path / "t.jsonl"
+    table.write_text('{"id": "1", "a": "without", " a": "with"}\n', encoding="utf-8")
+    mapping = build_mapping({"id": "id", "prompt": " a"})
+    (item,) = [record.item for record in read_records(table, mapping=mapping) if isinstance(record, ItemRecord)]
+    assert item.prompt == "with"
+
+
+@pytest.mark.parametrize("explode", [{}, {"explode": "missing"}])
+def test_messages_have_names_of_columns_as_a_mapping_writes_them(tmp_path: Path, explode: dict[str, str]) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text('id,"a, b","c ""d""",e f,x: y\n1,?,A,A,A\n', encoding="utf-8")
+    with pytest.raises(FileFormatError, match="there are ") as caught:
+        list(read_records(table, mapping=build_mapping({"id": "id", "prompt": "missing"} | explode)))
+    listed = str(caught.value).rpartition("there are ")[2]
+    assert listed == "id, 'a, b', '\"c \"\"d\"\"\"', e f, 'x: y'"
+    names = parse_fields(f"names: [{listed}]")["names"]
+    assert names == list(preview_table(table).columns)
+
+
+def test_names_of_judges_and_annotators_have_no_blanks_around_them() -> None:
+    labels = [{"layout": "wide", "kind": "preference", "annotators": {"ann": "  Ann "}}]
+    judges = [{"kind": "preference", "columns": ["  gpt, v1"]}]
+    mapping = build_mapping({"id": "id", "prompt": "a", "labels": labels, "judges": judges})
+    assert mapping.judges[0].columns == {"  gpt, v1": "gpt, v1"}
+    assert mapping.labels[0].model_dump()["annotators"] == {"ann": "Ann"}

@@ -374,8 +374,8 @@ def test_fields_that_a_mapping_does_not_use_are_listed(tmp_path: Path) -> None:
                              "scenario": "meta.x"})  # fmt: skip
     unused = unused_fields(tmp_path / "t.json", mapping)
     assert unused == ['"v.1"', "meta.y", "rest", "z\n"]
-    assert format_unused(unused) == 'Not used: "v.1", meta.y, rest, z '
-    assert format_unused([str(n) for n in range(14)]).endswith(", 11 and 2 more")
+    assert format_unused(unused) == """Not used: '"v.1"', meta.y, rest, "z\\n\""""
+    assert format_unused([str(n) for n in range(14)]).endswith(", '11' and 2 more")
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
