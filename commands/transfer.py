@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 RATINGS = re.compile(r"annotations\..+\.Rating")
 """Fields of UltraFeedback."""
 TO_FILL_IN = "No field has a usual name of a prompt or a response: fill in `prompt`, `responses` or both."
+MAY_BE_LABELS = (
+    "Values of unused columns may be labels of people; for verdicts of judges, write `judges`, and `columns` instead "
+    "of `layout` and `annotators`."
+)
 
 
 def import_file(
@@ -79,6 +83,7 @@ def suggest_mapping(
 
     A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
     """
+    from core.formats.mapping.candidates import candidate_labels
     from core.formats.mapping.fields import spell_path
     from core.formats.mapping.mapping import draft_of
     from core.formats.mapping.preview import MANY_FIELDS, preview_table
@@ -94,6 +99,9 @@ def suggest_mapping(
     typer.echo("# Guessed: check every field (docs/mappings) before you import.")
     if unused:
         typer.echo("\n".join(["# Not used:", *(f"#   {spell_path(field)}" for field in unused)]))
+    if candidates := candidate_labels(path, mapping, unused):
+        block = dump_fields({"labels": candidates}).splitlines()
+        typer.echo("\n".join([f"# {MAY_BE_LABELS}", *(f"# {line}" for line in block)]))
     if any(RATINGS.fullmatch(field) for field in unused):
         typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
     if warning := warn_of_models(suggested_annotators(path, mapping)):

@@ -10,6 +10,8 @@ import yaml
 from core.errors import FileFormatError
 
 TAGS = "tag:yaml.org,2002:"
+LINE_ENDS = frozenset("\x85\u2028\u2029")
+"""Line ends of Unicode that YAML folds."""
 MAX_DEPTH = 50
 """Levels of nesting: a mapping has about six."""
 
@@ -61,6 +63,18 @@ PlainLoader.add_implicit_resolver(
 )
 
 
+class PlainDumper(yaml.SafeDumper):
+    """SafeDumper that escapes rare line ends, which would be read back as blanks."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if LINE_ENDS.isdisjoint(text) else '"'
+    return dumper.represent_scalar(f"{TAGS}str", text, style=style)
+
+
+PlainDumper.add_representer(str, _represent_text)
+
+
 def parse_fields(text: str) -> dict[Any, Any]:
     """Return the named fields of a YAML or JSON text; raises FileFormatError with the line."""
     try:
@@ -77,7 +91,7 @@ def parse_fields(text: str) -> dict[Any, Any]:
 
 def dump_fields(fields: Mapping[str, Any]) -> str:
     """Return named fields as YAML in their order."""
-    return yaml.safe_dump(dict(fields), sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(dict(fields), Dumper=PlainDumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 def dump_text(text: str) -> str:

@@ -55,8 +55,14 @@ def quote_key(key: str) -> str:
 
 
 def key_of(column: str) -> str:
-    """Return the name of a field without the quotes of its path; keys of nested fields are joined by dots."""
-    return ".".join(parse_path(column))
+    """Return the name of a field without the quotes of its path; keys of nested fields are joined by dots.
+
+    A text that is no path is returned as it is.
+    """
+    try:
+        return ".".join(parse_path(column))
+    except ValueError:
+        return column
 
 
 def spell_path(path: str) -> str:

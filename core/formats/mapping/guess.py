@@ -1,14 +1,18 @@
 """Suggests a mapping for a table from the names of its columns."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+from core.formats.mapping.fields import key_of, parse_path
 
 Draft = dict[str, Any]
 """A mapping as in YAML, possibly incomplete; `core.formats.mapping.mapping.build_mapping` validates it."""
 
 # Usual names of columns; earlier names take precedence.
-NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h])?"
+NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h]|first|second)?"
+NUMBERS = {"first": "1", "second": "2"}
 IDS = (
     "id",
     "item_id",
@@ -25,6 +29,7 @@ IDS = (
     "story_id",
     "seg_id",
     "item",
+    "prompt_id",
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
@@ -70,6 +75,10 @@ CRITERIA = ("criterion", "aspect", "dimension", "metric")
 REASONS = ("reason", "comment", "rationale", "explanation", "justification")
 SECONDS = ("seconds", "lead_time_s", "lead_time", "duration")
 ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
+NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
+"""A column such as `Annotator: Ada`."""
+REMARK = re.compile(r"\((?!\w\))[^()]*\)")
+"""What a name has in parentheses, unless it is one letter or digit: `Response (1)`."""
 
 
 def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft:
@@ -88,13 +97,34 @@ def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft
 
 
 def names_of(columns: Sequence[str]) -> dict[str, str]:
-    """Return normalized name -> the first column with it."""
-    return {normalize(column): column for column in reversed(columns)}
+    """Return normalized name -> the first column with it, or the only one that has it apart from a remark."""
+    names = {normalize(column): column for column in reversed(columns)}
+    names |= {normalize(column): column for column in reversed(columns) if _last_key(column).lower() in names}
+    short = {column: _words(REMARK.sub(" ", _last_key(column))) for column in columns}
+    counts = Counter(short.values())
+    return names | {name: column for column, name in short.items() if counts[name] == 1 and name not in names}
 
 
 def normalize(column: str) -> str:
-    """Return the last key of a path in lower case with underscores."""
-    return re.sub(r"[\s-]+", "_", column.rpartition(".")[2].strip('"').strip().lower())
+    """Return the words of the last key of a path in lower case, joined by underscores."""
+    return _words(_last_key(column))
+
+
+def annotator_name(column: str) -> str:
+    """Return the name of the annotator whose labels a column has: what follows `annotator:`, or the column's name."""
+    named = NAMED_ANNOTATOR.fullmatch(_last_key(column))
+    return named["name"] if named else key_of(column)
+
+
+def _last_key(column: str) -> str:
+    try:
+        return parse_path(column)[-1]
+    except ValueError:  # a name of a field, which is no path
+        return column
+
+
+def _words(name: str) -> str:
+    return "_".join(re.findall(r"[^\W_]+", name.casefold()))
 
 
 def first_of(names: dict[str, str], usual: Sequence[str]) -> str | None:
@@ -125,7 +155,8 @@ def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[s
     columns: dict[str, str] = {}
     for name, column in names.items():
         if match := pattern.fullmatch(name):
-            columns[match["which"] or ""] = column
+            which = match["which"] or ""
+            columns[NUMBERS.get(which, which)] = column
     return columns
 
 
@@ -136,7 +167,12 @@ def _suggest_labels(names: dict[str, str], responses: int) -> list[Draft]:
         optional = {"criterion_field": CRITERIA, "reason": REASONS, "seconds": SECONDS}
         more = {field: column for field, usual in optional.items() if (column := first_of(names, usual))}
         return [{"layout": "long", "kind": kind, "annotator": annotator, "value": value, **more}]
-    columns = [column for name, column in names.items() if ANNOTATOR_COLUMNS.fullmatch(name)]
+    columns = {column for name, column in names.items() if _is_annotator(name, column)}
     if len(columns) > 1:
-        return [{"layout": "wide", "kind": kind, "annotators": {column: column for column in sorted(columns)}}]
+        annotators = {column: annotator_name(column) for column in sorted(columns)}
+        return [{"layout": "wide", "kind": kind, "annotators": annotators}]
     return []
+
+
+def _is_annotator(name: str, column: str) -> bool:
+    return bool(ANNOTATOR_COLUMNS.fullmatch(name) or NAMED_ANNOTATOR.fullmatch(_last_key(column)))

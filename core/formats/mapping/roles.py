@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from core.formats.mapping.fields import key_of
 from core.formats.mapping.guess import Draft
 from core.formats.validation_errors import join_names, quote_value
 
 MODEL = re.compile(r"gpt|claude|llama|mistral|mixtral|gemini|qwen|deepseek|judge|evaluator|llm", re.IGNORECASE)
-"""How names of judges begin, or what they contain."""
-JUDGE = re.compile(rf"({MODEL.pattern})[\w.:/ -]*", re.IGNORECASE)
+"""How names of judges begin, or what names of judges in cells contain."""
 MODEL_PART = re.compile(
     r"(?<![a-z])((chat)?gpt|llama|qwen|mistral|mixtral|deepseek|reward|(claude|gemini|judge|llm)s?(?![a-z]))",
     re.IGNORECASE,
@@ -20,7 +20,8 @@ PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("2", "b", "second", "right", "model_2", "model_b", "response_2", "response_b", "answer_2"), 2),
     **dict.fromkeys(("a>b", "a>>b", "assistant_a", "answer_a", "output_1", "chosen"), 1),
     **dict.fromkeys(("b>a", "b>>a", "a<b", "a<<b", "assistant_b", "answer_b", "output_2", "rejected"), 2),
-    **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither", "a=b", "tie_(bothbad)", "bothbad"), 0),
+    **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither", "a=b", "="), 0),
+    **dict.fromkeys(("tie_(bothbad)", "bothbad"), 0),
 }
 """Usual words for a preference -> the response, or 0 for a tie."""
 SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
@@ -61,7 +62,7 @@ def guess_preferences(cells: Iterable[str]) -> dict[str, int]:
 def guess_roles(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[list[str], str | None]:
     """Return the columns that look like verdicts of judges, and the one that looks like gold."""
     readable = [column for column in columns if guess_block(row.get(column, "") for row in rows) is not None]
-    judges = [column for column in readable if JUDGE.fullmatch(column)]
+    judges = [column for column in readable if MODEL.match(key_of(column))]
     gold = next((column for column in readable if GOLD.fullmatch(column.lower())), None)
     return judges, gold
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.formats.mapping.blocks import LongLabels, WideLabels
+from core.formats.mapping.fields import is_template
 from core.formats.mapping.guess import IDS, Draft, first_of, names_of, suggest_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.mapping import build_mapping
@@ -142,7 +143,7 @@ def _are_texts(cells: Sequence[Any]) -> bool:
 
 def _name_items(draft: Draft, preview: Preview) -> None:
     """Name items by columns that tell different items apart, otherwise by the row; drop what varies within an item."""
-    if "{" in draft["id"]:
+    if is_template(draft["id"]):
         return
     names = names_of(preview.columns)
     systems = [response["system"] for response in draft.get("responses", []) if response.get("system")]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from core.formats.mapping.fields import parse_path, quote_key
+from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
     CRITERIA,
@@ -33,7 +33,7 @@ RATED = frozenset(
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
 """The usual weights of errors in MQM."""
-NO_VALUE = ("n/a", "na", "nan", "none", "null", "error", "unknown", "-")
+NO_VALUE = ("n/a", "na", "nan", "none", "null", "error", "unknown", "refused", "-")
 PEOPLE = "annotators"
 """The name of the annotators of values that a file attributes to nobody."""
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
@@ -47,18 +47,20 @@ class BlockSuggester:
         used = {str(response["text"]) for response in draft.get("responses", [])} | {str(draft.get("prompt"))}
         counts = Counter(normalize(column) for column in preview.columns)
         named = names_of(preview.columns).items()
-        self.names = {name: column for name, column in named if column not in used and counts[name] == 1}
+        self.names = {name: column for name, column in named if column not in used and counts[name] <= 1}
         """Name -> column. Names that several nested fields have are ambiguous, and left out."""
         self.is_pair = len(draft.get("responses", [])) == 2
+        named_columns = set(self.names.values())
+        self.columns = [column for column in preview.columns if column in named_columns]
         rater = first_of(self.names, ANNOTATORS)
         self.rater = rater if rater and not _are_numbers(self._cells(rater), rater) else None
 
     def suggest(self) -> Draft:
         """Return the blocks; those of the draft stand."""
-        judges, gold = guess_roles(list(self.names.values()), self.preview.rows)
+        judges, gold = guess_roles(self.columns, self.preview.rows)
         block: Draft = {}
-        if judges and (own := guess_block(cell for column in judges for cell in self._cells(column))):
-            block["judges"] = [own | {"columns": judges}]
+        if judges and (own := self._block(judges)):
+            block["judges"] = [own | {"columns": {column: key_of(column) for column in judges}}]
         if gold and "gold" not in self.draft and (own := guess_block(self._cells(gold))):
             block["gold"] = [own | {"value": gold}]
         if "gold" not in self.draft:
@@ -117,19 +119,21 @@ class BlockSuggester:
 
     def _wide(self, kind: str) -> list[Draft]:
         """Return the block of one column for each annotator, if their values are of one kind."""
-        blocks = suggest_mapping(list(self.names.values())).get("labels", [])
-        columns = [column for block in blocks for column in block.get("annotators", {})]
-        block = guess_block(cell for column in columns for cell in self._cells(column))
-        if not columns or not block or block["kind"] != kind:
+        blocks = suggest_mapping(self.columns).get("labels", [])
+        annotators = {column: name for block in blocks for column, name in block.get("annotators", {}).items()}
+        block = self._block(annotators)
+        if not block or block["kind"] != kind:
             return []
-        return [block | {"layout": "wide", "annotators": {column: column for column in columns}}]
+        return [block | {"layout": "wide", "annotators": annotators}]
+
+    def _block(self, columns: Iterable[str]) -> Draft | None:
+        return guess_values(cell for column in columns for cell in self._cells(column))
 
     def _attribute(self, block: Draft) -> Draft:
         """Return a block as that of its judge or annotator, or as gold if the file names none."""
         rater = self.rater
         if isinstance(block["value"], str):
-            nothing = {cell: None for cell in self._cells(block["value"]) if cell.lower() in NO_VALUE}
-            block = block | ({"values": dict(block.get("values", {})) | nothing} if nothing else {})
+            block = _without_value(block, self._cells(block["value"]))
         criterion = first_of(self.names, CRITERIA)
         reason = first_of(self.names, REASONS)
         more = {**({"criterion_field": criterion} if criterion else {}), **({"reason": reason} if reason else {})}
@@ -143,16 +147,14 @@ class BlockSuggester:
 
     def _columns(self) -> list[Draft]:
         """Return a block for each column with lists of numbers, or with the name of a criterion."""
-        named = set(self.names.values())
-        columns = [column for column in self.preview.columns if column in named]
         blocks = []
-        for column in columns:
+        for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
             if lists and all(isinstance(cell, list) for cell in lists):
                 block = guess_scores([_text(number) for cell in lists for number in cell])
                 name = parse_path(column)[-1] if "." in column else column
                 blocks += [{"layout": "list", "value": column, "criterion": name, **block}] if block else []
-        rated = [column for column in columns if normalize(column) in RATED and "." not in column]
+        rated = [column for column in self.columns if normalize(column) in RATED and "." not in column]
         block = guess_scores([cell for column in rated for cell in self._cells(column)])
         if not block:
             return blocks
@@ -200,6 +202,19 @@ class BlockSuggester:
 
     def _cells(self, column: str) -> list[str]:
         return [row.get(column, "") for row in self.preview.rows]
+
+
+def guess_values(cells: Iterable[str]) -> Draft | None:
+    """Return kind, scale and values of cells, also of those that are no value; None if it is not clear."""
+    texts = list(cells)
+    block = guess_block(texts)
+    return block and _without_value(block, texts)
+
+
+def _without_value(block: Draft, cells: Iterable[str]) -> Draft:
+    """Return the block with the cells that are usual words for no value among its values."""
+    nothing = {text: None for cell in cells if (text := cell.strip()).lower() in NO_VALUE}
+    return block | ({"values": dict(block.get("values", {})) | nothing} if nothing else {})
 
 
 def guess_scores(cells: Sequence[str]) -> Draft | None:

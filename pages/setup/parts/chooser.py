@@ -1,5 +1,6 @@
 """Widgets that choose among a table's columns, for the form of a mapping."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +88,11 @@ def drop_empty(draft: Mapping[str, Any]) -> dict[str, Any]:
     return {field: value for field, value in draft.items() if value not in (None, "", [], {})}
 
 
+def join_commas(parts: Sequence[str]) -> str:
+    """Return parts with commas between them; one with a comma or a quotation mark is in quotation marks, as in CSV."""
+    return ", ".join('"' + part.replace('"', '""') + '"' if set(part) & set(',"') else part for part in parts)
+
+
 def split_commas(text: str) -> list[str]:
-    """Return the parts of a text between commas, without empty parts."""
-    return [part.strip() for part in text.split(",") if part.strip()]
+    """Return the parts of a text between commas, without empty parts; quotation marks enclose parts with commas."""
+    return [part.strip() for cells in csv.reader([text], skipinitialspace=True) for part in cells if part.strip()]

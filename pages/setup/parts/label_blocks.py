@@ -2,12 +2,13 @@
 
 import streamlit as st
 
+from core.formats.mapping.fields import key_of
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
 from core.formats.mapping.roles import guess_preferences
 from pages.parts.text import escape_markdown
 from pages.setup.parts import scale_form
-from pages.setup.parts.chooser import Chooser, drop_empty, split_commas
+from pages.setup.parts.chooser import Chooser, drop_empty, join_commas, split_commas
 
 Blocks = dict[int, Draft]
 LAYOUT_NAMES = {"wide": "One column per annotator", "long": "One row per label", "list": "A list in a cell"}
@@ -88,11 +89,13 @@ def _draw_wide(chooser: Chooser, start: Draft) -> Draft:
     names = chooser.enter_text(
         "Names of the annotators",
         "names",
-        ", ".join(names_by_column.values()) if any(name != column for column, name in names_by_column.items()) else "",
+        join_commas([*names_by_column.values()])
+        if any(name != key_of(column) for column, name in names_by_column.items())
+        else "",
         placeholder="the column names",
-        help="In the order of the columns, separated by commas.",
+        help="In the order of the columns, separated by commas. A name with a comma is in quotation marks.",
     )
-    annotators = split_commas(names) or columns
+    annotators = split_commas(names) or [key_of(column) for column in columns]
     if len(annotators) != len(columns):
         st.warning(f"{len(columns)} columns are chosen, but {len(annotators)} names entered.")
         return {"annotators": {}}
@@ -120,7 +123,7 @@ def _draw_list(chooser: Chooser, start: Draft) -> Draft:
         annotators = chooser.choose_column(
             "Annotators",
             "who",
-            start.get("annotators_field") or ", ".join(start_names) or None,
+            start.get("annotators_field") or join_commas(start_names) or None,
             allow_new=True,
             placeholder="a column, or names separated by commas",
             help="A column with a list of names, or the names in the order of the values.",

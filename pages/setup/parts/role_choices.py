@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import streamlit as st
 
+from core.formats.mapping.fields import key_of
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
 from core.formats.mapping.roles import guess_block, guess_roles
@@ -53,7 +54,7 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
         block = _translate(
             chooser.nested("role_judges"), _target(labels, preview, judges), preview, judges, "no verdict"
         )
-        blocks["judges"] = [block | {"columns": {column: column for column in judges}}]
+        blocks["judges"] = [block | {"columns": {column: key_of(column) for column in judges}}]
         _draw_meaning("Judges", block)
     if gold:
         block = _translate(

@@ -12,7 +12,7 @@ from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
 from core.labels import PREFERENCE, Scale, Value
 from pages.parts.values import RESPONSE_NAMES
-from pages.setup.parts.chooser import Chooser, drop_empty, split_commas
+from pages.setup.parts.chooser import Chooser, drop_empty, join_commas, split_commas
 
 LEVEL_NAMES = {"nominal": "nominal: unordered", "ordinal": "ordinal: ordered", "interval": "interval: numeric"}
 PREFERENCE_NAMES = {str(value): name for value, name in RESPONSE_NAMES.items()}
@@ -44,7 +44,7 @@ def draw_scale(chooser: Chooser, start: Draft, kind: str) -> Draft | None:
         categories_text = chooser.enter_text(
             "Values, lowest first",
             "categories",
-            ", ".join(format_value(category) for category in initial.get("categories", [])),
+            join_commas([format_value(category) for category in initial.get("categories", [])]),
             placeholder="1, 2, 3, 4, 5; empty for a continuous scale",
         )
     if categories_text:

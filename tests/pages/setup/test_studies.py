@@ -17,7 +17,7 @@ from pages.parts import downloads, resources
 from pages.parts.account_guard import AccountGuard
 from pages.parts.text import escape_markdown
 from pages.setup.parts import study_form, upload
-from storage import database, labels, studies
+from storage import database, labels, runs, studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -78,6 +78,22 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     with database.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
+
+
+def test_a_csv_with_punctuation_in_its_names_is_imported_as_suggested() -> None:
+    prepare_study()
+    names = '"Annotator: Zoë","Annotator: O\'Brien, ""Ben"""," gpt-4o, v1 ""strict"""'
+    head = f'ID #,Prompt (Frage),Response {{1}},"Response ""2""",{names}'
+    app = upload_file(f"{head}\n1,Why?,Because.,So.,A,B,A\n2,When?,Now.,Then.,tie,A,B\n".encode())
+    assert not app.exception, app.exception
+    assert app.text_input(key="map1_labels0_names").value == '"O\'Brien, ""Ben""", Zoë'
+    app.text_input(key=name_field_key(app)).set_value("pairs").run()
+    app.button(key="import").click().run()
+    assert "pairs: added 2 items, 1 run, 2 traces, 4 labels." in page_text(app)
+    with database.reading(resources.engine()) as session:
+        study = studies.get(session, "pairs")
+        assert {label.annotator for label in labels.of_study(session, study.id)} == {"Zoë", 'O\'Brien, "Ben"'}
+        assert [run.name for run in runs.of_study(session, study.id)] == ['gpt-4o, v1 "strict"']
 
 
 def test_every_file_of_a_folder_is_listed_after_its_import(tmp_path: Path) -> None:

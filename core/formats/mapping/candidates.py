@@ -1,0 +1,34 @@
+"""Columns that a suggested mapping does not use, and whose values look like labels or verdicts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.formats.mapping.guess import Draft, annotator_name
+from core.formats.mapping.mapping import Mapping
+from core.formats.mapping.preview import preview_table
+from core.formats.mapping.roles import MAX_CATEGORIES, guess_block
+from core.formats.mapping.suggest import ROWS
+from core.formats.mapping.suggest_blocks import guess_values
+
+KINDS = {1: ("score",), 2: ("preference",)}
+"""Responses of an item -> kinds of their labels."""
+
+
+def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> list[Draft]:
+    """Return blocks of labels for those of the unused columns that have 2 to MAX_CATEGORIES different values, most of
+    them preferences or scores: one block of preferences, of categories and of other numbers."""
+    rows = preview_table(path, ROWS, mapping.explode or None).rows
+    kinds = KINDS.get(len(mapping.responses), ("preference", "score"))
+    cells = {column: [row.get(column, "").strip() for row in rows] for column in unused}
+    groups: dict[str, list[str]] = {}
+    for column, texts in cells.items():
+        block = guess_block(texts)
+        if block and block["kind"] in kinds and 1 < len({*texts} - {""}) <= MAX_CATEGORIES:
+            groups.setdefault(block.get("scale", {}).get("level", "preference"), []).append(column)
+    blocks = []
+    for columns in groups.values():
+        if block := guess_values(cell for column in columns for cell in cells[column]):
+            blocks.append(
+                {"layout": "wide", **block, "annotators": {column: annotator_name(column) for column in columns}}
+            )
+    return blocks
