@@ -17,8 +17,8 @@ from pages.parts.text import shorten_names
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-FULL = 0.95
-"""Judges of this coverage and more lie on top of each other: only the others have their numbers in the chart."""
+NEAR, MAX_NUMBERS = 0.08, 3
+"""Share of an axis within which points have one text, and the most numbers in it."""
 SYMBOLS: Mapping[Decision, str] = {
     "use": "circle",
     "use with review": "circle-open",
@@ -164,14 +164,15 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     import plotly.graph_objects as go
 
     judges = [judge for judge in ranking.judges if judge.coverage.value]
-    number = judge_numbers(ranking)
+    coverages = share_range([*(judge.coverage.value or 0.0 for judge in judges), 1.0])
+    accuracies = share_range([judge.accuracy.value for judge in judges if judge.accuracy.value is not None])
     figure = go.Figure(
         go.Scatter(
             x=[judge.coverage.value for judge in judges],
             y=[judge.accuracy.value for judge in judges],
             mode="markers+text",
-            text=[str(number[judge.judge]) if (judge.coverage.value or 0) < FULL else "" for judge in judges],
-            textposition="top center",
+            text=_texts_of_points(judges, judge_numbers(ranking), coverages, accuracies),
+            textposition="middle left",
             textfont={"size": 11},
             marker={
                 "size": 10,
@@ -184,8 +185,6 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
             cliponaxis=False,
         )
     )
-    coverages = share_range([*(judge.coverage.value or 0.0 for judge in judges), 1.0])
-    accuracies = share_range([judge.accuracy.value for judge in judges if judge.accuracy.value is not None])
     figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", **share_axis(coverages))
     figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False, **share_axis(accuracies))
     figure.add_vline(x=1, line={"color": charts.GREY, "width": 1}, layer="below")
@@ -193,6 +192,31 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
         if accuracies[0] <= end <= accuracies[1]:
             figure.add_hline(y=end, line={"color": charts.GREY, "width": 1}, layer="below")
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
+
+
+def _texts_of_points(
+    judges: Sequence[JudgeEvaluation],
+    number: Mapping[str, int],
+    coverages: tuple[float, float],
+    accuracies: tuple[float, float],
+) -> list[str]:
+    """Return the number of each judge; of points that overlap the first has all numbers, the others none."""
+    near_coverage, near_accuracy = (NEAR * (high - low) for low, high in (coverages, accuracies))
+    numbers_at: dict[tuple[float, float], list[int]] = {}
+    firsts = []
+    for judge in judges:
+        x, y = judge.coverage.value or 0.0, judge.accuracy.value or 0.0
+        overlapping = (
+            place for place in numbers_at if abs(place[0] - x) < near_coverage and abs(place[1] - y) < near_accuracy
+        )
+        place = next(overlapping, (x, y))
+        firsts.append(None if place in numbers_at else place)
+        numbers_at.setdefault(place, []).append(number[judge.judge])
+    return ["" if place is None else _list_numbers(numbers_at[place]) for place in firsts]
+
+
+def _list_numbers(found: Sequence[int]) -> str:
+    return ", ".join(map(str, found[:MAX_NUMBERS])) + " …" * (len(found) > MAX_NUMBERS)
 
 
 @chart_cache.built_once
