@@ -1,6 +1,5 @@
 """Numbers and names in sentences."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 STATISTIC_NAMES = {
@@ -93,17 +92,3 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     room = shortest - first - 1
     last = next((n for n in range(room) if len({own[-1 - n] for own in parts}) > 1), room)
     return {PART.join(own): PART.join(own[first : len(own) - last]) for own in parts}
-
-
-MAX_NAME, NAME_END = 64, 44
-"""Characters of a shortened name, and of its end: names of an experiment's runs differ there."""
-
-
-def shorten_middle(names: Sequence[str]) -> dict[str, str]:
-    """Return name -> the name with its beginning and end, or the full name if the short ones are not unique."""
-    start = MAX_NAME - NAME_END - 3
-    short = {name: name for name in names} | {
-        name: f"{name[:start].rstrip()} … {name[-NAME_END:].lstrip()}" for name in names if len(name) > MAX_NAME
-    }
-    counts = Counter(short.values())
-    return {name: text if counts[text] == 1 else name for name, text in short.items()}

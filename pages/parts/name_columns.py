@@ -1,40 +1,72 @@
-"""Columns of a table with full names: wide enough, and with rows high enough for the longest one."""
+"""Columns of a table with names: one line each, long names cut in their middle, and a list of the full ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-CHARACTER, WIDE_CHARACTER, PADDING = 7.8, 7.8, 18
-"""Pixels of a character in several lines and in one, and of the space around the text of a cell."""
-ONE_LINE, LINE = 35, 18
-"""Pixels of a row of one line, and of each further line."""
-LOWEST_WRAPPED = 65
-"""Pixels of the lowest row in which Streamlit wraps texts: above 4 rem."""
+from pages.parts.text import escape_markdown, shorten_names
+
+CHARACTER, PADDING = 7.8, 18
+"""Pixels of a character, and of the space around the text of a cell."""
+HEADING_WIDTH = 190
+"""Pixels of a column that has a name as its heading."""
+NUMBERS_WIDTH, DENSE_ROW = 76, 28
+"""Pixels of the column of `pair_numbers`, and of a row of a list of many pairs."""
 
 
-def fit(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> tuple[int | None, dict[str, Any]]:
-    """Return the height of the rows, None for one line, and the configuration of the columns.
+@dataclass(frozen=True)
+class ShortenedTable:
+    """The lines of a table with short names, the configuration of the columns of names, short name -> full name."""
 
-    `widths` has the largest width of each column of names, in pixels; a name that is longer has several lines.
+    lines: list[dict[str, Any]]
+    columns: dict[str, Any]
+    full_names: dict[str, str]
+
+    def draw_full_names(self) -> None:
+        """Draw, under a table, the full name of each name that is shortened."""
+        if self.full_names:
+            with st.expander("Full names", icon=":material/short_text:"):
+                pairs = self.full_names.items()
+                st.markdown("\n".join(f"- **{escape_markdown(a)}**: {escape_markdown(b)}" for a, b in pairs))
+
+
+def shorten(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> ShortenedTable:
+    """Return a table whose names fit into their columns and stay different; the rows have one line.
+
+    `widths` has the largest width of each column of names, in pixels.
     """
-    most, columns = 1, {}
-    for name, largest in widths.items():
-        texts = [str(line.get(name, "")) for line in lines]
-        needed = round(WIDE_CHARACTER * max([len(name), *map(len, texts)]) + PADDING)
-        width = min(largest, needed)
-        characters = max(1, int((width - PADDING) / CHARACTER))
-        most = max([most, *(_lines(text, characters) for text in texts)])
-        columns[name] = st.column_config.TextColumn(width=width)
-    return (max(LOWEST_WRAPPED, ONE_LINE + LINE * (most - 1)) if most > 1 else None), columns
+    shown = [dict(line) for line in lines]
+    columns: dict[str, Any] = {}
+    full_names: dict[str, str] = {}
+    # The names of all columns together, so a name is shortened in the same way in columns of the same width.
+    names = {str(line[name]) for line in lines for name in widths if name in line}
+    for column, width in widths.items():
+        short = shorten_names(sorted(names), _characters(width))
+        for line in shown:
+            if column in line:
+                line[column] = short[str(line[column])]
+        texts = [str(line.get(column, "")) for line in shown]
+        full_names |= {short[name]: name for name in sorted(names) if short[name] != name and short[name] in texts}
+        needed = round(CHARACTER * max([len(column), *map(len, texts)]) + PADDING)
+        columns[column] = st.column_config.TextColumn(width=min(width, needed))
+    return ShortenedTable(shown, columns, full_names)
 
 
-def _lines(text: str, characters: int) -> int:
-    """Return the number of lines of a text in a cell: a word that is longer than a line starts a new one."""
-    lines, used = 1, 0
-    for word in text.split():
-        if used and used + 1 + len(word) > characters:
-            lines, used = lines + 1, 0
-        broken, last = divmod(max(0, len(word) - 1), characters)
-        lines, used = lines + broken, last + 1 if broken else used + bool(used) + len(word)
-    return lines
+def headings(names: Iterable[str]) -> dict[str, Any]:
+    """Return the configuration of columns that have names as headings: a shortened one has the full one as its help."""
+    short = shorten_names(names, _characters(HEADING_WIDTH))
+    return {
+        name: st.column_config.TextColumn(text, help=escape_markdown(name) if text != name else None)
+        for name, text in short.items()
+    }
+
+
+def pair_numbers(pair: tuple[str, str], names: Sequence[str]) -> str:
+    """Return `1 × 3`: the places of two names in the order of a matrix, which numbers its columns so."""
+    return " × ".join(str(names.index(name) + 1) for name in pair)
+
+
+def _characters(width: int) -> int:
+    return int((width - PADDING) / CHARACTER)

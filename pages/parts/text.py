@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 
 from pages.parts.markdown import sanitize_markdown as sanitize_markdown
 
@@ -25,15 +26,58 @@ def escape_markdown(text: str) -> str:
     return FIRST_SIGN.sub(r":small[\g<0>]", escaped)
 
 
-def shorten_names(names: Sequence[str], length: int) -> dict[str, str]:
-    """Return each name cut in its middle to `length` characters, or in full where two would become equal."""
+def shorten_names(names: Iterable[str], length: int) -> dict[str, str]:
+    """Return each name cut in its middle to `length` characters.
+
+    Names that would become equal show their beginning and the places where they differ, and are complete if these
+    are too many.
+    """
+    shortened = {name: _cut_middle(name, length) for name in names}
+    for name, places in _differing_places(_with_equal_text(shortened)).items():
+        shortened[name] = _cut_between(name, places, length)
+    return shortened | {name: name for name in _with_equal_text(shortened)}
+
+
+def _cut_middle(name: str, length: int) -> str:
     ends = length - 1 - length // 2
-    shortened = {
-        name: name if len(name) <= length else f"{name[: length // 2].rstrip()}…{name[-ends:].lstrip()}"
-        for name in names
-    }
+    return name if len(name) <= length else f"{name[: length // 2].rstrip()}…{name[-ends:].lstrip()}"
+
+
+def _with_equal_text(shortened: Mapping[str, str]) -> list[str]:
+    """Return the names whose short one is not the only one."""
     counts = Counter(shortened.values())
-    return {name: short if counts[short] == 1 else name for name, short in shortened.items()}
+    return [name for name, short in shortened.items() if counts[short] > 1]
+
+
+def _differing_places(names: Sequence[str]) -> dict[str, list[int]]:
+    """Return name -> the number of characters that it shares with each other name at the beginning, each once."""
+    ordered = sorted(names)
+    shared = [_shared_beginning(*pair) for pair in pairwise(ordered)]
+    # Sorted names share the least of what their neighbours in between share.
+    return {
+        name: sorted({*accumulate(shared[place:], min), *accumulate(shared[:place][::-1], min)})
+        for place, name in enumerate(ordered)
+    }
+
+
+def _shared_beginning(one: str, other: str) -> int:
+    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+
+
+def _cut_between(name: str, places: Sequence[int], length: int) -> str:
+    """Return the beginning of a name and its characters around each place, in full if they need more than `length`."""
+    beginning = length // 3
+    places = [place for place in places if place >= beginning]
+    width = (length - beginning - len(places) - 1) // max(1, len(places))
+    if len(name) <= length or width < 1:
+        return name
+    spans = [(0, beginning)]
+    for place in places:
+        start, end = place - width // 3, place - width // 3 + width
+        if start <= spans[-1][1]:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return "…".join(name[start:end] for start, end in spans) + "…" * (spans[-1][1] < len(name))
 
 
 def truncate(text: str, length: int = 80) -> str:

@@ -281,25 +281,37 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
     """Draw the pairs of many raters, those that share the most targets first; a click selects the items of a pair."""
     ordered = agreement_rows.order_pairs(pairs)
     key = f"pair_list_{st.session_state.get('charted', 0)}"
+    raters = heat_map.rater_names(pairs)
     lines = [
-        {"Pair": " × ".join(pair), "n": row.items, name: numbers.format_estimate(row.value, row.low, row.high)}
+        {
+            "A × B": name_columns.pair_numbers(pair, raters),
+            "n": row.items,
+            name: numbers.format_estimate(row.value, row.low, row.high),
+            **dict(zip("AB", pair, strict=True)),
+        }
         for pair, row in ordered
     ]
-    row_height, names = name_columns.fit(lines, {"Pair": 240})
+    table = name_columns.shorten(lines, {"A": 170, "B": 170})
     few = sum(row.items < FEW_ITEMS for _, row in ordered)
     st.caption(
         f"{numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) first, then "
-        f"the lowest. {few:,} share fewer than {FEW_ITEMS}: the values of single pairs are imprecise."
+        f"the lowest. {few:,} share fewer than {FEW_ITEMS}: the values of single pairs are imprecise. "
+        "A × B: the numbers of the raters in the matrix."
     )
     clickable_table.draw(
-        lines,
+        table.lines,
         key,
         lambda row, _: item_drilldown.select(raters=ordered[row][0]),
         max_height=600,
-        row_height=row_height,
-        column_config=names
-        | {"n": st.column_config.NumberColumn(width=50), name: st.column_config.TextColumn(width=130)},
+        row_height=name_columns.DENSE_ROW,
+        column_config=table.columns
+        | {
+            "A × B": st.column_config.TextColumn(width=name_columns.NUMBERS_WIDTH, alignment="right"),
+            "n": st.column_config.NumberColumn(width=50),
+            name: st.column_config.TextColumn(width=140),
+        },
     )
+    table.draw_full_names()
 
 
 def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice) -> None:

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
-from pages.parts import charts, downloads, numbers, permissions, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.results.parts import (
@@ -182,7 +182,9 @@ def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[align
         (shell.STUDIES, "Import labels", ":material/upload_file:"),
     )
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("No verdict", "$ per 1,000")}
-    st.dataframe(lines, key="bare", hide_index=True, column_config=right_aligned)
+    table = name_columns.shorten(lines, {"Judge": 300})
+    st.dataframe(table.lines, key="bare", hide_index=True, column_config=table.columns | right_aligned)
+    table.draw_full_names()
 
 
 def draw_comparison(by_place: Figures, statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool) -> list[str]:

@@ -100,10 +100,10 @@ def draw_rows(rows: list[BiasRow]) -> None:
             charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
     if rows:
         lines = [table_line(row) for row in rows]
-        row_height, names = name_columns.fit(lines, {"Judge": 300})
-        columns = COLUMNS | names
-        st.dataframe(lines, key="biases_table", hide_index=True, row_height=row_height, column_config=columns)
-        column_notes.draw(columns)
+        table = name_columns.shorten(lines, {"Judge": 300})
+        st.dataframe(table.lines, key="biases_table", hide_index=True, column_config=COLUMNS | table.columns)
+        table.draw_full_names()
+        column_notes.draw(COLUMNS)
         downloads.draw_csv_download(lambda: rows_csv(judge_biases.table(rows)), "biases.csv")
 
 

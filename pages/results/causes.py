@@ -185,9 +185,9 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
         sentences = " ".join(errors.sentence for errors in found)
         data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
         charts.draw(causes_chart.causes_figure(found), "causes", sentences, data=data)
-    lines = [table_line(errors) for errors in found]
-    row_height, names_column = name_columns.fit(lines, {"Judge": 300})
-    st.dataframe(lines, key="causes_table", hide_index=True, row_height=row_height, column_config=names_column)
+    table = name_columns.shorten([table_line(errors) for errors in found], {"Judge": 300})
+    st.dataframe(table.lines, key="causes_table", hide_index=True, column_config=table.columns)
+    table.draw_full_names()
     if found:
         downloads.draw_csv_download(lambda: rows_csv(judge_errors.table(found)), "causes.csv")
 

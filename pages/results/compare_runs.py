@@ -8,9 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
-from core.wording import scenario_name, short_names, shorten_middle
+from core.wording import scenario_name, short_names
 from pages.parts import permissions, resources, shell
-from pages.parts.text import escape_markdown
+from pages.parts.text import escape_markdown, shorten_names
 from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
@@ -28,6 +28,8 @@ PARAMETER = "runs"
 ALL_CHANGES = "all changes"
 MAX_TRANSITIONS = 6
 """Changes from one value to another whose counts are listed."""
+MAX_NAME = 64
+"""Characters of the name of a chosen run."""
 
 
 @st.cache_resource(max_entries=4, show_spinner="Comparing runs …")
@@ -90,7 +92,7 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
         return None
     # Not bound to the URL: a bound widget omits its default there, so a link would change with the next run.
     requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][:MAX_RUNS]
-    labels = shorten_middle(names)
+    labels = shorten_names(names, MAX_NAME)
     chosen = st.multiselect(
         "Runs",
         names,

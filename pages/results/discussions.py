@@ -97,14 +97,13 @@ def draw_changes(rows: Sequence[ChangeRow]) -> None:
         }
         for row in rows
     ]
-    row_height, names = name_columns.fit(lines, {"Judge": 260})
-    columns = names | {
+    table = name_columns.shorten(lines, {"Judge": 260})
+    columns = table.columns | {
         "p": st.column_config.TextColumn(help="Sign test of as many changes to the reference as from it; Holm.")
     }
     key = f"changes_{st.session_state.get('opened', 0)}"
-    clickable_table.draw(
-        lines, key, lambda row, _: select(rows[row].judge), row_height=row_height, column_config=columns
-    )
+    clickable_table.draw(table.lines, key, lambda row, _: select(rows[row].judge), column_config=columns)
+    table.draw_full_names()
     column_notes.draw(columns)
 
 
@@ -125,8 +124,9 @@ def draw_ablations(rows: Sequence[AblationRow]) -> None:
         }
         for row in rows
     ]
-    row_height, names = name_columns.fit(lines, {"Judges": 300})
-    st.dataframe(lines, key="ablations", hide_index=True, row_height=row_height, column_config=names)
+    table = name_columns.shorten(lines, {"Judges": 300})
+    st.dataframe(table.lines, key="ablations", hide_index=True, column_config=table.columns)
+    table.draw_full_names()
     st.caption(
         f"The majority of the latest opinions on {numbers.format_count(rows[0].targets, 'target')}; no majority is an "
         "error. Computed from the stored replies, without calls: before the discussion a panel without a judge is "

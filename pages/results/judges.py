@@ -43,7 +43,7 @@ from storage.studies import Study
 
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
-JUDGE_WIDTH = 202
+JUDGE_WIDTH = 190
 """Largest width of the names in the table, in pixels: with it every column is visible on a screen of 1440 pixels."""
 MOST_OPEN_REASONS = 6
 """The reasons of more judges are folded."""
@@ -302,17 +302,18 @@ def draw_table(ranking: Ranking) -> None:
         for name, role, estimate in others
         if estimate.value is not None
     ]
-    row_height, names = name_columns.fit(lines, {"Judge": JUDGE_WIDTH})
-    columns = names | {
+    table = name_columns.shorten(lines, {"Judge": JUDGE_WIDTH})
+    columns = table.columns | {
         "": st.column_config.TextColumn(width=32, alignment="right"),
         "Decision": st.column_config.TextColumn(width=132),
         "Accuracy": st.column_config.TextColumn(alignment="right", width=140, help=ACCURACY_HELP),
         "Coverage": st.column_config.TextColumn(alignment="right", width=140, help=COVERAGE_HELP),
         "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
-        "From ceiling": st.column_config.TextColumn(alignment="right", width=168, help=CEILING_HELP),
+        "From ceiling": st.column_config.TextColumn(alignment="right", width=174, help=CEILING_HELP),
         "ω": st.column_config.TextColumn(alignment="right", width=52, help=WINNING_HELP),
     }
-    st.dataframe(lines, key="judges_table", hide_index=True, row_height=row_height, column_config=columns)
+    st.dataframe(table.lines, key="judges_table", hide_index=True, column_config=columns)
+    table.draw_full_names()
     draw_reasons(ranking)
     column_notes.draw(columns)
 
@@ -361,7 +362,7 @@ def draw_comparisons(
     is_compact = len(names) > judge_charts.MAX_CELL_TEXT
     with st.container(key="many_differences" if is_compact else None):
         charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
-    difference_list.draw(comparisons, select, selected)
+    difference_list.draw(comparisons, names, select, selected)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)

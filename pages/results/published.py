@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import charts, downloads, numbers, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, choices, published_chart, reference_choice
@@ -19,6 +19,8 @@ from storage.studies import Study
 
 DOCS = "docs/published.md"
 PAGE = "published"
+WIDTHS = {"Scorer": 290, "Group": 220, "Statistic": 220}
+"""The largest width of each column of names, in pixels: the value and its interval are visible beside them."""
 
 
 @st.cache_data(max_entries=64, show_spinner="Computing the table …")
@@ -89,7 +91,9 @@ def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]
         charts.draw(
             published_chart.figure(chosen), "published", published_chart.describe(chosen), data=ChartData(chosen)
         )
-    st.dataframe([line(row) for row in rows], key="published_rows", hide_index=True)
+    shortened = name_columns.shorten([line(row) for row in rows], WIDTHS)
+    st.dataframe(shortened.lines, key="published_rows", hide_index=True, column_config=shortened.columns)
+    shortened.draw_full_names()
     downloads.draw_csv_download(lambda: downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
 
 

@@ -144,10 +144,11 @@ def draw_report(report: SystemReport) -> None:
         "the corrected values are biased: label a random sample first."
     )
     by_scenario = len(rows) < len(report.rows)
-    table = [table_line(row, by_scenario) for row in report.rows]
-    row_height, names = name_columns.fit(table, {"System": 220} | ({"Scenario": 160} if by_scenario else {}))
-    shown = {name: column for name, column in COLUMNS.items() if any(line[name] != "–" for line in table)}
-    st.dataframe(table, key="systems_table", hide_index=True, row_height=row_height, column_config=names | COLUMNS)
+    widths = {"System": 220} | ({"Scenario": 160} if by_scenario else {})
+    table = name_columns.shorten([table_line(row, by_scenario) for row in report.rows], widths)
+    shown = {name: column for name, column in COLUMNS.items() if any(line[name] != "–" for line in table.lines)}
+    st.dataframe(table.lines, key="systems_table", hide_index=True, column_config=table.columns | COLUMNS)
+    table.draw_full_names()
     column_notes.draw(shown)
     downloads.draw_csv_download(lambda: rows_csv(report.rows), "systems.csv")
 

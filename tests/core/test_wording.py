@@ -2,7 +2,7 @@
 
 from commands.output import format_table
 from core.formats.tables import latex_table, rows_csv
-from core.wording import equate_p, format_estimate, format_p, shorten_middle
+from core.wording import equate_p, format_estimate, format_p
 
 ROW = {"judge": "a", "accuracy": 0.0004, "p": 2e-7, "p_corrected": 0.0123}
 
@@ -31,11 +31,3 @@ def test_tables_print_p_values_and_csv_has_all_their_digits() -> None:
     assert format_table([ROW], "").splitlines()[-1].split() == ["a", "0.000", "<", "0.001", "0.012"]
     assert r"0.000 & \textless{} 0.001 & 0.012" in latex_table([ROW], "", "t")
     assert rows_csv([ROW]).splitlines()[-1] == "a,0.0004,2e-07,0.0123"
-
-
-def test_long_names_are_shortened_in_the_middle_unless_they_become_equal() -> None:
-    first, second = (f"{'a long comparison of judges ' * 3}· {model} · repeat 1" for model in ("gpt", "claude"))
-    short = shorten_middle([first, second, "short"])
-    assert short["short"] == "short" and short[first].endswith("· gpt · repeat 1") and len(short[second]) <= 64
-    alike = [f"{'x' * 30}{number}{'y' * 60}" for number in (1, 2)]
-    assert shorten_middle(alike) == {name: name for name in alike}

@@ -29,15 +29,14 @@ def draw_table(
     ]
     text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
     text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
-    row_height, names = name_columns.fit(lines, {"Judge": 270} | ({"Scenario": 160} if by_scenario else {}))
+    table = name_columns.shorten(lines, {"Judge": 270} | ({"Scenario": 160} if by_scenario else {}))
     # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
     clickable_table.draw(
-        lines,
+        table.lines,
         f"table_{st.session_state.get(TABLE_NUMBER, 0)}",
         lambda row, _: _select_place(*order[row]),
-        row_height=row_height,
         max_height=MAX_HEIGHT,
-        column_config=names
+        column_config=table.columns
         | {
             name: st.column_config.TextColumn(alignment="right", width=WIDTHS.get(name, ESTIMATE_WIDTH))
             for name in text_columns
@@ -45,6 +44,7 @@ def draw_table(
         | {name: st.column_config.NumberColumn(width=COUNT_WIDTH) for name in ("Targets", "Annotators", "Critiques")}
         | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
     )
+    table.draw_full_names()
 
 
 def _select_place(judge: str, group: str) -> None:

@@ -10,42 +10,48 @@ from pages.parts import clickable_table, name_columns, numbers
 
 NUMBER = "_difference_list"
 """The name of the number of the list in the state of the session."""
-WIDTHS = {"A − B": 66, "p": 60, "n": 56}
-"""Pixels: with a pair of 172 pixels, a phone of 390 pixels shows these columns without a swipe."""
+WIDTHS = {"A × B": name_columns.NUMBERS_WIDTH, "A − B": 66, "p": 72, "n": 56}
+"""Pixels: a phone of 390 pixels shows these columns without a swipe."""
 
 
-def draw(comparisons: Sequence[Comparison], select: Callable[[str], None], selected: str) -> None:
+def draw(
+    comparisons: Sequence[Comparison], judges: Sequence[str], select: Callable[[str], None], selected: str
+) -> None:
     """Draw the pairs; a click calls `select` with the name of the pair, as the cells of the matrix have it.
 
-    `selected` is the name of the pair whose targets are listed, "" for none.
+    `judges` are in the order of their numbers in the matrix; `selected` is the name of the pair whose targets are
+    listed, "" for none.
     """
-    lines = [line(one) for one in order(comparisons)]
-    pairs = [str(shown["A × B"]) for shown in lines]
-    row_height, names = name_columns.fit(lines, {"A × B": 172})
+    ordered = order(comparisons)
+    pairs = [f"{one.judge} × {one.other_judge}" for one in ordered]
+    table = name_columns.shorten([line(one, judges) for one in ordered], {"A": 240, "B": 240})
     st.caption(
-        "A − B: the difference in accuracy, with its 95 % interval. p: corrected by Holm's method, the smallest "
-        "first. n: targets. A click on a row, or on the cell of the pair in a matrix, lists the targets on which the "
-        "two judges differ."
+        "A × B: the numbers of the judges. A − B: the difference in accuracy, with its 95 % interval. p: corrected by "
+        "Holm's method, the smallest first. n: targets. A click on a row, or on the cell of the pair in a matrix, "
+        "lists the targets on which the two judges differ."
     )
     clickable_table.draw(
-        lines,
+        table.lines,
         list_key(pairs, selected),
         lambda row, _: select(pairs[row]),
-        row_height=row_height,
-        column_config=names
+        row_height=name_columns.DENSE_ROW,
+        column_config=table.columns
         | {name: st.column_config.Column(width=width, alignment="right") for name, width in WIDTHS.items()},
     )
+    table.draw_full_names()
 
 
-def line(one: Comparison) -> dict[str, Any]:
-    """Return the row of a pair; the interval is last, because a phone has no room for it."""
+def line(one: Comparison, judges: Sequence[str]) -> dict[str, Any]:
+    """Return the row of a pair; the interval and the names are last, because a phone has no room for them."""
     difference, _, interval = numbers.format_estimate(one.difference, one.low, one.high, sign=True).partition(" ")
     return {
-        "A × B": f"{one.judge} × {one.other_judge}",
+        "A × B": name_columns.pair_numbers((one.judge, one.other_judge), judges),
         "A − B": difference,
         "p": numbers.format_p(one.p_corrected),
         "n": one.items,
         "95 % interval": interval,
+        "A": one.judge,
+        "B": one.other_judge,
     }
 
 

@@ -33,9 +33,9 @@ def draw_section(rows: Sequence[FormatRow]) -> None:
     )
     if any(row.effect is not None for row in rows):
         charts.draw(format_figure(rows), "formats", summarize(rows), data=ChartData(list(rows), METHOD, "targets"))
-    lines = [table_line(row) for row in rows]
-    row_height, names = name_columns.fit(lines, {"Judge": 300})
-    st.dataframe(lines, key="formats_table", hide_index=True, row_height=row_height, column_config=names)
+    table = name_columns.shorten([table_line(row) for row in rows], {"Judge": 300})
+    st.dataframe(table.lines, key="formats_table", hide_index=True, column_config=table.columns)
+    table.draw_full_names()
     downloads.draw_csv_download(lambda: rows_csv(format_effects.table(rows)), "formats.csv", key="formats_download")
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.llm import images
 from core.pairs import target_item, target_name
-from pages.parts import clickable_table, items, numbers, resources, shell
+from pages.parts import clickable_table, items, name_columns, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage import database, studies
@@ -134,7 +134,12 @@ def draw_table(judged_items: list[TargetValues]) -> None:
         for judged_item in judged_items
     ]
     key = f"selected_items_{st.session_state.get('opened', 0)}"
-    clickable_table.draw(rows, key, lambda row, column: _open_item(judged_items[row], column))
+    clickable_table.draw(
+        rows,
+        key,
+        lambda row, column: _open_item(judged_items[row], column),
+        column_config=name_columns.headings(raters),
+    )
     trace_id = st.session_state.pop("open_trace", None)
     if trace_id is not None:
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace_id)})

@@ -38,9 +38,9 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
         "The order “most informative first” of the study's settings puts the targets on which judges or people "
         "differ first."
     )
-    lines = [plan_line(pair) for pair in found.pairs]
-    row_height, names = name_columns.fit(lines, {"Judge": 300, "Other judge": 300})
-    st.dataframe(lines, key="plans", hide_index=True, row_height=row_height, column_config=COLUMNS | names)
+    table = name_columns.shorten([plan_line(pair) for pair in found.pairs], {"Judge": 240, "Other judge": 240})
+    st.dataframe(table.lines, key="plans", hide_index=True, column_config=COLUMNS | table.columns)
+    table.draw_full_names()
     column_notes.draw(COLUMNS)
     downloads.draw_csv_download(lambda: rows_csv(label_plans.table(found)), "plan.csv", "download_plan")
 

@@ -11,7 +11,7 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
 from core.wording import short_names
-from pages.parts import charts, downloads, numbers
+from pages.parts import charts, downloads, name_columns, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import run_chart
@@ -31,8 +31,8 @@ NAMES = {
 }
 MAX_SENTENCES = 3
 """Pairs that are described before their table; of more the sentences are hidden until they are opened."""
-LONG_NAME = 32
-"""Characters of a run's name that its column has room for: a longer one would hide the columns after it."""
+RUN_WIDTH, PAIR_WIDTH = 270, 172
+"""The largest width of a run's name alone and in a pair, in pixels: the statistics are visible beside it."""
 AXES = {"accuracy_gold": "accuracy, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
 
 
@@ -43,7 +43,7 @@ def draw_settings(compared: ComparedRuns) -> None:
     names = [titles[run.name] for run in compared.runs]
     if compared.settings:
         rows = [{"Setting": one.path, **dict(zip(names, one.values, strict=True))} for one in compared.settings]
-        st.dataframe(rows, key="run_settings", hide_index=True)
+        st.dataframe(rows, key="run_settings", hide_index=True, column_config=name_columns.headings(names))
     elif not compared.texts:
         st.caption("The runs have the same settings and prompts.")
     for difference in compared.texts:
@@ -76,11 +76,10 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
         charts.draw(
             run_chart.figure(drawn, title, AXES[statistic]), "runs_chart", alt, data=ChartData(rows, unit="targets")
         )
-    st.dataframe(
-        [_run_line(titles, one, compared.costs[compared.columns[one.name]]) for one in comparison.figures],
-        key="compared_runs",
-        hide_index=True,
-    )
+    lines = [_run_line(titles, one, compared.costs[compared.columns[one.name]]) for one in comparison.figures]
+    table = name_columns.shorten(lines, {"Run": RUN_WIDTH})
+    st.dataframe(table.lines, key="compared_runs", hide_index=True, column_config=table.columns)
+    table.draw_full_names()
     st.caption(
         "Statistics are of targets with a verdict and a reference (n): a missing verdict is left out here, whereas the "
         "page Judges counts it as an error unless chosen otherwise. *Targets* are all of the run. Tokens, seconds and "
@@ -117,9 +116,9 @@ def draw_pairs(compared: ComparedRuns, comparison: RunComparison) -> None:
     lines = [_pair_line(pair, titles) for pair in comparison.pairs]
     columns = dict.fromkeys(name for line in sorted(lines, key=len, reverse=True) for name in line)
     lines = [{name: line.get(name, "" if name == "Note" else "–") for name in columns} for line in lines]
-    is_long = max(map(len, titles.values())) > LONG_NAME
-    names = {name: st.column_config.TextColumn(width="medium") for name in ("First", "Second") if is_long}
-    st.dataframe(lines, key="run_pairs", hide_index=True, column_config=names)
+    table = name_columns.shorten(lines, {"First": PAIR_WIDTH, "Second": PAIR_WIDTH})
+    st.dataframe(table.lines, key="run_pairs", hide_index=True, column_config=table.columns)
+    table.draw_full_names()
     tests = f", corrected by Holm's method for {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
     st.caption(
         "Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in Pearson's "

@@ -73,8 +73,9 @@ def draw_comparison(study: Study, found: Sequence[Slice], compare: Compare) -> N
         }
         for row in rows
     ]
-    row_height, columns = name_columns.fit(lines, {"Judge": 300})
-    st.dataframe(lines, key="compared_slices", hide_index=True, row_height=row_height, column_config=columns)
+    table = name_columns.shorten(lines, {"Judge": 300})
+    st.dataframe(table.lines, key="compared_slices", hide_index=True, column_config=table.columns)
+    table.draw_full_names()
     st.caption(
         "How often each judge differs from people in the first slice minus the second; targets of both are left out. "
         "Fisher's exact test, corrected over the judges."

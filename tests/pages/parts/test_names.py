@@ -2,6 +2,7 @@
 
 from pages.parts import name_columns
 from pages.parts.name_rows import GAP, LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
+from pages.parts.text import escape_markdown
 
 LONG = "meta-llama/Meta-Llama-3.1-405B-Instruct-Turbo, both orders, chain of thought, majority of five samples"
 
@@ -18,12 +19,23 @@ def test_rows_of_long_names_are_higher_and_do_not_overlap() -> None:
     assert rows.height == 2 * ROW_HEIGHT + LINE_HEIGHT * lines + GAP
 
 
-def test_a_column_has_the_width_of_its_longest_name_and_rows_of_several_lines() -> None:
-    height, columns = name_columns.fit([{"Judge": "a"}, {"Judge": LONG}], {"Judge": 260})
-    assert columns["Judge"]["width"] == 260 and height is not None and height > 2 * name_columns.LINE
-    long_word, _ = name_columns.fit([{"Judge": "1 " + "x" * 40}], {"Judge": 260})
-    assert long_word == name_columns.ONE_LINE + 2 * name_columns.LINE
-    two_lines, _ = name_columns.fit([{"Judge": "x" * 20 + " " + "y" * 20}], {"Judge": 200})
-    assert two_lines is not None and two_lines > 4 * 16  # Streamlit wraps texts in rows above 4 rem only
-    height, columns = name_columns.fit([{"Judge": "gpt-4o-mini"}], {"Judge": 260})
-    assert height is None and columns["Judge"]["width"] < 120
+def test_names_in_a_table_have_one_line_and_stay_different() -> None:
+    lines = [{"Judge": LONG + end, "Other": other, "n": 3} for end, other in ((" A", LONG), (" B", "gpt"))]
+    table = name_columns.shorten(lines, {"Judge": 260, "Other": 260})
+    first, second = (str(line["Judge"]) for line in table.lines)
+    assert first != second and len(first) * name_columns.CHARACTER < 260 and first.endswith("A")
+    assert {line["n"] for line in table.lines} == {3} and lines[0]["Judge"] == LONG + " A"
+    assert table.full_names == {first: LONG + " A", second: LONG + " B", table.lines[0]["Other"]: LONG}
+    assert table.columns["Judge"]["width"] <= 260
+    short = name_columns.shorten([{"Judge": "gpt-4o-mini"}], {"Judge": 260})
+    assert short.columns["Judge"]["width"] < 120 and not short.full_names
+
+
+def test_a_heading_is_shortened_and_has_the_name_as_its_help() -> None:
+    headings = name_columns.headings([LONG, "gpt-4o"])
+    assert headings[LONG]["help"] == escape_markdown(LONG) and len(headings[LONG]["label"]) < 24
+    assert headings["gpt-4o"]["help"] is None and headings["gpt-4o"]["label"] == "gpt-4o"
+
+
+def test_a_pair_is_named_by_the_places_of_its_names() -> None:
+    assert name_columns.pair_numbers(("c", "a"), ["a", "b", "c"]) == "3 × 1"

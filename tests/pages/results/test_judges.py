@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record
 from core.labels import Target
+from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from pages.parts import background, charts, resources
 from pages.results.parts import difference_list, judge_charts
@@ -119,7 +120,27 @@ def test_the_pairs_of_judges_are_a_list_with_the_smallest_p_first() -> None:
     assert [row.other_judge for row in difference_list.order(rows)] == ["d", "c", "b", "e"]
     prepare_study(planted_records())
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
-    assert pairs[["A × B", "n"]].to_dict("records") == [{"A × B": "good × silent", "n": 60}]
+    assert pairs[["A × B", "n", "A", "B"]].to_dict("records") == [
+        {"A × B": "1 × 2", "n": 60, "A": "good", "B": "silent"}
+    ]
+
+
+def test_points_have_the_numbers_of_their_judges_and_overlapping_ones_a_common_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: "light")
+    places = ((1.0, 0.9), (1.0, 0.7), (1.0, 0.69), (0.5, 0.69), (0.5, 0.685), (0.5, 0.68), (0.49, 0.675))
+    judges = [
+        SimpleNamespace(
+            judge=f"j{number}",
+            decision="use",
+            coverage=Estimate(coverage, None, None, 50, 50, 1, 0),
+            accuracy=Estimate(accuracy, None, None, 50, 50, 1, 0),
+        )
+        for number, (coverage, accuracy) in enumerate(places)
+    ]
+    (points,) = judge_charts.coverage_figure(SimpleNamespace(judges=judges)).data
+    assert list(points.text) == ["1", "2, 3", "", "4, 5, 6 …", "", "", ""]
 
 
 def test_the_list_of_pairs_stays_in_place_while_its_marked_row_is_the_selected_pair(
