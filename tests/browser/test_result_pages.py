@@ -7,6 +7,15 @@ PHONE = {"width": 390, "height": 844}
 POINTS = "[...document.querySelectorAll('.st-key-judges .scatterlayer .point')]"
 
 
+def wait_until(page, condition):
+    """Wait until an expression is true. The page's security policy forbids Playwright to wait for one."""
+    for _ in range(300):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"never true: {condition}")
+
+
 def test_four_choices_are_in_one_line_on_a_wide_screen(visit, served):
     page = visit(f"{served.address}/judges?study={SAMPLE}")
     choices = page.locator(".st-key-choices > *")
@@ -52,9 +61,9 @@ def test_the_point_of_a_judge_is_marked_until_its_targets_are_closed(visit, serv
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.get_by_text("Selected targets").wait_for()
     pale = f"{POINTS}.some((point) => +getComputedStyle(point).opacity < 1)"
-    page.wait_for_function(pale)
+    wait_until(page, pale)
     page.get_by_role("button", name="Close").click()
     page.get_by_text("Click a point, a cell").wait_for()
-    page.wait_for_function(f"{POINTS}.length && !{pale}")
+    wait_until(page, f"{POINTS}.length && !{pale}")
     page.wait_for_timeout(700)  # the page looks for newer labels twice a second, and draws nothing then
     assert page.evaluate(f"!{pale}")
