@@ -215,7 +215,10 @@ def outcome(answer: Answer[Any], text: str) -> Reading[Any] | str:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")  # of a text that fails
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=settings().max_examples * 2 // 5,  # each text is read by every answer
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(TEXTS)
 def test_any_text_is_read_or_refused_soon(text: str) -> None:
     for declared in ANSWERS.values():

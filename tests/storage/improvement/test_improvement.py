@@ -1,4 +1,4 @@
-"""From a split to an accepted variant, on both databases."""
+"""From a split to an accepted variant."""
 
 import asyncio
 from functools import partial
@@ -36,6 +36,9 @@ from tests.storage.improvement.studies_to_improve import (
     split,
 )
 
+ON_SQLITE = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+"""For tests that take seconds and depend on the database as little as the others, which use both."""
+
 
 @pytest.fixture
 def study(engine: Engine) -> Study:
@@ -72,6 +75,7 @@ def test_the_preview_of_a_split_has_its_numbers_and_stores_nothing(engine: Engin
     assert expected == {part: made.count(part) for part in PARTS} == {"development": 12, "held-out": 12}
 
 
+@ON_SQLITE
 def test_items_with_new_gold_are_added_and_the_others_keep_their_part(engine: Engine, study: Study) -> None:
     before = held_out_items(engine, study)
     new = [make_item(f"new {n}") for n in range(4)]
@@ -93,6 +97,7 @@ def test_a_split_needs_gold(engine: Engine, a_study: Study) -> None:
         splits.get(session, a_study.id)
 
 
+@ON_SQLITE
 def test_disagreements_and_examples_are_of_development_items_only(engine: Engine, study: Study) -> None:
     current = current_judge(engine, study)
     held_out = held_out_items(engine, study)
@@ -140,6 +145,7 @@ def test_a_better_variant_is_found_accepted_and_becomes_a_new_version(engine: En
         accept(engine, study, "brief")
 
 
+@ON_SQLITE
 def test_a_useless_or_harmful_variant_is_not_accepted(engine: Engine, study: Study) -> None:
     for name, changes in (("useless", USELESS), ("harmful", HARMFUL)):
         evaluation, _ = run_part(engine, study, propose(engine, study, name, changes), "held-out")
@@ -148,6 +154,7 @@ def test_a_useless_or_harmful_variant_is_not_accepted(engine: Engine, study: Stu
             accept(engine, study, name)
 
 
+@ON_SQLITE
 def test_a_result_on_held_out_items_does_not_change_with_later_labels(engine: Engine, study: Study) -> None:
     before, _ = run_part(engine, study, propose(engine, study, "useless", USELESS), "held-out")
     for item in held_out_items(engine, study):
@@ -157,6 +164,7 @@ def test_a_result_on_held_out_items_does_not_change_with_later_labels(engine: En
     assert before.use is not None and after.use is not None and before.use.result == after.use.result
 
 
+@ON_SQLITE
 def test_the_planned_uses_are_the_limit(engine: Engine) -> None:
     study = prepare(engine, 8)
     split(engine, study, evaluations=1)
@@ -168,6 +176,7 @@ def test_the_planned_uses_are_the_limit(engine: Engine) -> None:
     assert results(engine, study, "b").use is None
 
 
+@ON_SQLITE
 def test_after_an_acceptance_variants_start_from_the_new_judge(engine: Engine, study: Study) -> None:
     better, useless = propose(engine, study, "brief", BETTER), propose(engine, study, "useless", USELESS)
     for part in PARTS:
