@@ -66,14 +66,16 @@ def _shared_beginning(one: str, other: str) -> int:
 
 def _cut_between(name: str, places: Sequence[int], length: int) -> str:
     """Return the beginning of a name and its characters around each place, in full if they need more than `length`."""
-    beginning = length // 3
+    beginning = length // (2 + sum(place >= length // 3 for place in places))
     places = [place for place in places if place >= beginning]
     width = (length - beginning - len(places) - 1) // max(1, len(places))
     if len(name) <= length or width < 1:
         return name
-    spans = [(0, beginning)]
-    for place in places:
-        start, end = place - width // 3, place - width // 3 + width
+    starts = [place - width // 4 for place in places]
+    windows = [(start, min(start + width, len(name))) for start in starts]
+    used = sum(end - start + 1 for start, end in windows) + (windows[-1][1] < len(name))
+    spans = [(0, length - used)]
+    for start, end in windows:
         if start <= spans[-1][1]:
             start = spans.pop()[0]
         spans.append((start, end))

@@ -216,7 +216,8 @@ def _texts_of_points(
 
 
 def _list_numbers(found: Sequence[int]) -> str:
-    return ", ".join(map(str, found[:MAX_NUMBERS])) + " …" * (len(found) > MAX_NUMBERS)
+    """Return the numbers with a space between them and the point on their right."""
+    return ", ".join(map(str, found[:MAX_NUMBERS])) + " …" * (len(found) > MAX_NUMBERS) + "\N{NO-BREAK SPACE}"
 
 
 @chart_cache.built_once

@@ -39,8 +39,8 @@ def test_shortened_names_stay_different():
 
 def test_shortened_names_show_where_they_differ():
     assert list(shorten_names(["first words and 1 last words", "first words and 2 last words"], 16).values()) == [
-        "first…nd 1 last…",
-        "first…nd 2 last…",
+        "first…d 1 last …",
+        "first…d 2 last …",
     ]
     name = "gpt-4o-2024-08-06, temperature 0.{}, pairwise v3 with a long rubric, sampled {}"
     names = [name.format(*values) for values in product("07", "AB")]

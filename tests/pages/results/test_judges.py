@@ -140,7 +140,7 @@ def test_points_have_the_numbers_of_their_judges_and_overlapping_ones_a_common_t
         for number, (coverage, accuracy) in enumerate(places)
     ]
     (points,) = judge_charts.coverage_figure(SimpleNamespace(judges=judges)).data
-    assert list(points.text) == ["1", "2, 3", "", "4, 5, 6 …", "", "", ""]
+    assert [text.strip() for text in points.text] == ["1", "2, 3", "", "4, 5, 6 …", "", "", ""]
 
 
 def test_the_list_of_pairs_stays_in_place_while_its_marked_row_is_the_selected_pair(
