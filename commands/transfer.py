@@ -20,7 +20,7 @@ RATINGS = re.compile(r"annotations\..+\.Rating")
 TO_FILL_IN = "No field has a usual name of a prompt or a response: fill in `prompt`, `responses` or both."
 MAY_BE_LABELS = (
     "Values of unused columns may be labels of people; for verdicts of judges, write `judges`, and `columns` instead "
-    "of `layout` and `annotators`."
+    "of `layout` and `annotators`. Labels on different scales need different criteria."
 )
 
 

@@ -8,7 +8,7 @@ from core.formats.mapping.guess import names_of, suggest_mapping
 from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.unused import unused_fields
-from core.formats.records import ItemRecord, PlainLabels, TraceRecord
+from core.formats.records import ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
 
 FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
@@ -79,9 +79,12 @@ def test_unused_columns_with_values_of_labels_are_candidates(tmp_path: Path) -> 
     assert whole["annotators"] == {"Zoë": "Zoë", "rater 3": "rater 3"}
     assert (whole["scale"], whole["values"]) == (FIVE, {"N/A": None})
     assert fractions["annotators"] == {"Prüfer": "Prüfer"} and fractions["scale"]["level"] == "interval"
-    labelled = build_mapping(draft_of(mapping) | {"labels": [whole, fractions]})
-    records = [record for record in read_records(table, mapping=labelled) if not isinstance(record, PlainLabels)]
-    assert sum(type(record).__name__ == "LabelRecord" for record in records) == 8
+    judges = [*draft_of(mapping)["judges"], {"kind": "score", "scale": fractions["scale"], "columns": ["Prüfer"]}]
+    records = list(
+        read_records(table, mapping=build_mapping(draft_of(mapping) | {"labels": [whole], "judges": judges}))
+    )
+    assert sum(isinstance(record, LabelRecord) for record in records) == 5
+    assert sum(isinstance(record, TraceRecord) for record in records) == 6
 
 
 def test_texts_and_constants_are_no_candidates(tmp_path: Path) -> None:
