@@ -7,7 +7,8 @@ import streamlit as st
 from core.formats.mapping.fields import key_of
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
-from core.formats.mapping.roles import guess_block, guess_roles
+from core.formats.mapping.roles import guess_roles
+from core.formats.mapping.suggest_blocks import guess_values
 from pages.parts.text import escape_markdown
 from pages.parts.values import RESPONSE_NAMES
 from pages.setup.parts import scale_form
@@ -67,7 +68,7 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
 
 def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str]) -> Draft:
     """Return the targets of a block: as the first block of labels, with the values of the cells translated too."""
-    guess = guess_block(_cells(preview, columns)) or {"kind": "preference"}
+    guess = guess_values(_cells(preview, columns)) or {"kind": "preference"}
     if not labels:
         return guess
     own = {field: labels[0][field] for field in TARGET_FIELDS if field in labels[0]}

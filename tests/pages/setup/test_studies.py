@@ -84,12 +84,13 @@ def test_a_csv_with_punctuation_in_its_names_is_imported_as_suggested() -> None:
     prepare_study()
     names = '"Annotator: Zoë","Annotator: O\'Brien, ""Ben"""," gpt-4o, v1 ""strict"""'
     head = f'ID #,Prompt (Frage),Response {{1}},"Response ""2""",{names}'
-    app = upload_file(f"{head}\n1,Why?,Because.,So.,A,B,A\n2,When?,Now.,Then.,tie,A,B\n".encode())
+    app = upload_file(f"{head}\n1,Why?,Because.,So.,A,B,A\n2,When?,Now.,Then.,tie,A,B\n3,?,!,!,n/a,,refused\n".encode())
     assert not app.exception, app.exception
     assert app.text_input(key="map1_labels0_names").value == '"O\'Brien, ""Ben""", Zoë'
     app.text_input(key=name_field_key(app)).set_value("pairs").run()
     app.button(key="import").click().run()
-    assert "pairs: added 2 items, 1 run, 2 traces, 4 labels." in page_text(app)
+    notes = "1 value is no label; 1 value is no verdict."
+    assert f"pairs: added 3 items, 1 run, 3 traces, 4 labels; {notes}" in page_text(app)
     with database.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
         assert {label.annotator for label in labels.of_study(session, study.id)} == {"Zoë", 'O\'Brien, "Ben"'}
