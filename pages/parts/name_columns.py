@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.parts.text import escape_markdown, shorten_names
 
-CHARACTER, PADDING = 7.8, 18
-"""Pixels of a character, and of the space around the text of a cell."""
+CHARACTER, PADDING = 8.4, 18
+"""Pixels of a character, an ellipsis among them, and of the space around the text of a cell."""
 HEADING_WIDTH = 190
 """Pixels of a column that has a name as its heading."""
 NUMBERS_WIDTH, DENSE_ROW = 76, 28

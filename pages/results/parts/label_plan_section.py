@@ -38,7 +38,7 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
         "The order “most informative first” of the study's settings puts the targets on which judges or people "
         "differ first."
     )
-    table = name_columns.shorten([plan_line(pair) for pair in found.pairs], {"Judge": 240, "Other judge": 240})
+    table = name_columns.shorten([plan_line(pair) for pair in found.pairs], {"Judge": 215, "Other judge": 215})
     st.dataframe(table.lines, key="plans", hide_index=True, column_config=COLUMNS | table.columns)
     table.draw_full_names()
     column_notes.draw(COLUMNS)

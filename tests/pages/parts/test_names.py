@@ -27,6 +27,10 @@ def test_names_in_a_table_have_one_line_and_stay_different() -> None:
     assert {line["n"] for line in table.lines} == {3} and lines[0]["Judge"] == LONG + " A"
     assert table.full_names == {first: LONG + " A", second: LONG + " B", table.lines[0]["Other"]: LONG}
     assert table.columns["Judge"]["width"] <= 260
+    ends = [f"gpt-4o-2024, {heat}, {'rubric ' * 9}{end}" for heat in ("cold", "warm") for end in "AB"]
+    dots = name_columns.shorten([{"Judge": name} for name in ends], {"Judge": 190})
+    # Pixels of a letter and of an ellipsis in the widest font.
+    assert all(7.6 * len(line["Judge"]) + 6 * line["Judge"].count("…") <= 172 for line in dots.lines)
     short = name_columns.shorten([{"Judge": "gpt-4o-mini"}], {"Judge": 260})
     assert short.columns["Judge"]["width"] < 120 and not short.full_names
 
