@@ -6,8 +6,7 @@ BIN := .venv/bin
 UV := $(BIN)/uv pip install --python $(BIN)/python --quiet --compile-bytecode
 # Test processes share compiled modules, and the next run finds them.
 unexport PYTHONDONTWRITEBYTECODE
-# One process more than most machines of CI have cores: the tests of the browser mostly wait.
-PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
 .PHONY: run worker setup test test-fast coverage browser check check-js test-js format bench bench-short bench-all clean
 
