@@ -2,6 +2,9 @@
 
 from urllib.parse import quote
 
+import pytest
+
+pytestmark = pytest.mark.browser
 SAMPLE, REVIEWS = quote("Sample: ScaleEval"), quote("Sample: ReFeR")
 PHONE = {"width": 390, "height": 844}
 POINTS = "[...document.querySelectorAll('.st-key-judges .scatterlayer .point')]"
