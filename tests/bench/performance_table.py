@@ -256,6 +256,9 @@ MEASUREMENTS: tuple[Callable[[Bench], Iterator[Figure]], ...] = (
 )
 
 
+HEADER = ("figure", "Tiebreak", "anchor, same run", "ratio")
+
+
 def machine() -> str:
     """Return the processor, Python and the load as a sentence."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
@@ -267,7 +270,7 @@ def machine() -> str:
 
 def markdown(figures: list[Figure]) -> str:
     """Return the table."""
-    rows = [("figure", "Tiebreak", "anchor, same run", "ratio"), ("---",) * 4, *(figure.cells() for figure in figures)]
+    rows = [HEADER, ("---",) * 4, *(figure.cells() for figure in figures)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -279,6 +282,7 @@ def main() -> None:
     parser.add_argument("--peer", nargs=2, action="append", default=[], metavar=("NAME", "COMMAND"))
     arguments = parser.parse_args()
     figures: list[Figure] = []
+    print(" | ".join(HEADER))
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), arguments.short)
         for measurement in MEASUREMENTS:
@@ -288,6 +292,7 @@ def main() -> None:
                     figures.append(figure)
     for name, command in arguments.peer:
         figures.append(Figure(name, measure_process(shlex.split(command)).wall, "s"))
+    print(machine())
     if arguments.write:
         text = PAGE.read_text(encoding="utf-8")
         before, _, rest = text.partition(BEGIN)
