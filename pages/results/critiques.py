@@ -12,7 +12,7 @@ from pages.parts import chart_cache, charts, clickable_table, column_notes, down
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import choices, critique_summary, judge_charts
+from pages.results.parts import alignment_data, choices, critique_summary, judge_charts
 from storage import aius, database, labels, studies
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
@@ -46,6 +46,7 @@ def load_leaderboard(url: str, study_id: int, version: tuple[int, ...]) -> Leade
 
 def draw_page(study: Study) -> None:
     """Draw the answer in words, the leaderboard, the critiques of the selected author, and the judges."""
+    alignment_data.rerun_on_change(study, alignment_data.label_version(study))
     leaderboard = load_leaderboard(str(resources.engine().url), study.id, data_version(study))
     rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
     if not rows:

@@ -50,20 +50,11 @@ def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow
 def draw_page(study: Study) -> None:
     """Draw the rows, and redraw them when a label, an opinion or a trace is added."""
     start = time.thread_time()
-    counts, labels = page_version(study)
+    counts = load_counts(study)
     version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
-
-    @permissions.fragment(run_every=alignment_data.INTERVAL)
-    def watch_version() -> None:
-        newer, newest = page_version(study)
-        # `rerun_on_change` waits for the figures of newer labels.
-        if newer != counts and (newest in (labels, version) or not counts.items):
-            st.rerun()
-
-    watch_version()
+    alignment_data.rerun_on_change(study, version, PAGE, lambda: load_counts(study) != counts)
     if not counts.items:
         return draw_steps(study)
-    alignment_data.rerun_on_change(study, version, PAGE)
     waiting = draw_waiting(study) if permissions.allows(study.id, Permission.label) else 0
     if not permissions.permit(study.id, Permission.view):
         return
@@ -100,14 +91,14 @@ def draw_computing(study: Study, counts: StudyCounts) -> None:
     draw_row(study, "People", [people, *([alignment_data.COMPUTING] if counts.labels else [])], [AGREEMENT])
 
 
-def page_version(study: Study) -> tuple[StudyCounts, Version]:
-    """Return what changes with everything that the page shows."""
+def load_counts(study: Study) -> StudyCounts:
+    """Return the numbers of items, runs, traces, labels and annotators."""
 
     def read() -> StudyCounts:
         with database.reading(resources.engine()) as session:
             return overview.counts(session, study.id)
 
-    return live.load_shared("counts", (live.study_topic(study.id),), read), alignment_data.label_version(study)
+    return live.load_shared("counts", (live.study_topic(study.id),), read)
 
 
 def draw_waiting(study: Study) -> int:

@@ -13,7 +13,7 @@ from pages.parts import charts, clickable_table, colours, numbers, resources, sh
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.parts.values import format_value
-from pages.results.parts import choices
+from pages.results.parts import alignment_data, choices
 from storage import database
 from storage.reports import peer_reviews
 from storage.reports.peer_reviews import PeerErrors
@@ -66,6 +66,7 @@ def empty_state(study: Study) -> None:
 
 def draw_page(study: Study) -> None:
     """Draw the shares, the chart, and the items of the selected bar."""
+    alignment_data.rerun_on_change(study, alignment_data.label_version(study))
     with database.reading(resources.engine()) as session:
         runs = peer_reviews.find_runs(session, study.id)
     if not runs:

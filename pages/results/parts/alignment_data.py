@@ -18,6 +18,8 @@ INTERVAL = 0.5
 """Seconds after which an open page looks for newer labels again."""
 LARGE = 20_000
 """Items times runs from which a page does not wait for its first figures."""
+AWAITED = "awaited_figures"
+"""The name of the key of the first figures that a page waits for, in the state of the session."""
 COMPUTING = "The figures are computed in the background."
 
 
@@ -50,18 +52,12 @@ def computed(study: Study, page: str, version: Version, start: float, compute: C
 def has_figures(study: Study, page: str, version: Version, compute: Callable[[Version], object]) -> bool:
     """Return whether a page has figures of some version; otherwise they are computed in the background.
 
-    The page is drawn again when they are complete.
+    `rerun_on_change` draws the page again when they are complete.
     """
     key = figures_key(study, page)
     if background.has_figures(key, version, compute):
         return True
-
-    @permissions.fragment(run_every=INTERVAL)
-    def watch_figures() -> None:
-        if not background.is_first_pending(key):
-            st.rerun()
-
-    watch_figures()
+    st.session_state[AWAITED] = key
     return False
 
 
@@ -96,13 +92,25 @@ def is_large(study: Study) -> bool:
     return live.load_shared("size", (live.study_topic(study.id),), read) >= LARGE
 
 
-def rerun_on_change(study: Study, drawn_version: Version, page: str = "") -> None:
-    """Run the page again when a label or an opinion is added to what was drawn, and its figures are complete."""
+def rerun_on_change(
+    study: Study, drawn_version: Version, page: str = "", is_outdated: Callable[[], bool] | None = None
+) -> None:
+    """Run the page again when a label or an opinion is added to what was drawn, and its figures are complete.
+
+    Also when `is_outdated` is true of something else that the page shows, and when the first figures that it waits for
+    are complete. A page has no other fragment that looks for changes: each is a request of every open page.
+    """
+    st.session_state.pop(AWAITED, None)
 
     @permissions.fragment(run_every=INTERVAL)
     def watch_version() -> None:
+        awaited = st.session_state.get(AWAITED)
+        if awaited is not None and not background.is_first_pending(awaited):
+            st.rerun()
         newest = label_version(study)
         if newest == drawn_version:
+            if is_outdated is not None and is_outdated():
+                st.rerun()
             return
         if not background.is_pending(figures_key(study, page), newest, drawn_version):
             st.rerun()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pages.parts import background
+from pages.parts import background, permissions
 from pages.results.parts import alignment_data
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_text, prepare_study, switch_to, visit
 from tests.storage.reports.planted_judges import planted_records
 
 FIGURES = {
@@ -33,6 +33,26 @@ def test_a_large_study_is_drawn_before_its_first_figures(page: str, monkeypatch:
     app.run()
     assert alignment_data.COMPUTING not in [info.value for info in app.info] and not app.exception
     assert FIGURES[page] in page_text(app)
+
+
+@pytest.mark.parametrize("large", [True, False], ids=["large", "small"])
+@pytest.mark.parametrize("page", ["overview", "agreement", "compare_runs", "critiques", "peer_errors", *FIGURES])
+def test_a_page_looks_for_changes_with_one_fragment(page: str, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare_study(planted_records())
+    monkeypatch.setattr(alignment_data, "LARGE", 1 if large else 20_000)
+    periodic = []
+    decorate = permissions.fragment
+
+    def count(*, run_every: float | None = None) -> object:
+        periodic.extend([] if run_every is None else [run_every])
+        return decorate(run_every=run_every)
+
+    monkeypatch.setattr(permissions, "fragment", count)
+    assert not switch_to(f"results/{page}", study="s").exception
+    assert periodic == [alignment_data.INTERVAL]
+    for entry in background._entries.values():
+        if entry.job is not None:
+            entry.job.result(60)  # it reads the database of this test
 
 
 @pytest.mark.parametrize("page", FIGURES)
