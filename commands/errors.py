@@ -34,7 +34,7 @@ class ErrorFormattingGroup(TyperGroup):
         except Exception as error:
             exit_with_error(database_sentence(error))
         if code == INTERRUPTED:
-            exit_with_error("Interrupted. Stored events are kept.")
+            exit_with_error("Interrupted: the command had not ended.")
         sys.exit(code)
 
 

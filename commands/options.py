@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import signal
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -101,7 +102,11 @@ def connect(url: str | None) -> "Engine":
 
 @atexit.register
 def _close_connections() -> None:
-    """Close all connections: the last one of a SQLite database moves its log into the file."""
+    """Close all connections: the last one of a SQLite database moves its log into the file.
+
+    The command has printed its result, so a further Ctrl+C is ignored.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for engine in list(_engines):
         engine.dispose()
 

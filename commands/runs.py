@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from commands.interrupts import command_line, stop_requests
 from commands.options import (
     DatabaseUrl,
     Fresh,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from storage.runs import Progress, Run
+    from storage.worker import StopRequests
 
 
 def run(
@@ -51,7 +53,12 @@ def run(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Run a protocol over a study's items. Stop it with Ctrl+C, and continue with --resume."""
+    """Run a protocol over a study's items.
+
+    Ctrl+C or SIGTERM stops the run, for all workers that share it: no more calls are started, those in progress are
+    completed and stored, and nothing continues the run until it is resumed (--resume NAME, or the page Runs). After
+    SIGKILL or a loss of power the run is not stopped: a server or worker on the database continues it.
+    """
     from core.protocols.prompt_parts import format_note
     from storage.item_selection import ItemSelection
     from storage.worker import (
@@ -65,7 +72,7 @@ def run(
 
     engine = open_database(database)
     if resume is not None:
-        run_id = resume_run(engine, find_study(engine, study), resume, ceiling)
+        start = partial(resume_run, engine, find_study(engine, study), resume, ceiling)
     else:
         selection = ItemSelection(scenario, tuple(item or ()), sample, seed, limit)
         request = request_from_file(
@@ -87,14 +94,24 @@ def run(
             return print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
         sentences.append(ceiling_warning(request, estimate))
         typer.echo("\n".join(filter(None, sentences)), err=True)
-        run_id = create_run(engine, request)
-    _print_end(*execute(engine, run_id, quiet=as_json), as_json)
+        start = partial(create_run, engine, request)
+    with stop_requests() as requests:
+        ended, progress = execute(engine, start(), requests, quiet=as_json)
+        words = ("run", "--study", study, "--resume", ended.name)
+        _print_end(ended, progress, as_json, command_line(*words, database=database))
 
 
-def _print_end(ended: "Run", progress: "Progress", as_json: bool) -> None:
+def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command: str) -> None:
     """Print the result of a run; raises TiebreakError if it is not complete."""
-    state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
-    print_result(state | asdict(progress), progress.summary(), as_json)
+    is_stopped = ended.state == "cancelled"
+    if as_json or not is_stopped:
+        state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
+        print_result(state | asdict(progress), progress.summary(), as_json)
+    if is_stopped:
+        raise TiebreakError(
+            f"The run {ended.name!r} is stopped until somebody resumes it. Stored: {progress.summary()}. "
+            f"`{resume_command}` continues it, and so does Resume on the page Runs."
+        )
     if ended.state != "finished" or progress.failed:
         raise TiebreakError(" ".join(filter(None, [ended.problem, _continuation(ended, progress)])))
 
@@ -110,7 +127,7 @@ def _continuation(run: "Run", progress: "Progress") -> str:
     return f"The run is not complete; continue with --resume {run.name!r}{higher}."
 
 
-def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progress]":
+def execute(engine: "Engine", run_id: int, requests: "StopRequests", *, quiet: bool) -> "tuple[Run, Progress]":
     """Execute a run until it ends, with a progress bar on a terminal, otherwise with a line for each change."""
     import asyncio
 
@@ -124,4 +141,5 @@ def execute(engine: "Engine", run_id: int, *, quiet: bool) -> "tuple[Run, Progre
             note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
             show(progress.done + progress.failed, progress.traces, note)
 
-        return asyncio.run(execute_here(engine, run_id, report, say=partial(typer.echo, err=True)))
+        say = partial(typer.echo, err=True)
+        return asyncio.run(execute_here(engine, run_id, report, say=say, requests=requests))

@@ -138,7 +138,8 @@ def release(session: Session, run_id: int, worker: str, state: str | None = None
     if row.claimed_by != worker:
         return
     row.claimed_by, row.claimed_until = None, None
-    row.state = state or ("cancelled" if row.state == "cancelling" else _state_of_traces(session, run_id))
+    of_traces = _state_of_traces(session, run_id)
+    row.state = state or ("cancelled" if row.state == "cancelling" and of_traces == "requested" else of_traces)
     row.problem = problem
     if row.state != "requested":
         row.ended_at, row.call_totals = now(), call_totals.of_ended_run(session, run_id)

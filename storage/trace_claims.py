@@ -151,7 +151,8 @@ def end_if_done(session: Session, run: RunRow) -> None:
     at = clock(session)
     if run.claimed_until is not None and run.claimed_until > at:
         return
-    if run.state == "requested" and not _any(session, run.id, col(TraceRow.outcome) == "waiting"):
+    is_current = run.state in ("requested", "cancelling")
+    if is_current and not _any(session, run.id, col(TraceRow.outcome) == "waiting"):
         _end(session, run, "finished", "")
     elif run.state == "cancelling" and not _any(session, run.id, _is_claimed(at)):
         _end(session, run, "cancelled", "")

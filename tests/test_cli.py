@@ -355,7 +355,7 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
 
     monkeypatch.setattr(statistics, "open_study", interrupt)
     result = run("agreement", "--study", "tour")
-    assert (result.exit_code, result.stderr) == (2, "Interrupted. Stored events are kept.\n")
+    assert (result.exit_code, result.stderr) == (2, "Interrupted: the command had not ended.\n")
 
 
 def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):

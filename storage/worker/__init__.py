@@ -13,12 +13,14 @@ from storage.worker.launch import (
 )
 from storage.worker.run_request import RunRequest
 from storage.worker.run_worker import RunWorker
+from storage.worker.stop_requests import StopRequests
 from storage.worker.worker import execute_run, worker_name
 
 __all__ = [
     "Plan",
     "RunRequest",
     "RunWorker",
+    "StopRequests",
     "base_of_run",
     "ceiling_warning",
     "create_run",

@@ -27,6 +27,7 @@ from storage.studies import Study
 from storage.worker.outages import describe_wait, report_until_done, say_nothing, through_outage
 from storage.worker.paid_calls import PaidCalls, find_paid
 from storage.worker.run_request import RunRequest
+from storage.worker.stop_requests import StopRequests, until_stopped
 from storage.worker.worker import execute_run, worker_name
 
 CLAIM_TIMEOUT = 60.0
@@ -201,30 +202,47 @@ async def execute_here(
     model: Model | None = None,
     *,
     say: Callable[[str], None] = say_nothing,
+    requests: StopRequests | None = None,
 ) -> tuple[Run, Progress]:
     """Execute a run until it ends; `report` is called about once a second when there is progress.
 
     `say` is called with a sentence if the claim of another process is waited for.
     A run that workers share is left to them and waited for, also if they have claimed it during an outage of the
-    database. Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
+    database. The first of the `requests` to stop cancels the run, for them too.
+    Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
     """
-    model = model or Router()
+    requests = requests or StopRequests()
+    execution = _execute_here(engine, run_id, report, model or Router(), say, requests)
+    return await until_stopped(execution, requests, engine, partial(runs.cancel, run_id=run_id), say)
+
+
+async def _execute_here(
+    engine: Engine,
+    run_id: int,
+    report: Callable[[Run, Progress], None],
+    model: Model,
+    say: Callable[[str], None],
+    requests: StopRequests,
+) -> tuple[Run, Progress]:
     load = partial(progress, engine, run_id)
     run, current = load()
     try:
         while True:
             worker = worker_name()
-            if await _claim(engine, run_id, worker, report, say):
-                execution = asyncio.create_task(execute_run(engine, run_id, model, worker=worker))
-                await report_until_done(execution, load, lambda loaded: report(*loaded))
+            if await _claim(engine, run_id, worker, report, say, requests):
+                execution = execute_run(engine, run_id, model, worker=worker, stopping=requests.stored)
+                await report_until_done(asyncio.create_task(execution), load, lambda loaded: report(*loaded))
             run, current = await through_outage(load)
-            if run.state not in ("requested", "cancelling"):
+            if _has_ended(run, requests):
                 return run, current
     except DatabaseUnavailable as error:
-        raise DatabaseUnavailable(
-            f"{error} The run {run.name!r} has not ended: a server or worker on this database continues it when the "
+        state = (
+            f"The run {run.name!r} is stopped; continue it with --resume {run.name!r}."
+            if requests.stored.is_set()
+            else f"The run {run.name!r} has not ended: a server or worker on this database continues it when the "
             f"database is available again; without one, continue it with --resume {run.name!r}."
-        ) from error
+        )
+        raise DatabaseUnavailable(f"{error} {state}") from error
     finally:
         await model.close()
 
@@ -235,25 +253,35 @@ def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
         return runs.get(session, run_id), runs.progress(session, run_id)
 
 
+def _has_ended(run: Run, requests: StopRequests) -> bool:
+    """Return whether nothing is left to be executed or waited for here: a run resumed after a stop is others'."""
+    return run.state not in ("requested", "cancelling") or (run.state == "requested" and requests.stored.is_set())
+
+
 async def _claim(
-    engine: Engine, run_id: int, worker: str, report: Callable[[Run, Progress], None], say: Callable[[str], None]
+    engine: Engine,
+    run_id: int,
+    worker: str,
+    report: Callable[[Run, Progress], None],
+    say: Callable[[str], None],
+    requests: StopRequests,
 ) -> bool:
-    """Claim a run, waiting for the claim of a crashed worker to expire; return False once other workers ended it."""
+    """Claim a run, waiting for the claim of a crashed worker to expire; return False once it has ended."""
     deadline = time.monotonic() + CLAIM_TIMEOUT
     previous: tuple[Run, Progress] | None = None
     has_said = False
     while True:
-        claimed, is_shared, current = await through_outage(partial(_try_to_claim, engine, run_id, worker))
+        claimed, is_shared, current = await through_outage(partial(_try_to_claim, engine, run_id, worker, requests))
         if claimed:
             return True
-        if current[0].state not in ("requested", "cancelling"):
+        if _has_ended(current[0], requests):
             return False
         if is_shared:
             if current != previous:
                 report(*current)
             previous = current
             deadline = time.monotonic() + CLAIM_TIMEOUT
-        elif time.monotonic() > deadline:
+        elif time.monotonic() > deadline and not requests.count:
             raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
         elif not has_said and (left := await through_outage(partial(_seconds_left, engine, run_id))) is not None:
             say(describe_wait(left))
@@ -266,9 +294,11 @@ def _seconds_left(engine: Engine, run_id: int) -> float | None:
         return trace_claims.seconds_left(session, [run_id])
 
 
-def _try_to_claim(engine: Engine, run_id: int, worker: str) -> tuple[bool, bool, tuple[Run, Progress]]:
+def _try_to_claim(
+    engine: Engine, run_id: int, worker: str, requests: StopRequests
+) -> tuple[bool, bool, tuple[Run, Progress]]:
     """Return whether the run was claimed, whether workers share it, and its progress."""
     with writing(engine) as session:
-        claimed = run_claims.claim_run(session, run_id, worker)
+        claimed = not requests.count and run_claims.claim_run(session, run_id, worker)
         is_shared = run_claims.is_shared_by_workers(session, run_id)
     return claimed, is_shared, progress(engine, run_id)

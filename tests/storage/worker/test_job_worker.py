@@ -17,7 +17,7 @@ from storage.database import reading, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.tables import WorkerRow
 from storage.transfer import imports
-from storage.worker import RunWorker, launch
+from storage.worker import RunWorker, StopRequests, launch
 from storage.worker.shared_limits import SharedLimits
 from tests.conftest import make_item
 from tests.storage.worker.test_outages import wait_for
@@ -338,3 +338,23 @@ def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(
         session.execute(text("UPDATE trace SET claimed_by = 'silent' WHERE id = :id"), {"id": first})
         assert trace_claims.claim(session, first, "new", take_over=False) is None
         assert trace_claims.claim(session, first, "new") is not None
+
+
+def test_a_stop_at_the_command_line_holds_for_the_workers_that_share_the_run(engine, study, start):
+    model, requests = SlowModel(0.3), StopRequests()
+    start(model)
+    run_id = launch.create_run(engine, make_request(study, parallel=2))
+    assert wait_for(lambda: sum(model.calls.values()) >= 2)
+    requests.count += 1
+    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *_: None, model, requests=requests))
+    made = sum(model.calls.values())
+    assert (run.state, progress.totals.calls, progress.totals.interrupted) == ("cancelled", made, 0)
+    assert progress.done < ITEMS
+    other = launch.create_run(engine, make_request(study, parallel=2))  # reuses what is stored, and asks for the rest
+    assert ends(engine, other)
+    stopped, progress = launch.progress(engine, run_id)
+    assert (stopped.state, progress.totals.calls) == ("cancelled", made), "workers did not continue it"
+    launch.resume_run(engine, study, run.name)
+    assert ends(engine, run_id)
+    assert launch.progress(engine, run_id)[1].done == ITEMS
+    assert set(model.calls.values()) == {1}
