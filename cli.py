@@ -4,7 +4,9 @@ A command exits with 0, or with 2 and one sentence on standard error. With --jso
 output, and nothing else there. Modules are imported by the commands that need them, so `--help` is fast.
 """
 
+import sys
 from collections.abc import Callable
+from typing import Any
 
 import typer
 
@@ -32,13 +34,6 @@ from commands import (
     workers,
 )
 
-app = typer.Typer(
-    cls=errors.ErrorFormattingGroup,
-    help="Tiebreak on the command line.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 COMMANDS: dict[str, Callable[..., None]] = {
     "import": transfer.import_file,
     "mapping": transfer.suggest_mapping,
@@ -78,30 +73,44 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit.audit,
     "summaries": summaries.summaries,
 }
-for name, command in COMMANDS.items():
-    app.command(name)(command)
-account_commands = typer.Typer(help="Manage accounts, their sessions and their API tokens.", rich_markup_mode=None)
-for name, command in accounts.COMMANDS.items():
-    account_commands.command(name)(command)
-app.add_typer(account_commands, name="accounts")
-study_commands = typer.Typer(help="List, rename, archive, delete and restore studies.", rich_markup_mode=None)
-for name, command in studies.STUDY_COMMANDS.items():
-    study_commands.command(name)(command)
-app.add_typer(study_commands, name="studies")
-run_commands = typer.Typer(help="List, delete and restore the runs of a study.", rich_markup_mode=None)
-for name, command in studies.RUN_COMMANDS.items():
-    run_commands.command(name)(command)
-app.add_typer(run_commands, name="runs")
-annotator_commands = typer.Typer(invoke_without_command=True, rich_markup_mode=None, callback=annotators.annotators)
-for name, command in annotators.COMMANDS.items():
-    annotator_commands.command(name)(command)
-app.add_typer(annotator_commands, name="annotators")
-improve_commands = typer.Typer(
-    help="Improve a judge from people's decisions: variants, accepted on held-out items only.", rich_markup_mode=None
-)
-for name, command in improvement.COMMANDS.items():
-    improve_commands.command(name)(command)
-app.add_typer(improve_commands, name="improve")
+IMPROVE_HELP = "Improve a judge from people's decisions: variants, accepted on held-out items only."
+GROUPS: dict[str, tuple[dict[str, Callable[..., None]], dict[str, Any]]] = {
+    "accounts": (accounts.COMMANDS, {"help": "Manage accounts, their sessions and their API tokens."}),
+    "studies": (studies.STUDY_COMMANDS, {"help": "List, rename, archive, delete and restore studies."}),
+    "runs": (studies.RUN_COMMANDS, {"help": "List, delete and restore the runs of a study."}),
+    "annotators": (annotators.COMMANDS, {"invoke_without_command": True, "callback": annotators.annotators}),
+    "improve": (improvement.COMMANDS, {"help": IMPROVE_HELP}),
+}
+"""Name -> the commands of a group, and its options."""
+
+
+def build_app(first_word: str = "") -> typer.Typer:
+    """Return the app; only with the command or group of this name if there is one.
+
+    Typer reads the options of every command that an app has, which takes 20 ms for all of them.
+    """
+    app = typer.Typer(
+        cls=errors.ErrorFormattingGroup,
+        help="Tiebreak on the command line.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        callback=lambda: None,  # an app with one command would otherwise be that command, without its name
+    )
+    is_known = first_word in COMMANDS or first_word in GROUPS
+    for name, command in COMMANDS.items():
+        if not is_known or name == first_word:
+            app.command(name)(command)
+    for name, (commands, options) in GROUPS.items():
+        if not is_known or name == first_word:
+            group = typer.Typer(rich_markup_mode=None, **options)
+            for own_name, command in commands.items():
+                group.command(own_name)(command)
+            app.add_typer(group, name=name)
+    return app
+
+
+app = build_app()
 
 if __name__ == "__main__":
-    app()
+    build_app(*sys.argv[1:2])()

@@ -349,6 +349,15 @@ def test_without_a_command_the_help_is_printed():
     assert all(command in result.stdout for command in ("import", "run", "export", "backup"))
 
 
+def test_the_app_of_one_command_or_group_answers_as_the_whole_app():
+    for words in (["agreement", "--help"], ["accounts", "--help"], ["agreement"], ["annotators", "merge"]):
+        whole, single = (CliRunner().invoke(app, words) for app in (cli.app, cli.build_app(words[0])))
+        assert (single.exit_code, single.stdout, single.stderr) == (whole.exit_code, whole.stdout, whole.stderr)
+    assert [command.name for command in cli.build_app("agreement").registered_commands] == ["agreement"]
+    for word in ("", "colour", "--help"):
+        assert len(cli.build_app(word).registered_commands) == len(cli.COMMANDS)
+
+
 def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt

@@ -15,8 +15,9 @@ from tests.openai_server import run_server
 from tests.paths import ROOT
 
 LARGE = (
-    "PIL aiohttp alembic cryptography krippendorff litellm numpy openai pandas plotly pyarrow rich scipy scipy.sparse "
-    "scipy.special scipy.stats sklearn sqlalchemy sqlmodel statsmodels streamlit tabulate core.llm.client core.trace"
+    "PIL aiohttp alembic cryptography krippendorff litellm numpy numpy.ma openai pandas plotly pyarrow rich scipy "
+    "scipy.sparse scipy.special scipy.stats sklearn sqlalchemy sqlmodel statsmodels streamlit tabulate "
+    "core.llm.client core.trace"
 )
 """The last two are modules of the project that take a tenth of a second: the clients of models, and all answers."""
 DEBATES = {"core.llm.client", "core.trace"}

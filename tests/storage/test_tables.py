@@ -49,3 +49,8 @@ def test_every_foreign_key_cascades_except_that_of_a_run_to_its_experiment():
 def test_every_constraint_has_a_name():
     constraints = [c for table in tables.Table.metadata.tables.values() for c in table.constraints]
     assert all(constraint.name for constraint in constraints)
+
+
+def test_no_table_has_built_the_validator_that_it_does_not_use():
+    tables.LabelRow(study_id=1, target_id=1, annotator_id=1, fingerprint="f")
+    assert not any(table.__pydantic_complete__ for table in tables.Table.__subclasses__())

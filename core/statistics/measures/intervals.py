@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats
+from core.statistics.data.arrays import Floats, quantiles
 from core.statistics.data.distributions import normal_cdf, normal_quantile
 from core.statistics.data.patterns import Units, merge_equal_rows
 from core.statistics.measures.statistic import Family, SumStatistic
@@ -68,7 +68,7 @@ def bca_interval(value: float, resampled: Floats, jackknife: Floats, block_frequ
         return Resampled(value, None, None, dropped, FEW_RESAMPLES)
     if np.ptp(defined) < SAME:
         return Resampled(value, None, None, dropped, NO_SPREAD)
-    low, high = np.quantile(defined, bca_levels(value, defined, jackknife, block_frequencies))
+    low, high = quantiles(defined, bca_levels(value, defined, jackknife, block_frequencies))
     return checked_interval(value, float(low), float(high), dropped)
 
 
@@ -80,7 +80,7 @@ def percentile_interval(value: float, resampled: Floats) -> Resampled:
         return Resampled(None, None, None, dropped)
     if defined.size < 2:
         return Resampled(value, None, None, dropped, FEW_RESAMPLES)
-    low, high = np.quantile(defined, LEVELS)
+    low, high = quantiles(defined, LEVELS)
     return checked_interval(value, float(low), float(high), dropped)
 
 

@@ -2,8 +2,17 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from core.statistics.data.arrays import chance_corrected, clipped_correlation, mean_of_defined, ratio, rescale
+from core.statistics.data.arrays import (
+    chance_corrected,
+    clipped_correlation,
+    mean_of_defined,
+    quantiles,
+    ratio,
+    rescale,
+)
 
 
 def test_division_by_zero_is_nan():
@@ -30,3 +39,10 @@ def test_chance_corrected_agreement_is_zero_at_chance_and_undefined_at_certain_c
 def test_the_mean_leaves_out_nan():
     assert mean_of_defined(np.array([[1.0, np.nan, 3.0]])) == pytest.approx([2])
     assert np.isnan(mean_of_defined(np.array([[np.nan]]))).all()
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.lists(st.floats(0, 1), min_size=1, max_size=3))
+@example([1.0, 2.0], [0.0, 0.5, 1.0])
+@example([0.1] * 7, [0.025, 0.975])
+def test_quantiles_are_those_of_numpy(values: list[float], levels: list[float]) -> None:
+    assert quantiles(np.array(values), levels).tolist() == np.quantile(values, levels).tolist()
