@@ -5,6 +5,7 @@ should be the same for a value and its opposite; and the time of a reply. All se
 parsers; what was read of them before any cause was fixed is shown below.
 """
 
+import argparse
 import time
 from collections import Counter
 
@@ -52,4 +53,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

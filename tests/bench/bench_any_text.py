@@ -1,12 +1,12 @@
-"""Any text is read or refused within 50 ms: python -m tests.bench.bench_any_text [number of texts, 10 000 by default]
+"""Any text is read or refused within 50 ms: python -m tests.bench.bench_any_text [TEXTS]
 
 Every answer type reads generated texts of up to 100 kB: runs of a sign or word, mixtures of them, and joined replies of
 the corpus. Shown is the slowest text of each type in processor time. A parser that raises anything but UnreadableReply,
 or takes longer, ends the run with an error.
 """
 
+import argparse
 import contextlib
-import sys
 import time
 
 from hypothesis import HealthCheck, Phase, given, settings
@@ -51,4 +51,6 @@ def main(number: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else TEXTS_READ)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("texts", nargs="?", type=int, default=TEXTS_READ, help=f"{TEXTS_READ} by default")
+    main(parser.parse_args().texts)

@@ -1,10 +1,11 @@
-"""Coverage of the 95 % interval of every kind of statistic that is shown: python -m tests.bench.bench_coverage
+"""Coverage of the 95 % interval of every kind of statistic that is shown.
+
+    python -m tests.bench.bench_coverage [STUDIES]
 
 The share of simulated studies whose interval holds the value of an unlimited study, in per cent. Each statistic is
 computed by the function that the reports call. Raters move from a true category by a rounded normal error.
 """
 
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from core.statistics.measures import agreement, continuous
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.intervals import Resampled, bootstrap
 from core.statistics.measures.statistic import Family, stack_statistics, weighted_mean
+from tests.bench.studies import read_arguments
 
 RESAMPLES = 1000
 SIZES = (20, 50, 100, 300, 1000)
@@ -137,7 +139,7 @@ def measure(case: Case, design: Design, items: int, studies: int) -> Floats:
     return held / studies
 
 
-def main(studies: int = 1000) -> None:
+def main(studies: int) -> None:
     """Print the coverage in per cent by statistic and number of items."""
     print(f"{studies} studies each; Monte Carlo error +-{196 * (0.95 * 0.05 / studies) ** 0.5:.1f} points")
     for name, design in DESIGNS.items():
@@ -150,4 +152,4 @@ def main(studies: int = 1000) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main(read_arguments(__doc__).studies)

@@ -1,11 +1,10 @@
 """Coverage of intervals in designs with missing labels, documents, rare tags, pairs of an item, and of effects.
 
-    python -m tests.bench.bench_coverage_designs [STUDIES [CASE ...]]
+    python -m tests.bench.bench_coverage_designs [STUDIES [CASE ...]] [--units N ...]
 
 As `bench_coverage_reports`; the functions are those that the reports call.
 """
 
-import sys
 import warnings
 from collections.abc import Mapping
 
@@ -30,6 +29,7 @@ from core.statistics.reports.score_alignment import CEILING_STATISTICS, ceiling_
 from core.statistics.reports.systems import SystemRow, rate_by_games, rate_by_scores
 from tests.bench.bench_coverage import DESIGNS, Design, draw_codes
 from tests.bench.bench_coverage_reports import Cases, estimate_of, print_coverage
+from tests.bench.studies import read_arguments
 
 SIZES = (20, 50, 300)
 CATEGORIES = (1, 2, 3, 4, 5)
@@ -219,4 +219,4 @@ CASES: Cases = {
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print_coverage(CASES, int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])
+    print_coverage(CASES, read_arguments(__doc__, CASES))

@@ -1,12 +1,11 @@
 """Coverage of the intervals of means, critique scores, ceilings and correlations at other levels.
 
-    python -m tests.bench.bench_coverage_reports [STUDIES [CASE ...]]
+    python -m tests.bench.bench_coverage_reports [STUDIES [CASE ...]] [--units N ...]
 
 The other half of `bench_coverage`: statistics whose reports return estimates. The truth is the value of a study of
 100,000 units.
 """
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,6 +28,7 @@ from core.statistics.measures.shares import share_estimate
 from core.statistics.measures.statistic import stack_statistics
 from core.statistics.reports.discordance import slice_rows
 from tests.bench.bench_coverage import DESIGNS, draw_codes
+from tests.bench.studies import Arguments, read_arguments
 
 SIZES = (20, 50, 100, 300)
 RESAMPLES = 1000
@@ -221,14 +221,16 @@ def coverage(draw: Draw, units: int, truth: Mapping[str, Estimate], studies: int
     return {name: f"{100 * count / studies:.1f}{ends[name]}" for name, count in held.items()}
 
 
-def print_coverage(cases: Cases, studies: int, names: Sequence[str]) -> None:
-    """Print a table for each case, or for those with the names."""
-    print(f"{studies} studies each; Monte Carlo error +-{196 * (0.95 * 0.05 / studies) ** 0.5:.1f} points")
-    for draw, (sizes, largest) in cases.items():
-        if names and draw.__name__ not in names:
+def print_coverage(cases: Cases, chosen: Arguments) -> None:
+    """Print a table for each case that is chosen."""
+    error = 196 * (0.95 * 0.05 / chosen.studies) ** 0.5
+    print(f"{chosen.studies} studies each; Monte Carlo error +-{error:.1f} points")
+    for draw, (all_sizes, largest) in cases.items():
+        if not chosen.has(draw):
             continue
+        sizes = chosen.sizes(all_sizes)
         truth = draw(np.random.default_rng(99), largest, 0)
-        columns = [coverage(draw, size, truth, studies) for size in sizes]
+        columns = [coverage(draw, size, truth, chosen.studies) for size in sizes]
         print(f"\n{(draw.__doc__ or '').splitlines()[0]}")
         print(" " * 50 + "".join(f"{size:>14}" for size in sizes))
         for name in truth:
@@ -237,4 +239,4 @@ def print_coverage(cases: Cases, studies: int, names: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print_coverage(CASES, int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])
+    print_coverage(CASES, read_arguments(__doc__, CASES))

@@ -1,15 +1,15 @@
 """Error rates of tests and rules, and forecasts of plans, in studies whose truth is planted.
 
-    python -m tests.bench.bench_error_rates [STUDIES [CASE ...]]
+    python -m tests.bench.bench_error_rates [STUDIES [CASE ...]] [--units N ...]
 
 Each case draws a study without the effect, or exactly at the boundary of the rule, and states whether something is
 found. The intervals are in `bench_coverage` and `bench_coverage_reports`, other tests in `bench_planted_judges`.
 """
 
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from core.statistics.reports.discordance import Slice, correct_rows, slice_rows
 from core.statistics.reports.judge_comparison import correlation_difference
 from core.statistics.reports.recommendations import ceiling_difference
 from tests.bench.bench_coverage import DESIGNS, Design, draw_codes
+from tests.bench.studies import Arguments, read_arguments
 
 SIZES = (50, 300)
 RESAMPLES = 1000
@@ -274,31 +275,52 @@ CASES: Mapping[Draw, tuple[int, ...]] = {
 """Case -> the numbers of units."""
 
 
-def rates(draw: Draw, units: int, studies: int) -> dict[str, tuple[float, int]]:
-    """Return by name the mean over the studies that have a value, in per cent, and their number."""
+class Rate(NamedTuple):
+    """A mean over the studies that have a value."""
+
+    percent: float
+    error: float
+    """Its standard error, in points."""
+    studies: int
+
+    def cell(self, studies: int) -> str:
+        """Return the table's text; with the number of studies, if it is not the one of the table."""
+        return f"{self.percent:.1f} ±{self.error:.2f}" + (f" ({self.studies})" if self.studies < studies else "")
+
+
+NO_RATE = Rate(np.nan, np.nan, 0)
+
+
+def rates(draw: Draw, units: int, studies: int) -> dict[str, Rate]:
+    """Return the rates by name."""
     rng = np.random.default_rng(units)
     values: dict[str, list[float]] = {}
     for _ in range(studies):
         for name, value in draw(rng, units).items():
             if value == value:
                 values.setdefault(name, []).append(float(value))
-    return {name: (100 * float(np.mean(of_name)), len(of_name)) for name, of_name in values.items()}
+    return {
+        name: Rate(100 * float(np.mean(found)), 100 * float(np.std(found)) / len(found) ** 0.5, len(found))
+        for name, found in values.items()
+    }
 
 
-def main(studies: int = 1000, names: Sequence[str] = ()) -> None:
-    """Print a table for each case, or for those with the names."""
-    for draw, sizes in CASES.items():
-        if names and draw.__name__ not in names:
+def main(chosen: Arguments) -> None:
+    """Print a table for each case that is chosen."""
+    studies = chosen.studies
+    for draw, all_sizes in CASES.items():
+        if not chosen.has(draw):
             continue
+        sizes = chosen.sizes(all_sizes)
         columns = [rates(draw, size, studies) for size in sizes]
         print(f"\n{' '.join((draw.__doc__ or '').split())}")
-        print(f"  {f'{studies} studies, per cent (n if fewer)':<58}" + "".join(f"{size:>12}" for size in sizes))
+        header = f"{studies} studies, per cent ± standard error (n if fewer)"
+        print(f"  {header:<58}" + "".join(f"{size:>20}" for size in sizes))
         for name in dict.fromkeys(name for column in columns for name in column):
-            cells = [column.get(name, (np.nan, 0)) for column in columns]
-            shown = [f"{value:.1f}" + (f" ({n})" if n < studies else "") for value, n in cells]
-            print(f"  {name:<58}" + "".join(f"{cell:>12}" for cell in shown), flush=True)
+            cells = [column.get(name, NO_RATE).cell(studies) for column in columns]
+            print(f"  {name:<58}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])
+    main(read_arguments(__doc__, CASES))

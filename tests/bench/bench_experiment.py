@@ -5,6 +5,7 @@ calls, 80 of them paid by the debates, and none is paid twice but those in fligh
 and a second experiment that varies only the chair: it asks no peer.
 """
 
+import argparse
 import tempfile
 import time
 from collections import Counter
@@ -87,4 +88,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

@@ -9,8 +9,8 @@ work on the machine hardly counts. Slow alternatives are timed on a few real res
 states.
 """
 
+import argparse
 import resource
-import sys
 import warnings
 from collections.abc import Callable
 from itertools import product
@@ -306,7 +306,7 @@ def measure_coverage(design: Design, items: int, studies: int) -> Floats:
     return np.concatenate(np.array(covered, float).mean(axis=0), axis=1)
 
 
-def bench_coverage(studies: int = 2000) -> None:
+def bench_coverage(studies: int) -> None:
     """Print the share of simulated studies whose 95 % interval covers the truth, in per cent."""
     error = 196 * (0.95 * 0.05 / studies) ** 0.5
     print(f"{studies} studies each; Monte Carlo error of a figure: +-{error:.1f} points")
@@ -329,9 +329,13 @@ SPEED_TABLES = (
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if "coverage" in sys.argv:
-        bench_coverage(*map(int, sys.argv[2:]))
-    elif "crowd" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subject", nargs="?", choices=("speed", "crowd", "coverage"), default="speed")
+    parser.add_argument("studies", nargs="?", type=int, default=2000, help="of each size, for coverage")
+    options = parser.parse_args()
+    if options.subject == "coverage":
+        bench_coverage(options.studies)
+    elif options.subject == "crowd":
         bench_crowd()
     else:
         for print_table in SPEED_TABLES:
