@@ -89,6 +89,7 @@ def suggest_mapping(
     from core.formats.mapping.preview import MANY_FIELDS, preview_table
     from core.formats.mapping.roles import warn_of_models
     from core.formats.mapping.suggest import build_suggested, suggest_table, suggested_annotators
+    from core.formats.mapping.unread_values import unread_values
     from core.formats.mapping.unused import unused_fields
     from core.formats.plain_yaml import dump_fields
 
@@ -102,6 +103,8 @@ def suggest_mapping(
     if candidates := candidate_labels(path, mapping, unused):
         block = dump_fields({"labels": candidates}).splitlines()
         typer.echo("\n".join([f"# {MAY_BE_LABELS}", *(f"# {line}" for line in block)]))
+    for note in unread_values(path, mapping):
+        typer.echo(f"# {note}")
     if any(RATINGS.fullmatch(field) for field in unused):
         typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
     if warning := warn_of_models(suggested_annotators(path, mapping)):

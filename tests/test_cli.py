@@ -111,6 +111,18 @@ def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path
     assert "\n  1 of 2 rows left out by `where` or `where_not`\n" in done.stdout
 
 
+def test_values_that_a_suggested_mapping_leaves_out_are_printed(run, tmp_path):
+    table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
+    table.write_text("prompt,response_a,response_b,winner\n?,x,y,A\n?,x,z,B\n!,x,y,T\n!,u,y,both?\n")
+    suggested = CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    assert "\n# `values` has no meaning for 'both?' of winner: add each of them with 1 (the first" in suggested
+    mapping.write_text(suggested)
+    assert "line 5, field 'winner'" in run("import", str(table), "--study", "s", "--map", str(mapping)).stderr
+    mapping.write_text(suggested.replace("    T: 0\n", "    T: 0\n    both?: null\n"))
+    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    assert json.loads(done.stdout)["left_out"]["gold"] == 1
+
+
 def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run, tmp_path):
     rows = [f"1,Say hello.,Hello!,Hi.,{rater},A" for rater in ("ann", "ben", "cem", "gpt4_pair")]
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"

@@ -21,9 +21,15 @@ PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("a>b", "a>>b", "assistant_a", "answer_a", "output_1", "chosen"), 1),
     **dict.fromkeys(("b>a", "b>>a", "a<b", "a<<b", "assistant_b", "answer_b", "output_2", "rejected"), 2),
     **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither", "a=b", "="), 0),
-    **dict.fromkeys(("tie_(bothbad)", "bothbad"), 0),
+    **dict.fromkeys(("tied", "ties", "equally_good", "equally_bad", "no_preference", "no_difference"), 0),
+    **dict.fromkeys(("tie_(bothbad)", "bothbad", "tie_(both_bad)", "both_bad", "both_good"), 0),
 }
 """Usual words for a preference -> the response, or 0 for a tie."""
+LETTERS = frozenset(("a", "b"))
+TIES_BESIDE_LETTERS: Mapping[str, int] = {"t": 0}
+"""What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide"."""
+WITHOUT_DIRECTION = frozenset(("win", "won", "lose", "lost", "loss"))
+"""Usual words for a preference that do not say of which response."""
 SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
 """Usual scales; the first that contains all values is suggested."""
 MAX_CATEGORIES = 11
@@ -33,14 +39,15 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
     """Return kind, scale and values of a column's cells; None if they are neither preferences nor scores.
 
     0 and 1 alone can be a tie and the first response, the first and the second one, or scores: they are not guessed.
-    Fewer than half of the distinct values may be something else, such as ERROR: they are not among the values.
+    Fewer than half of the distinct values may be something else, such as ERROR: they are not among the values, and
+    neither are `win` and `lose`, which do not name the response (`unread_values` finds them).
     """
     distinct = sorted({cell.strip() for cell in cells} - {""})
     if not distinct or distinct == ["0", "1"]:
         return None
-    words = {text: PREFERENCES.get(re.sub(r"[\s-]+", "_", text.lower())) for text in distinct}
-    known = {text: word for text, word in words.items() if word is not None}
-    if 2 * len(known) > len(distinct):
+    known = meanings(distinct)
+    undirected = [text for text in distinct if text.lower() in WITHOUT_DIRECTION]
+    if 2 * (len(known) + len(undirected)) > len(distinct):
         return {"kind": "preference", "values": {text: word for text, word in known.items() if text != str(word)}}
     numbers = [float(text.replace(",", ".")) for text in distinct if re.fullmatch(r"\d{1,3}([.,]\d+)?", text)]
     if 2 * len(numbers) <= len(distinct):
@@ -51,6 +58,13 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
     is_categorical = high - low < MAX_CATEGORIES and all(number.is_integer() for number in numbers)
     categories = {"level": "ordinal", "categories": list(range(low, high + 1))}
     return {"kind": "score", "scale": categories if is_categorical else {"level": "interval", "low": low, "high": high}}
+
+
+def meanings(texts: Iterable[str]) -> dict[str, int]:
+    """Return text -> the response, or 0 for a tie, of those texts that are usual words for a preference."""
+    keys = {text: re.sub(r"[\s-]+", "_", text.strip().lower()) for text in texts}
+    known = {**PREFERENCES, **(TIES_BESIDE_LETTERS if LETTERS & {*keys.values()} else {})}
+    return {text: known[key] for text, key in keys.items() if key in known}
 
 
 def guess_preferences(cells: Iterable[str]) -> dict[str, int]:

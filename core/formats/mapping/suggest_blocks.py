@@ -18,7 +18,7 @@ from core.formats.mapping.guess import (
     suggest_mapping,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.roles import MODEL, PREFERENCES, guess_block, guess_roles
+from core.formats.mapping.roles import MODEL, guess_block, guess_roles, meanings
 
 RATED = frozenset(
     (
@@ -106,7 +106,7 @@ class BlockSuggester:
 
     @staticmethod
     def _ties(cells: Iterable[str]) -> Draft:
-        ties = {cell: 0 for cell in cells if PREFERENCES.get(re.sub(r"[\s-]+", "_", cell.lower())) == 0}
+        ties = {cell: 0 for cell, meaning in meanings(cells).items() if meaning == 0}
         return {"values": ties} if ties else {}
 
     def _score(self) -> Draft:

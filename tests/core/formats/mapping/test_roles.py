@@ -15,6 +15,17 @@ FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
         (["1", "2", "0"], {"kind": "preference", "values": {}}),
         (["A", "B", "ERROR"], {"kind": "preference", "values": {"A": 1, "B": 2}}),
         (["4", "5", "ERROR"], {"kind": "score", "scale": FIVE}),
+        (["A", "B", "T"], {"kind": "preference", "values": {"A": 1, "B": 2, "T": 0}}),
+        (["1", "2", "tie"], {"kind": "preference", "values": {"tie": 0}}),
+        (["win", "lose", "tie"], {"kind": "preference", "values": {"tie": 0}}),
+        (
+            ["model_a", "model_b", "tie", "tie (bothbad)"],
+            {"kind": "preference", "values": {"model_a": 1, "model_b": 2, "tie": 0, "tie (bothbad)": 0}},
+        ),
+        (["A", "B", "No preference"], {"kind": "preference", "values": {"A": 1, "B": 2, "No preference": 0}}),
+        (["A", "B", "C"], {"kind": "preference", "values": {"A": 1, "B": 2}}),  # a third response, or "cannot decide"
+        (["T", "F"], None),
+        (["1", "2", "T"], {"kind": "preference", "values": {}}),
         (["A", "ERROR"], None),
         (["1", "5", "4"], {"kind": "score", "scale": FIVE}),
         (["2.5", "4"], {"kind": "score", "scale": {"level": "interval", "low": 1, "high": 5}}),

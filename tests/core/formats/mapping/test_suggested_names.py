@@ -3,12 +3,16 @@
 import csv
 from pathlib import Path
 
+import pytest
+
+from core.errors import FileFormatError
 from core.formats.mapping.candidates import candidate_labels
 from core.formats.mapping.guess import names_of, suggest_mapping
 from core.formats.mapping.mapping import build_mapping, draft_of
 from core.formats.mapping.suggest import suggest_table
+from core.formats.mapping.unread_values import unread_values
 from core.formats.mapping.unused import unused_fields
-from core.formats.records import ItemRecord, LabelRecord, TraceRecord
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
 
 FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
@@ -100,3 +104,52 @@ def test_a_remark_is_not_left_out_of_names_that_would_become_equal() -> None:
 
 def test_a_name_that_is_no_path_gives_no_error() -> None:
     assert suggest_mapping(['say "x"', "a..b", "prompt"]) == {"id": "{row}", "prompt": "prompt"}
+
+
+@pytest.mark.parametrize(
+    ("winners", "texts"),
+    [
+        (("A", "B", "T"), ""),
+        (("1", "2", "tie"), ""),
+        (("model_a", "model_b", "tie", "tie (bothbad)"), ""),
+        (("win", "lose", "tie"), "'win', 'lose'"),
+        (("A", "B", "tie", "huh?"), "'huh?'"),
+        (("A", "B", "C"), "'C'"),
+    ],
+)
+def test_values_without_a_meaning_are_named_and_refused_by_the_import(
+    tmp_path: Path, winners: tuple[str, ...], texts: str
+) -> None:
+    header = ("id", "prompt", "response_a", "response_b", "winner")
+    rows = [(f"q{number}", "?", "x", "y", winner) for number, winner in enumerate(winners)]
+    table = write_table(tmp_path / "t.csv", header, *rows)
+    mapping = build_mapping(suggest_table(table))
+    notes = unread_values(table, mapping)
+    if not texts:
+        assert notes == []
+        records = list(read_records(table, mapping=mapping))
+        assert sum(isinstance(record, AdjudicationRecord) for record in records) == len(winners)
+        return
+    (note,) = notes
+    assert note.startswith(
+        f"`values` has no meaning for {texts} of winner: add each of them with 1 (the first response)"
+    )
+    with pytest.raises(FileFormatError, match="field 'winner': expected one of"):
+        list(read_records(table, mapping=mapping))
+
+
+def test_unknown_values_of_several_columns_of_judges_are_one_note(tmp_path: Path) -> None:
+    header = ("id", "output", "system", "gpt-4 score", "claude score")
+    rows = (("1", "x", "s", "5", "ERR"), ("2", "y", "s", "4", "2"), ("3", "z", "s", "ERR", "3"))
+    table = write_table(tmp_path / "t.csv", header, *rows)
+    (note,) = unread_values(table, build_mapping(suggest_table(table)))
+    assert note.startswith("`values` has no meaning for 'ERR' of gpt-4 score, claude score: add each of them with its")
+
+
+def test_unknown_names_of_systems_are_named(tmp_path: Path) -> None:
+    header = ("id", "prompt", "response_a", "response_b", "model_a", "model_b", "winner")
+    winners = ("alpha", "beta", "alpha", "tie", "gamma")
+    rows = [(str(number), "?", "x", "y", "alpha", "beta", winner) for number, winner in enumerate(winners)]
+    table = write_table(tmp_path / "t.csv", header, *rows)
+    (note,) = unread_values(table, build_mapping(suggest_table(table)))
+    assert note.startswith("`values` has no meaning for 'gamma' of winner")
