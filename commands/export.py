@@ -123,7 +123,7 @@ def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) ->
     with reading(engine) as session:
         for note in runs.uninstalled_protocol_notes(session, study.id):
             typer.echo(f"{note} It is exported as it is stored.", err=True)
-    with progress_bar("Exporting", "records", quiet=quiet) as show, open_output(path) as stream:
+    with progress_bar("Exporting", "lines", quiet=quiet) as show, open_output(path) as stream:
         tiebreak.write(with_progress(export_records(engine, study), count_records(engine, study), show), stream)
 
 

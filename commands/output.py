@@ -34,9 +34,12 @@ def progress_bar(label: str, unit: str, *, quiet: bool) -> Iterator[ShowProgress
     else:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
-        columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        whole = Column(no_wrap=True)  # in a narrow terminal only the bar becomes shorter
+        counts = (MofNCompleteColumn(table_column=whole), TextColumn("{task.fields[rate]}"))
+        columns = (TextColumn(label), BarColumn(), *counts, TimeRemainingColumn(table_column=whole))
+        with Progress(*columns, console=Console(stderr=True)) as bar:
             task = bar.add_task(label, total=None, rate="")
 
             def show(done: int, total: int, note: str = "") -> None:

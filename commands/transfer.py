@@ -43,7 +43,7 @@ def import_file(
     from storage.transfer import import_records
 
     records = read_for_import(path, format, mapping.load_mapping(map) if map else None)
-    bar = progress_bar("Importing", "records", quiet=as_json)
+    bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
         annotators: set[str] = set()
         noted = with_annotators(records, annotators) if map else records

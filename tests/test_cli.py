@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import cli
 from commands import options, statistics
+from commands.output import progress_bar
 from commands.replies import format_reply
 from core.formats.records import ItemRecord
 from core.formats.tools.argilla import user_id
@@ -411,12 +412,22 @@ def test_a_study_is_exported_where_a_protocol_is_not_installed(run, tmp_path):
 def test_progress_without_a_terminal_is_a_line(run, tmp_path):
     imported = run("import", str(samples.path()), "--study", "tour")
     (line,) = imported.stderr.splitlines()
-    assert re.fullmatch(r"Importing: (\d+) of \1 records", line)
+    assert re.fullmatch(r"Importing items, labels and traces: (\d+) of \1 records", line)
     exported = run("export", "--study", "tour", "--everything", str(tmp_path / "out.jsonl"))
     (line,) = exported.stderr.splitlines()
     count = len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines())
-    assert line == f"Exporting: {count} of {count} records"
+    assert line == f"Exporting: {count} of {count} lines"
     assert run("import", str(samples.path()), "--study", "tour", "--json").stderr == ""
+
+
+def test_the_counts_beside_a_bar_are_whole_in_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "64")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar("Importing items, labels and traces", "records", quiet=False) as show:
+        show(120_000, 120_000)
+    drawn = capsys.readouterr().err
+    assert "Importing items, labels and traces" in drawn and "120000/120000" in drawn
 
 
 @pytest.mark.slow
