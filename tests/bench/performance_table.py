@@ -122,10 +122,11 @@ def measure_start(bench: Bench) -> Iterator[Figure]:
     python = [measure_process([sys.executable, "-c", "pass"]) for _ in range(bench.repeats)]
     start = statistics.median(one.wall for one in python)
     bench.command("import", str(samples.path()), "--study", "debates")
-    for name, words in (("--help", ["--help"]), ("agreement, 32 items", ["agreement", "--study", "debates"])):
+    agreement = ["agreement", "--study", "debates"]
+    for name, words in (("`cli.py --help`", ["--help"]), ("`cli.py agreement`, 32 items", agreement)):
         used = bench.command(*words)
-        yield Figure(f"`cli.py {name}`, wall", used.wall, "s", "Python's start", start)
-        yield Figure(f"`cli.py {name}`, memory", used.megabytes, "MB", "Python's start", python[0].megabytes)
+        yield Figure(f"{name}, wall", used.wall, "s", "Python's start", start)
+        yield Figure(f"{name}, memory", used.megabytes, "MB", "Python's start", python[0].megabytes)
 
 
 def measure_runs(bench: Bench) -> Iterator[Figure]:
