@@ -59,6 +59,15 @@ def load_tags(url: str, study_id: int, version: Version) -> list[TagRow]:
         return reason_tags.report(session, study_id)
 
 
+def load_figures(url: str, study_id: int, group: RaterGroup, version: Version) -> AgreementReport:
+    """Load everything that the page draws of a group at a version, and return its report."""
+    people = load_report(url, study_id, "people", version)  # the judges are compared with them
+    if group == "judges":
+        return load_report(url, study_id, group, version)
+    load_tags(url, study_id, version)
+    return people
+
+
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
     drawn_version = shown_version(study)
@@ -66,15 +75,19 @@ def draw_page(study: Study) -> None:
     @permissions.fragment()
     def draw_figures() -> None:
         item_drilldown.apply_selection()
-        with choices.draw_row():
+        row = choices.draw_row()
+        with row:
             group = choose_group()
-            start, version = time.thread_time(), shown_version(study)
+        start, version = time.thread_time(), shown_version(study)
 
-            def compute(newer: Version) -> AgreementReport:
-                return load_report(str(resources.engine().url), study.id, group, newer)
+        def compute(newer: Version) -> AgreementReport:
+            return load_figures(str(resources.engine().url), study.id, group, newer)
 
-            report = compute(version)
-            alignment_data.computed(study, PAGE, version, start, compute)
+        if not alignment_data.has_first_figures(study, PAGE, version, compute):
+            return None
+        report = compute(version)
+        alignment_data.computed(study, PAGE, version, start, compute)
+        with row:
             view = choose_view(report)
         if report.unmeasured:
             st.caption(agreement.describe_unmeasured(report.unmeasured))

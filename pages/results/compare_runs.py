@@ -32,7 +32,7 @@ MAX_NAME = 64
 """Characters of the name of a chosen run."""
 
 
-@st.cache_resource(max_entries=4, show_spinner="Comparing runs …")
+@st.cache_resource(max_entries=4, show_spinner=False)
 def load_runs(
     url: str, study_id: int, version: Version, names: tuple[str, ...], reference: str, _study: Study
 ) -> ComparedRuns:
@@ -40,7 +40,7 @@ def load_runs(
     return report.load(resources.engine(), _study, names, reference)
 
 
-@st.cache_data(max_entries=32, show_spinner="Comparing runs …")
+@st.cache_data(max_entries=32, show_spinner=False)
 def load_comparison(
     url: str,
     study_id: int,
@@ -68,11 +68,17 @@ def draw_page(study: Study) -> None:
         version = alignment_data.shown_version(study, PAGE)
         reference, row = reference_choice.draw_choice(study, version)
         url = str(resources.engine().url)
-        compared = load_runs(url, study.id, version, names, reference, study)
+
+        def load(newer: Version) -> ComparedRuns:
+            return load_runs(url, study.id, newer, names, reference, study)
+
+        if not alignment_data.has_first_figures(study, PAGE, version, load):
+            return
+        compared = load(version)
         scope = draw_comparison(study, compared, version, names, reference, row)
 
         def compute(newer: Version) -> None:
-            newly_compared = load_runs(url, study.id, newer, names, reference, study)
+            newly_compared = load(newer)
             if scope is not None and scope[:2] in newly_compared.keys:
                 load_comparison(url, study.id, newer, names, reference, scope, newly_compared)
 

@@ -35,7 +35,7 @@ def label_version(study: Study) -> Version:
 
 def figures_key(study: Study, page: str) -> Hashable:
     """Return the key of a page's figures in `pages.parts.background`."""
-    choices = tuple(st.query_params.get(name, "") for name in ("reference", "between", "table"))
+    choices = tuple(tuple(st.query_params.get_all(name)) for name in ("reference", "between", "table", "runs"))
     return str(resources.engine().url), study.id, page, choices
 
 

@@ -6,8 +6,11 @@ from pages.parts import background, permissions
 from pages.results.parts import alignment_data
 from tests.pages.visits import page_text, prepare_study, switch_to, visit
 from tests.storage.reports.planted_judges import planted_records
+from tests.storage.reports.test_run_comparison import planted
 
 FIGURES = {
+    "agreement": "Overall: ",
+    "compare_runs": "Verdicts that changed",
     "alignment": "Disagreement with people",
     "judges": "common to all judges",
     "causes": "Judge error:",
@@ -20,9 +23,13 @@ FIGURES = {
 """Page -> a text that it has with its figures."""
 
 
+def prepare(page: str) -> None:
+    prepare_study(list(planted()) if page == "compare_runs" else planted_records())
+
+
 @pytest.mark.parametrize("page", FIGURES)
 def test_a_large_study_is_drawn_before_its_first_figures(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare_study(planted_records())
+    prepare(page)
     monkeypatch.setattr(alignment_data, "LARGE", 1)
     app = visit(f"results/{page}")
     assert alignment_data.COMPUTING in [info.value for info in app.info] and not app.exception
@@ -36,9 +43,9 @@ def test_a_large_study_is_drawn_before_its_first_figures(page: str, monkeypatch:
 
 
 @pytest.mark.parametrize("large", [True, False], ids=["large", "small"])
-@pytest.mark.parametrize("page", ["overview", "agreement", "compare_runs", "critiques", "peer_errors", *FIGURES])
+@pytest.mark.parametrize("page", ["overview", "critiques", "peer_errors", *FIGURES])
 def test_a_page_looks_for_changes_with_one_fragment(page: str, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare_study(planted_records())
+    prepare(page)
     monkeypatch.setattr(alignment_data, "LARGE", 1 if large else 20_000)
     periodic = []
     decorate = permissions.fragment
@@ -57,5 +64,16 @@ def test_a_page_looks_for_changes_with_one_fragment(page: str, large: bool, monk
 
 @pytest.mark.parametrize("page", FIGURES)
 def test_a_small_study_is_drawn_with_its_figures(page: str) -> None:
-    prepare_study(planted_records())
+    prepare(page)
     assert FIGURES[page] in page_text(visit(f"results/{page}"))
+
+
+def test_other_runs_of_a_large_study_are_compared_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare("compare_runs")
+    monkeypatch.setattr(alignment_data, "LARGE", 1)
+    for runs in (["first", "second"], ["second", "first"]):
+        app = visit("results/compare_runs", runs=runs)
+        assert alignment_data.COMPUTING in [info.value for info in app.info]
+        for entry in background._entries.values():
+            assert entry.job is not None
+            entry.job.result(60)
