@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from core.statistics.data.arrays import Codes, Floats
 from core.statistics.data.estimate import Estimate
@@ -161,6 +163,8 @@ def _effect(found: SideEffect | None) -> Estimate:
 
 def win_rates(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Three systems, of which each item has all pairs; people labelled `units` of eleven times as many items."""
+    if not resamples:
+        return _true_win_rates()
     strengths = np.array([0.5, 0.0, -0.5]) + rng.normal(0, 1, (11 * units, 3))
     pairs = np.array([(0, 1), (0, 2), (1, 2)])
     chances = 1 / (1 + np.exp(strengths[:, pairs[:, 1]] - strengths[:, pairs[:, 0]]))
@@ -179,12 +183,32 @@ def win_rates(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
             "undecided": False,
         }
     )
-    rows = {row.system: row for row in rate_by_games(games, resamples=max(resamples, 2))}
+    rows = {row.system: row for row in rate_by_games(games, resamples=resamples)}
     found = {f"{name} of {system}": one for system in "abc" for name, one in _system(rows[system]).items()}
     strength = {
         f"strength of {s}": estimate_of(rows[s].strength, rows[s].strength_low, rows[s].strength_high) for s in "abc"
     }
     return found | strength
+
+
+def _true_win_rates() -> dict[str, Estimate]:
+    """Return the exact values of `win_rates`: chances of games are means over normal differences of variance 2."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+
+    def chance(difference: float) -> float:
+        return float(np.average(expit(difference + 2**0.5 * nodes), weights=weights))
+
+    next_to, apart = chance(0.5), chance(1.0)
+    rate = (next_to + apart) / 2
+    strength = brentq(lambda s: expit(s) + expit(2 * s) - next_to - apart, 0, 2)
+    rates = {"a": rate, "b": 0.5, "c": 1 - rate}
+    found = {
+        f"{name} of {system}": estimate_of(value)
+        for system, value in rates.items()
+        for name in ("labels and verdicts", "labels alone")
+    }
+    true_strengths = {"a": strength, "b": 0.0, "c": -strength}
+    return found | {f"strength of {system}": estimate_of(value) for system, value in true_strengths.items()}
 
 
 def mean_scores(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -213,7 +237,7 @@ CASES: Cases = {
     ceilings: (SIZES, 400_000),
     score_ceilings: ((20, 50, 100, 300, 1000), 1_000_000),
     side_effects: (SIZES, 400_000),
-    win_rates: (SIZES, 30_000),
+    win_rates: (SIZES, 0),
     mean_scores: (SIZES, 100_000),
 }
 
