@@ -1,15 +1,13 @@
 """The annotators of a study: labels, pace, agreement, drift and changes after the reveal."""
 
-from datetime import tzinfo
-
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.statistics.reports.agreement import AgreementRow, agreement_row
-from pages.parts import charts, live, numbers, permissions, resources, shell
+from pages.parts import charts, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
-from pages.setup.parts import drift_chart
+from pages.setup.parts import annotator_figures, drift_chart
 from storage import database
 from storage.access import Permission
 from storage.labelling import assignment
@@ -29,26 +27,6 @@ KIND_NAMES = {
     "aspect_weights": "weights",
     "aspect_quality": "aspect ratings",
 }
-
-
-@st.cache_data(max_entries=16, show_spinner="Measuring the annotators …")
-def load_summaries(
-    url: str, study_id: int, version: tuple[int, ...], zone: str, _zone: tzinfo
-) -> list[AnnotatorSummary]:
-    """Return the summaries of all annotators at a version; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
-        return annotators.summaries(session, study_id, _zone)
-
-
-def current_summaries(study: Study) -> list[AnnotatorSummary]:
-    """Return the summaries of all annotators as they are now."""
-
-    def read() -> tuple[int, ...]:
-        with database.reading(resources.engine()) as session:
-            return annotators.version(session, study.id)
-
-    version, zone = live.load("annotators", (live.study_topic(study.id),), read), shell.time_zone()
-    return load_summaries(str(resources.engine().url), study.id, version, str(zone), zone)
 
 
 def load_training(study: Study) -> list[TrainingResult]:
@@ -202,7 +180,9 @@ is_annotator = assignment.is_named(study.rules, viewer) or not permissions.allow
 if is_annotator and not study.rules.own_statistics:
     st.info("This study does not show annotators their statistics.")
     st.stop()
-all_summaries = current_summaries(study)
+all_summaries = annotator_figures.load_shown(study)
+if all_summaries is None:
+    st.stop()
 trained = load_training(study) if not is_annotator else []
 if is_annotator:
     all_summaries = [summary for summary in all_summaries if summary.name == viewer]

@@ -6,7 +6,8 @@ import pytest
 
 from core.formats.records import AdjudicationRecord, ItemRecord, StudyRecord, StudyRules
 from core.labels import Adjudication
-from pages.parts import resources
+from pages.parts import background, resources
+from pages.setup.parts import annotator_figures
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
@@ -80,3 +81,43 @@ def test_an_annotator_sees_nothing_that_changes_with_a_check():
     page = visit("setup/annotators", "ann")
     assert len(page.dataframe) == 2
     assert page.dataframe[1].value.loc[0, ["With gold", "n gold"]].tolist() == ["–", 0]
+
+
+def save_label(value, item):
+    imports.import_records(
+        resources.engine(), "s", [make_label(value, "bob", item, at=datetime(2030, 1, 2, tzinfo=UTC))]
+    )
+
+
+def complete_figures():
+    (entry,) = background._entries.values()
+    entry.job.result(60)
+    return entry
+
+
+def test_a_large_study_is_drawn_before_its_first_figures_and_with_the_last_complete_ones(monkeypatch):
+    prepare()
+    monkeypatch.setattr(annotator_figures, "LARGE", 1)
+    page = visit("setup/annotators", "eve")
+    assert [info.value for info in page.info] == [annotator_figures.COMPUTING] and not page.dataframe
+    entry = complete_figures()
+    entry.seconds, entry.ended = 10 * background.LIMIT, 0.0  # as if they had taken long, long ago
+    page.run()
+    assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.50 [")
+    assert annotator_figures.NEWER not in page_text(page) and not page.info
+    save_label(1, "item 1")
+    page.run()
+    assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.50 [")
+    assert annotator_figures.NEWER in page_text(page)
+    complete_figures()
+    page.run()
+    assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")
+    assert annotator_figures.NEWER not in page_text(page) and not page.exception
+
+
+def test_figures_that_take_no_time_have_a_label_at_once():
+    prepare()
+    page = visit("setup/annotators", "eve")
+    save_label(1, "item 1")
+    page.run()
+    assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.67 [")
