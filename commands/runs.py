@@ -55,9 +55,9 @@ def run(
 ) -> None:
     """Run a protocol over a study's items.
 
-    Ctrl+C or SIGTERM stops the run, for all workers that share it: no more calls are started, those in progress are
+    Ctrl+C or SIGTERM cancels the run, for all workers that share it: no more calls are started, those in progress are
     completed and stored, and nothing continues the run until it is resumed (--resume NAME, or the page Runs). After
-    SIGKILL or a loss of power the run is not stopped: a server or worker on the database continues it.
+    SIGKILL or a loss of power the run is not cancelled: a server or worker on the database continues it.
     """
     from core.protocols.prompt_parts import format_note
     from storage.item_selection import ItemSelection
@@ -103,13 +103,13 @@ def run(
 
 def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command: str) -> None:
     """Print the result of a run; raises TiebreakError if it is not complete."""
-    is_stopped = ended.state == "cancelled"
-    if as_json or not is_stopped:
+    is_cancelled = ended.state == "cancelled"
+    if as_json or not is_cancelled:
         state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
         print_result(state | asdict(progress), progress.summary(), as_json)
-    if is_stopped:
+    if is_cancelled:
         raise TiebreakError(
-            f"The run {ended.name!r} is stopped until somebody resumes it. Stored: {progress.summary()}. "
+            f"The run {ended.name!r} is cancelled until somebody resumes it. Stored: {progress.summary()}. "
             f"`{resume_command}` continues it, and so does Resume on the page Runs."
         )
     if ended.state != "finished" or progress.failed:

@@ -237,7 +237,7 @@ async def _execute_here(
                 return run, current
     except DatabaseUnavailable as error:
         state = (
-            f"The run {run.name!r} is stopped; continue it with --resume {run.name!r}."
+            f"The run {run.name!r} is cancelled; continue it with --resume {run.name!r}."
             if requests.stored.is_set()
             else f"The run {run.name!r} has not ended: a server or worker on this database continues it when the "
             f"database is available again; without one, continue it with --resume {run.name!r}."

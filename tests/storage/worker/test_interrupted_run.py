@@ -80,7 +80,7 @@ def test_an_interrupted_run_is_continued_by_its_person_only(url, processes, tmp_
 
         message = errors.splitlines()[-1]
         assert (command.returncode, output, run.state) == (2, "", "cancelled")
-        assert message.startswith("The run 'trio of judges' is stopped until somebody resumes it. Stored: ")
+        assert message.startswith("The run 'trio of judges' is cancelled until somebody resumes it. Stored: ")
         assert f"{progress.done} of {ITEMS} traces: " in message
         assert f"{progress.totals.calls} calls, " in message
         assert (progress.totals.calls, progress.totals.interrupted) == (len(server.log), 0)
@@ -119,7 +119,7 @@ def test_sigterm_before_the_first_call_stops_the_run_too(url, processes, tmp_pat
         command.send_signal(signal.SIGTERM)
         _, errors = command.communicate(timeout=30)
         assert command.returncode == 2
-        assert "The run 'trio' is stopped until somebody resumes it." in errors
+        assert "The run 'trio' is cancelled until somebody resumes it." in errors
         with reading(engine) as session:
             assert run_claims.unclaimed(session) == []
 
