@@ -101,17 +101,18 @@ def list_runs(study: StudyName, database: DatabaseUrl = None, as_json: Json = Fa
     engine = open_database(database)
     study_id = find_study(engine, study).id
     with reading(engine) as session:
-        found = [(run, runs.progress(session, run.id)) for run in runs.of_study(session, study_id)]
+        found = runs.of_study(session, study_id)
+        progress = runs.progress_by_run(session, [run.id for run in found])
         deleted = deletions.deleted_runs(session, study_id)
     rows: list[dict[str, Any]] = [
         {
             "run": run.name,
             "protocol": run.protocol,
-            "traces": progress.traces,
-            "done": progress.done,
+            "traces": progress[run.id].traces,
+            "done": progress[run.id].done,
             "state": "running" if run.active and run.state == "requested" else run.state,
         }
-        for run, progress in found
+        for run in found
     ]
     rows += [
         {

@@ -64,7 +64,7 @@ class Totals:
 
 
 NAMES = tuple(field.name for field in fields(Totals) if field.name != "interrupted")
-"""The sums over events, in the order of their columns in `_sums`."""
+"""The sums over events."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,24 @@ def of_trace(session: Session, trace_id: int) -> Totals:
 
 
 def of_runs(session: Session, run_ids: Sequence[int]) -> Totals:
-    """Return the sums over the calls of runs; the stored ones if the run has no newer events."""
-    stored = _current(session, run_ids)
-    others = [run for run in run_ids if run not in stored]
-    parts = [*stored.values(), *([_sums(session, col(EventRow.run_id).in_(others))] if others else [])]
-    sums: dict[str, Any] = {name: sum(part[name] for part in parts) for name in NAMES}
-    return Totals(**sums, interrupted=calls.count_interrupted(session, run_ids))
+    """Return the sums over the calls of runs together."""
+    totals = by_run(session, run_ids).values()
+    sums: dict[str, Any] = {field.name: sum(getattr(one, field.name) for one in totals) for field in fields(Totals)}
+    return Totals(**sums)
+
+
+def by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Totals]:
+    """Return run id -> the sums over its calls; the stored ones if the run has no newer events."""
+    sums = dict(_current(session, run_ids))
+    others = [run for run in run_ids if run not in sums]
+    if others:
+        query = select(col(EventRow.run_id), *_columns()).where(col(EventRow.run_id).in_(others))
+        for run, *values in session.execute(query.group_by(col(EventRow.run_id))):
+            sums[run] = dict(zip(NAMES, values, strict=True))
+    interrupted = calls.count_interrupted(session, run_ids)
+    nothing = dict.fromkeys(NAMES, 0)
+    totals = {run: {name: sums.get(run, nothing)[name] for name in NAMES} for run in run_ids}
+    return {run: Totals(**totals[run], interrupted=interrupted.get(run, 0)) for run in run_ids}
 
 
 def of_ended_run(session: Session, run_id: int) -> dict[str, Any]:
@@ -161,10 +173,15 @@ def _current(session: Session, run_ids: Sequence[int]) -> dict[int, Mapping[str,
 
 def _sums(session: Session, condition: ColumnElement[bool]) -> dict[str, Any]:
     """Return the sums over the events that meet a condition, by the names of `Totals`."""
+    return dict(zip(NAMES, session.execute(select(*_columns()).where(condition)).one(), strict=True))
+
+
+def _columns() -> list[ColumnElement[Any]]:
+    """Return the sums over events, in the order of NAMES."""
     answered, reused = col(EventRow.type).in_(ANSWERED), col(EventRow.reused)
     paid = not_(reused)
     uncounted = or_(col(EventRow.prompt_tokens).is_(None), col(EventRow.completion_tokens).is_(None))
-    query = select(
+    return [
         func.count().filter(answered),
         func.count().filter(col(EventRow.type) == "call_failed"),
         func.coalesce(func.sum(col(EventRow.prompt_tokens)).filter(paid), 0),
@@ -176,5 +193,4 @@ def _sums(session: Session, condition: ColumnElement[bool]) -> dict[str, Any]:
         func.count().filter(col(EventRow.type) == "schema_refused"),
         func.count().filter(reused),
         func.coalesce(func.sum(col(EventRow.dollars)).filter(reused), 0.0),
-    )
-    return dict(zip(NAMES, session.execute(query.where(condition)).one(), strict=True))
+    ]

@@ -84,15 +84,15 @@ def dollars(session: Session, run_ids: Sequence[int]) -> float:
     return session.scalars(select(func.sum(cost)).where(col(CallRow.run_id).in_(run_ids))).one() or 0.0
 
 
-def count_interrupted(session: Session, run_ids: Sequence[int]) -> int:
-    """Return the number of calls of runs that were pending when their worker ended: sent, or about to be sent."""
+def count_interrupted(session: Session, run_ids: Sequence[int]) -> dict[int, int]:
+    """Return run id -> number of calls that were pending when their worker ended: sent, or about to be sent."""
     at = clock(session)
     is_alone = and_(col(RunRow.claimed_by) == col(PendingCallRow.worker), col(RunRow.claimed_until) > at)
     is_ended = not_(or_(func.coalesce(is_alone, false()), workers.is_alive(col(PendingCallRow.worker), at)))
     query = (
-        select(func.count())
-        .select_from(PendingCallRow)
+        select(col(PendingCallRow.run_id), func.count())
         .join(RunRow, and_(col(RunRow.id) == col(PendingCallRow.run_id), is_ended))
         .where(col(PendingCallRow.run_id).in_(run_ids))
+        .group_by(col(PendingCallRow.run_id))
     )
-    return session.scalars(query).one()
+    return dict(session.execute(query).all())

@@ -1,7 +1,8 @@
 """Pauses that providers have asked for with Retry-After: every process on the database observes them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -33,11 +34,27 @@ def remaining(session: Session) -> dict[str, float]:
 def describe(session: Session, run_ids: Collection[int]) -> str:
     """Return until when models of requested runs may not be called, as a sentence without its full stop; or ""."""
     pauses = _pauses(session)
-    if not pauses:
-        return ""
-    query = select(col(RunRow.settings), col(RunRow.extractor))
-    settings = session.execute(query.where(col(RunRow.id).in_(run_ids), col(RunRow.state) == "requested")).all()
-    names = {key(name, address): name for name, address, *_ in stored_models([list(row) for row in settings])}
+    return _describe(pauses, list(_settings(session, run_ids).values())) if pauses else ""
+
+
+def describe_by_run(session: Session, run_ids: Collection[int]) -> dict[int, str]:
+    """Return run id -> until when its models may not be called, of those of the requested runs for which it is so."""
+    pauses = _pauses(session)
+    described = (
+        {run: _describe(pauses, [settings]) for run, settings in _settings(session, run_ids).items()} if pauses else {}
+    )
+    return {run: text for run, text in described.items() if text}
+
+
+def _settings(session: Session, run_ids: Collection[int]) -> dict[int, list[Any]]:
+    """Return run id -> what names the models of a requested run."""
+    query = select(col(RunRow.id), col(RunRow.settings), col(RunRow.extractor))
+    rows = session.execute(query.where(col(RunRow.id).in_(run_ids), col(RunRow.state) == "requested"))
+    return {run: [settings, extractor] for run, settings, extractor in rows}
+
+
+def _describe(pauses: Mapping[str, tuple[datetime, float]], settings: list[Any]) -> str:
+    names = {key(name, address): name for name, address, *_ in stored_models(settings)}
     return "; ".join(
         f"the provider of {names[model]} asked to wait until {until.astimezone(UTC):%H:%M:%S} UTC"
         for model, (until, _) in sorted(pauses.items())

@@ -190,6 +190,11 @@ def get(session: Session, run_id: int) -> Run:
     return _run(row[0], row[1])
 
 
+def by_ids(session: Session, run_ids: Sequence[int]) -> list[Run]:
+    """Return the runs with these ids, newest first."""
+    return select_runs(session, col(RunRow.id).in_(run_ids))[::-1]
+
+
 def of_study(session: Session, study_id: int) -> list[Run]:
     """Return a study's runs, newest first."""
     return select_runs(session, col(RunRow.study_id) == study_id)[::-1]
@@ -213,28 +218,45 @@ def uninstalled_protocol_notes(session: Session, study_id: int) -> list[str]:
 
 def progress(session: Session, run_id: int) -> Progress:
     """Return the counts of a run's traces, and the totals of its calls."""
-    query = (
-        select(col(TraceRow.outcome), func.count())
-        .where(col(TraceRow.run_id) == run_id)
-        .group_by(col(TraceRow.outcome))
-    )
-    counts = dict(session.execute(query).all())
+    return progress_by_run(session, [run_id])[run_id]
+
+
+def progress_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Progress]:
+    """Return run id -> the counts of its traces, and the totals of its calls; the statements are as many as for one."""
+    query = select(col(TraceRow.run_id), col(TraceRow.outcome), func.count()).where(col(TraceRow.run_id).in_(run_ids))
+    counts: dict[int, dict[str, int]] = {run_id: {} for run_id in run_ids}
+    for run_id, outcome, count in session.execute(query.group_by(col(TraceRow.run_id), col(TraceRow.outcome))):
+        counts[run_id][outcome] = count
+    totals = call_totals.by_run(session, run_ids)
+    problems = _first_problems(session, [run_id for run_id in run_ids if counts[run_id].get("failed")])
+    pauses = model_pauses.describe_by_run(session, run_ids)
+    return {
+        run_id: _progress(counts[run_id], totals[run_id], problems.get(run_id, ""), pauses.get(run_id, ""))
+        for run_id in run_ids
+    }
+
+
+def _progress(counts: Mapping[str, int], totals: Totals, first_problem: str, pause: str) -> Progress:
     verdicts = {outcome: counts.get(outcome, 0) for outcome in ("agreed", "disputed", "no_verdict")}
     return Progress(
         traces=sum(counts.values()),
         done=sum(verdicts.values()),
         failed=counts.get("failed", 0),
         **verdicts,
-        totals=call_totals.of_runs(session, [run_id]),
-        first_problem=_first_problem(session, run_id) if counts.get("failed") else "",
-        pause=model_pauses.describe(session, [run_id]),
+        totals=totals,
+        first_problem=first_problem,
+        pause=pause,
     )
 
 
-def _first_problem(session: Session, run_id: int) -> str:
-    """Return why the first failed trace of a run failed, in the order of the traces."""
-    query = select(col(TraceRow.problem)).where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
-    return session.scalars(query.order_by(col(TraceRow.id)).limit(1)).first() or ""
+def _first_problems(session: Session, run_ids: Sequence[int]) -> dict[int, str]:
+    """Return run id -> why the first failed trace of a run failed, in the order of the traces."""
+    if not run_ids:
+        return {}
+    has_failed = (col(TraceRow.run_id).in_(run_ids), col(TraceRow.outcome) == "failed")
+    first = select(func.min(col(TraceRow.id))).where(*has_failed).group_by(col(TraceRow.run_id))
+    query = select(col(TraceRow.run_id), col(TraceRow.problem)).where(col(TraceRow.id).in_(first))
+    return dict(session.execute(query).all())
 
 
 def cancel(session: Session, run_id: int) -> None:

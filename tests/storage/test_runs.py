@@ -51,6 +51,8 @@ def test_a_run_has_a_trace_for_every_item_or_for_the_first_ones(engine, a_study,
         few = create(session, a_study, selection=ItemSelection(limit=2))
         assert [run.name for run in runs.of_study(session, a_study.id)] == ["r 2", "r"]
         assert (runs.progress(session, a_run).traces, runs.progress(session, few).traces) == (3, 2)
+        both = runs.progress_by_run(session, [few, a_run])
+        assert both == {few: runs.progress(session, few), a_run: runs.progress(session, a_run)}
         with pytest.raises(TiebreakError, match="no items to run over"):
             create(session, a_study, selection=ItemSelection(scenario="cooking"))
 

@@ -38,35 +38,44 @@ def draw_cards(study: Study, runs_on_page: Sequence[Run]) -> None:
     active = [run.id for run in runs_on_page if run.state in ACTIVE]
     if active:
         _draw_active(study, active)
-    for run in runs_on_page:
-        if run.id not in active:
-            _draw_card(study, run)
+    ended = [run for run in runs_on_page if run.id not in active]
+    progress = _load_progress("ended", [run.id for run in ended]) if ended else {}
+    for run in ended:
+        _draw_card(study, run, progress[run.id])
+
+
+def _load_progress(key: str, run_ids: Sequence[int]) -> dict[int, Progress]:
+    def read() -> dict[int, Progress]:
+        with database.reading(resources.engine()) as session:
+            return runs.progress_by_run(session, run_ids)
+
+    return live.load(f"progress_{key}", _topics(run_ids), read)
+
+
+def _topics(run_ids: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"run {number}" for number in run_ids)
 
 
 def _draw_active(study: Study, active: Sequence[int]) -> None:
     def read() -> tuple[list[Run], int]:
         with database.reading(resources.engine()) as session:
-            return [runs.get(session, number) for number in active], workers.count(session)
+            return runs.by_ids(session, active), workers.count(session)
 
     @permissions.fragment(run_every=1.0)
     def refresh() -> None:
-        current_runs, living_workers = live.load("runs", tuple(f"run {number}" for number in active), read)
-        if any(run.state not in ACTIVE for run in current_runs):
+        current_runs, living_workers = live.load("runs", _topics(active), read)
+        if len(current_runs) < len(active) or any(run.state not in ACTIVE for run in current_runs):
             st.rerun()
         if not (resources.has_own_worker() or living_workers or any(run.active for run in current_runs)):
             st.warning(NO_WORKER, icon=":material/hourglass_empty:")
+        progress = _load_progress("active", active)
         for run in current_runs:
-            _draw_card(study, run)
+            _draw_card(study, run, progress[run.id])
 
     refresh()
 
 
-def _draw_card(study: Study, run: Run) -> None:
-    def read() -> Progress:
-        with database.reading(resources.engine()) as session:
-            return runs.progress(session, run.id)
-
-    progress = live.load(f"progress_{run.id}", (f"run {run.id}",), read)
+def _draw_card(study: Study, run: Run, progress: Progress) -> None:
     with st.container(border=True, key=f"run-{run.id}"):
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             _draw_heading(run, progress)

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import select
+from sqlmodel import col
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import CriterionRecord, ItemRecord
@@ -14,11 +16,12 @@ from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form
 from storage import aius, database, model_pauses, runs, studies, workers
 from storage.runs import Run
-from storage.tables import RunRow
+from storage.tables import RunRow, TraceRow
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
+from tests.pages.test_queries import statements_of
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.critique_studies import run_records
 
@@ -328,6 +331,25 @@ def test_a_run_whose_provider_asked_to_wait_states_until_when() -> None:
         session.get_one(RunRow, run.id).settings = {"judges": [{"model": "gpt-9", "address": None}]}
         model_pauses.record(session, model_pauses.key("gpt-9", None), 90.0)
     assert "Paused: the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
+
+
+def statements_with_runs(count: int) -> int:
+    """Return the number of statements of the page when every state has this many more runs, one with a failed trace."""
+    for _ in range(count):
+        for state in ("requested", "cancelling", "cancelled", "stopped"):
+            run = a_run(state)
+            with database.writing(resources.engine()) as session:
+                trace = session.scalars(select(TraceRow).where(col(TraceRow.run_id) == run.id).limit(1)).one()
+                trace.outcome, trace.problem = "failed", f"Run {run.id} failed."
+    visit("setup/runs")  # some values are cached by the first visit
+    return len(statements_of(resources.engine(), lambda: visit("setup/runs")))
+
+
+def test_the_number_of_statements_does_not_grow_with_the_runs() -> None:
+    with database.writing(resources.engine()) as session:
+        model_pauses.record(session, model_pauses.key("gpt-9", None), 90.0)
+    assert statements_with_runs(1) == statements_with_runs(3)
+    assert len(study_runs()) == 16
 
 
 def test_a_new_run_starts_with_the_settings_of_an_old_one() -> None:

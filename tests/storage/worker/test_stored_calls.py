@@ -159,7 +159,7 @@ def test_an_unreadable_reply_is_reused_and_an_error_of_the_provider_is_not(engin
     resume_run(engine, study, "o")
     assert len(execute(engine, run_id, rating_model())) == 1
     with reading(engine) as session:
-        assert calls.count_interrupted(session, [run_id]) == 0
+        assert calls.count_interrupted(session, [run_id]) == {}
 
 
 def test_two_traces_that_need_the_same_call_at_once_pay_it_once(engine: Engine) -> None:
