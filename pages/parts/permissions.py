@@ -62,7 +62,10 @@ def permit(study_id: int, permission: Permission) -> bool:
 def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Return `st.fragment` for a function that reads a study: the page's permission is checked each time it runs.
 
-    A fragment runs without its page, also after the visitor has lost the role.
+    A fragment runs without its page, also after the visitor has lost the role. It is drawn in a container of its own:
+    if it runs before the messages of the page are sent, Streamlit sends those of the fragment with this run only. A
+    browser then removes the fragment at the end of the page's run, and draws it again in the place where it was: what
+    follows it in the same container would have moved there, and be overwritten.
     """
 
     def decorate(draw: Callable[[], None]) -> Callable[[], None]:
@@ -76,8 +79,11 @@ def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]]
                     require(study_id, needed)
                 draw()
 
-        drawn: Callable[[], None] = st.fragment(draw_checked, run_every=run_every)
-        return drawn
+        def draw_in_container() -> None:
+            with st.container():
+                st.fragment(draw_checked, run_every=run_every)()
+
+        return draw_in_container
 
     return decorate
 

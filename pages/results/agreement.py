@@ -16,7 +16,6 @@ from pages.parts import (
     heat_map,
     name_columns,
     numbers,
-    permissions,
     resources,
     shell,
 )
@@ -71,34 +70,29 @@ def load_figures(url: str, study_id: int, group: RaterGroup, version: Version) -
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label is saved."""
     drawn_version = shown_version(study)
-
-    @permissions.fragment()
-    def draw_figures() -> None:
-        item_drilldown.apply_selection()
-        row = choices.draw_row()
-        with row:
-            group = choose_group()
-        start, version = time.thread_time(), shown_version(study)
-
-        def compute(newer: Version) -> AgreementReport:
-            return load_figures(str(resources.engine().url), study.id, group, newer)
-
-        if not alignment_data.has_first_figures(study, PAGE, version, compute):
-            return None
-        report = compute(version)
-        alignment_data.computed(study, PAGE, version, start, compute)
-        with row:
-            view = choose_view(report)
-        if report.unmeasured:
-            st.caption(agreement.describe_unmeasured(report.unmeasured))
-        if view is None:
-            return None if report.unmeasured else empty_state(study, group)
-        kind, criterion, judges = view
-        figures = [panel for panel in report.panels if panel.judges == judges]
-        draw_report(study, report, figures, ItemQuery(group, kind, criterion, judges=judges))
-
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    draw_figures()
+    item_drilldown.apply_selection()
+    row = choices.draw_row()
+    with row:
+        group = choose_group()
+    start, version = time.thread_time(), shown_version(study)
+
+    def compute(newer: Version) -> AgreementReport:
+        return load_figures(str(resources.engine().url), study.id, group, newer)
+
+    if not alignment_data.has_first_figures(study, PAGE, version, compute):
+        return None
+    report = compute(version)
+    alignment_data.computed(study, PAGE, version, start, compute)
+    with row:
+        view = choose_view(report)
+    if report.unmeasured:
+        st.caption(agreement.describe_unmeasured(report.unmeasured))
+    if view is None:
+        return None if report.unmeasured else empty_state(study, group)
+    kind, criterion, judges = view
+    figures = [panel for panel in report.panels if panel.judges == judges]
+    draw_report(study, report, figures, ItemQuery(group, kind, criterion, judges=judges))
 
 
 def choose_group() -> RaterGroup:

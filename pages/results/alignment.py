@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
-from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
+from pages.parts import charts, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.results.parts import (
@@ -60,50 +60,45 @@ def load_rows(url: str, study_id: int, by: By, version: Version, reference: str)
 def draw_page(study: Study) -> None:
     """Draw the figures, and redraw them when a label or an opinion is added."""
     drawn_version = alignment_data.shown_version(study, PAGE)
-
-    @permissions.fragment()
-    def draw_figures() -> None:
-        item_drilldown.apply_selection()
-        cache_key = (str(resources.engine().url), study.id)
-        start = time.thread_time()
-        version = alignment_data.shown_version(study, PAGE)
-        reference, row = reference_choice.draw_choice(study, version)
-
-        def compute(newer: Version) -> tuple[AlignmentData, list[AlignmentRow]]:
-            data = alignment_data.load_data(*cache_key, newer, reference)
-            return data, load_rows(*cache_key, "all", newer, reference)
-
-        if not alignment_data.has_first_figures(study, PAGE, version, compute):
-            return None
-        data, rows = compute(version)
-        alignment_data.computed(study, PAGE, version, start, compute)
-        if not rows:
-            return empty_state(study, data)
-        view = choose_view(rows, data, row)
-        if view is None:
-            return draw_download(rows)
-        (kind, criterion, statistic), by_scenario, include_first = view
-        all_rows = rows + (load_rows(*cache_key, "scenario", version, reference) if by_scenario else [])
-        by_place = alignment_rows.rows_by_judge(all_rows, kind, criterion, include_first=include_first)
-        costs = alignment_data.load_costs(*cache_key, version, reference)
-        if alignment_rows.has_reference_values(by_place):
-            judges = draw_comparison(by_place, statistic, costs, by_scenario)
-        else:
-            draw_without_labels(
-                study,
-                data,
-                alignment_rows.lines_without_reference(by_place, costs),
-            )
-            judges = [judge for judge, _ in by_place]
-        draw_download(all_rows)
-        judges = list(dict.fromkeys(judges))
-        alignment_differences.draw_differences(
-            AlignmentView(study, version, data, by_place, judges, kind, criterion, statistic, by_scenario)
-        )
-        draw_biases(by_place)
-
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    draw_figures()
+    item_drilldown.apply_selection()
+    cache_key = (str(resources.engine().url), study.id)
+    start = time.thread_time()
+    version = alignment_data.shown_version(study, PAGE)
+    reference, row = reference_choice.draw_choice(study, version)
+
+    def compute(newer: Version) -> tuple[AlignmentData, list[AlignmentRow]]:
+        data = alignment_data.load_data(*cache_key, newer, reference)
+        return data, load_rows(*cache_key, "all", newer, reference)
+
+    if not alignment_data.has_first_figures(study, PAGE, version, compute):
+        return None
+    data, rows = compute(version)
+    alignment_data.computed(study, PAGE, version, start, compute)
+    if not rows:
+        return empty_state(study, data)
+    view = choose_view(rows, data, row)
+    if view is None:
+        return draw_download(rows)
+    (kind, criterion, statistic), by_scenario, include_first = view
+    all_rows = rows + (load_rows(*cache_key, "scenario", version, reference) if by_scenario else [])
+    by_place = alignment_rows.rows_by_judge(all_rows, kind, criterion, include_first=include_first)
+    costs = alignment_data.load_costs(*cache_key, version, reference)
+    if alignment_rows.has_reference_values(by_place):
+        judges = draw_comparison(by_place, statistic, costs, by_scenario)
+    else:
+        draw_without_labels(
+            study,
+            data,
+            alignment_rows.lines_without_reference(by_place, costs),
+        )
+        judges = [judge for judge, _ in by_place]
+    draw_download(all_rows)
+    judges = list(dict.fromkeys(judges))
+    alignment_differences.draw_differences(
+        AlignmentView(study, version, data, by_place, judges, kind, criterion, statistic, by_scenario)
+    )
+    draw_biases(by_place)
 
 
 def choose_view(

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
 from core.wording import scenario_name, short_names
-from pages.parts import permissions, resources, shell
+from pages.parts import resources, shell
 from pages.parts.text import escape_markdown, shorten_names
 from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
 from pages.results.parts.alignment_data import Version
@@ -57,35 +57,30 @@ def load_comparison(
 def draw_page(study: Study) -> None:
     """Draw the comparison, and redraw it when a label or an opinion is added."""
     drawn_version = alignment_data.shown_version(study, PAGE)
-
-    @permissions.fragment()
-    def draw() -> None:
-        item_drilldown.apply_selection()
-        names = choose_runs(study)
-        if names is None:
-            return
-        start = time.thread_time()
-        version = alignment_data.shown_version(study, PAGE)
-        reference, row = reference_choice.draw_choice(study, version)
-        url = str(resources.engine().url)
-
-        def load(newer: Version) -> ComparedRuns:
-            return load_runs(url, study.id, newer, names, reference, study)
-
-        if not alignment_data.has_first_figures(study, PAGE, version, load):
-            return
-        compared = load(version)
-        scope = draw_comparison(study, compared, version, names, reference, row)
-
-        def compute(newer: Version) -> None:
-            newly_compared = load(newer)
-            if scope is not None and scope[:2] in newly_compared.keys:
-                load_comparison(url, study.id, newer, names, reference, scope, newly_compared)
-
-        alignment_data.computed(study, PAGE, version, start, compute)
-
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    draw()
+    item_drilldown.apply_selection()
+    names = choose_runs(study)
+    if names is None:
+        return
+    start = time.thread_time()
+    version = alignment_data.shown_version(study, PAGE)
+    reference, row = reference_choice.draw_choice(study, version)
+    url = str(resources.engine().url)
+
+    def load(newer: Version) -> ComparedRuns:
+        return load_runs(url, study.id, newer, names, reference, study)
+
+    if not alignment_data.has_first_figures(study, PAGE, version, load):
+        return
+    compared = load(version)
+    scope = draw_comparison(study, compared, version, names, reference, row)
+
+    def compute(newer: Version) -> None:
+        newly_compared = load(newer)
+        if scope is not None and scope[:2] in newly_compared.keys:
+            load_comparison(url, study.id, newer, names, reference, scope, newly_compared)
+
+    alignment_data.computed(study, PAGE, version, start, compute)
 
 
 def choose_runs(study: Study) -> tuple[str, ...] | None:

@@ -21,7 +21,7 @@ from core.statistics.reports.recommendations import (
     Ranking,
     summarize,
 )
-from pages.parts import charts, column_notes, downloads, name_columns, numbers, permissions, resources, shell
+from pages.parts import charts, column_notes, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -110,38 +110,33 @@ def load_plans(
 def draw_page(study: Study) -> None:
     """Draw the ranking, and redraw it when a label or an opinion is added."""
     drawn_version = alignment_data.shown_version(study, PAGE)
-
-    @permissions.fragment()
-    def draw_ranking() -> None:
-        item_drilldown.apply_selection()
-        start = time.thread_time()
-        version = alignment_data.shown_version(study, PAGE)
-        reference, row = reference_choice.draw_choice(study, version)
-        if not alignment_data.has_data(study, PAGE, version, reference):
-            return None
-        data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
-        keys = judge_ranking.rankable(data)
-        if not keys:
-            return empty_state(study, judge_ranking.why_unranked(data))
-        query = choose_query(data, keys, row)
-        compared = st.query_params.get("section") == SECTIONS[1]
-
-        def compute(newer: Version) -> JudgeReport | None:
-            url = str(resources.engine().url)
-            newer_data = alignment_data.load_data(url, study.id, newer, reference)
-            if compared:
-                load_comparisons(url, study.id, newer, reference, query, newer_data)
-            return load_report(url, study.id, newer, reference, query, newer_data)
-
-        report = compute(version)
-        alignment_data.computed(study, PAGE, version, start, compute)
-        if report is None or not report.ranking.targets:
-            st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
-            return
-        draw_report(study, version, reference, data, query, report)
-
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    draw_ranking()
+    item_drilldown.apply_selection()
+    start = time.thread_time()
+    version = alignment_data.shown_version(study, PAGE)
+    reference, row = reference_choice.draw_choice(study, version)
+    if not alignment_data.has_data(study, PAGE, version, reference):
+        return None
+    data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
+    keys = judge_ranking.rankable(data)
+    if not keys:
+        return empty_state(study, judge_ranking.why_unranked(data))
+    query = choose_query(data, keys, row)
+    compared = st.query_params.get("section") == SECTIONS[1]
+
+    def compute(newer: Version) -> JudgeReport | None:
+        url = str(resources.engine().url)
+        newer_data = alignment_data.load_data(url, study.id, newer, reference)
+        if compared:
+            load_comparisons(url, study.id, newer, reference, query, newer_data)
+        return load_report(url, study.id, newer, reference, query, newer_data)
+
+    report = compute(version)
+    alignment_data.computed(study, PAGE, version, start, compute)
+    if report is None or not report.ranking.targets:
+        st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
+        return
+    draw_report(study, version, reference, data, query, report)
 
 
 def draw_report(

@@ -2,6 +2,7 @@
 
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord
 from pages.parts import permissions, resources, visitor
@@ -53,6 +54,20 @@ def test_a_fragment_that_runs_without_its_page_checks_the_role_again(study_id):
     with pytest.raises(Forbidden):
         refresh()
     assert len(drawn) == 1
+
+
+def test_a_fragment_has_a_container_of_its_own():
+    def page() -> None:
+        import streamlit as st
+
+        from pages.parts import permissions
+
+        permissions.fragment()(lambda: st.caption("in the fragment") and None)()
+        st.caption("behind it")
+
+    first, second = AppTest.from_function(page).run().main.children.values()
+    assert first.children[0].children[0].value == "in the fragment"  # in the fragment's block in the container
+    assert second.value == "behind it"
 
 
 def test_a_page_without_a_check_reads_nothing_and_one_with_a_check_reads_its_study(study_id):
