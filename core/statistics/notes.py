@@ -134,15 +134,15 @@ def count_undefined_pairs(values: Floats, present: Bools, frequencies: Floats) -
     without_kappa = without_correlation = 0
     for rater in range(values.shape[1] - 1):
         # This rater against all later ones at once: a loop over pairs takes seconds for a hundred raters.
-        others = values[:, rater + 1 :]
-        both = present[:, rater, None] & present[:, rater + 1 :]
-        rater_values = np.broadcast_to(values[:, rater, None], others.shape)
+        rows = present[:, rater]
+        others, both = values[rows, rater + 1 :], present[rows, rater + 1 :]
+        rater_values = np.broadcast_to(values[rows, rater, None], others.shape)
         rater_low, rater_high = column_range(rater_values, both)
         low, high = column_range(others, both)
         overlap = both.any(axis=0)
         rater_constant, constant = rater_low == rater_high, low == high
         without_kappa += int((overlap & rater_constant & constant & (rater_low == low)).sum())
-        too_few = frequencies @ both < MIN_ITEMS_FOR_CORRELATION
+        too_few = frequencies[rows] @ both < MIN_ITEMS_FOR_CORRELATION
         without_correlation += int((overlap & (rater_constant | constant | too_few)).sum())
     return without_kappa, without_correlation
 

@@ -9,6 +9,7 @@ from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import STATISTIC_NAMES, scenario_name
 from pages.parts import (
+    case_orders,
     charts,
     clickable_table,
     column_notes,
@@ -29,7 +30,7 @@ from storage import database, studies
 from storage.reports import agreement, reason_tags
 from storage.reports.agreement import AgreementReport, PanelReport
 from storage.reports.agreement_items import ItemQuery
-from storage.reports.opinions import RaterGroup
+from storage.reports.opinions import RaterGroup, TargetNames, undecided_targets
 from storage.reports.reason_tags import TagRow
 from storage.studies import Study
 
@@ -43,12 +44,38 @@ def shown_version(study: Study) -> Version:
     return alignment_data.shown_version(study, PAGE)
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
 def load_report(url: str, study_id: int, group: RaterGroup, version: Version) -> AgreementReport:
-    """Return the figures of a version of the labels; the cache is shared by all visitors."""
+    """Return the figures of a version of the labels; those of judges depend on the opinions and the scales alone."""
+    if group == "people":
+        return load_people(url, study_id, version)
+    with database.reading(resources.engine()) as session:
+        scales = case_orders.scales_key(session, study_id)
+    return load_judges(url, study_id, alignment_data.opinion_version(version), scales)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def load_people(url: str, study_id: int, version: Version) -> AgreementReport:
+    """Return the agreement of the annotators at a version; the cache is shared by all visitors."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return agreement.report(resources.engine(), study, group)
+    overall = alignment_data.load_agreement(url, study_id, version)
+    undecided = load_undecided(url, study_id, alignment_data.opinion_version(version))
+    return agreement.report(resources.engine(), study, "people", overall=overall, undecided=undecided)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def load_judges(url: str, study_id: int, opinion_version: Version, scales: str) -> AgreementReport:
+    """Return the agreement of the judges at a version of the opinions and the scales."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return agreement.report(resources.engine(), study, "judges")
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def load_undecided(url: str, study_id: int, opinion_version: Version) -> set[TargetNames]:
+    """Return the targets without a verdict at a version of the opinions; shared by all visitors, so do not modify."""
+    with database.reading(resources.engine()) as session:
+        return undecided_targets(session, study_id)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -60,11 +87,11 @@ def load_tags(url: str, study_id: int, version: Version) -> list[TagRow]:
 
 def load_figures(url: str, study_id: int, group: RaterGroup, version: Version) -> AgreementReport:
     """Load everything that the page draws of a group at a version, and return its report."""
-    people = load_report(url, study_id, "people", version)  # the judges are compared with them
     if group == "judges":
-        return load_report(url, study_id, group, version)
-    load_tags(url, study_id, version)
-    return people
+        alignment_data.load_agreement(url, study_id, version)  # the judges are compared with people
+    else:
+        load_tags(url, study_id, version)
+    return load_report(url, study_id, group, version)
 
 
 def draw_page(study: Study) -> None:
@@ -261,8 +288,7 @@ def _human_agreement(study: Study, query: ItemQuery, choice: StatisticChoice) ->
     """Return people's agreement on the same targets, to compare the judges with."""
     if query.group == "people":
         return None
-    report = load_report(str(resources.engine().url), study.id, "people", shown_version(study))
-    rows = [row for panel in report.panels for row in panel.overall]
+    rows = alignment_data.load_agreement(str(resources.engine().url), study.id, shown_version(study))
     values = [row.value for row in agreement_rows.select_rows(rows, query.kind, choice.many_raters, query.criterion)]
     return None if not values or values[0] is None else ReferenceLine("people", values[0])
 

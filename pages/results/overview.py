@@ -13,7 +13,7 @@ from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
 from pages.results.parts.alignment_data import Version
-from storage import database, studies
+from storage import database
 from storage.access import Permission
 from storage.labelling import home
 from storage.labelling.home import QueueSummary
@@ -41,10 +41,9 @@ def load_leaders(url: str, study_id: int, version: Version, reference: str, over
 def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow | None, int]:
     """Return the agreement and the number of open adjudications at a version; shared by all visitors."""
     with database.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
         scales = case_orders.scales_key(session, study_id)
     cases = case_orders.at_version(url, study_id, version, scales).undecided
-    return overview.agreement(resources.engine(), study), cases
+    return overview.agreement(alignment_data.load_agreement(url, study_id, version)), cases
 
 
 def draw_page(study: Study) -> None:

@@ -1,12 +1,11 @@
 """The inter-annotator agreement of a study, and the agreement between the judges of its runs."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Engine
-from sqlalchemy.orm import Session
 
 from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Scale
@@ -19,6 +18,7 @@ from storage.reports.opinions import (
     RaterGroup,
     RaterPanel,
     Scales,
+    TargetNames,
     annotator_panel,
     find_scales,
     judge_panels,
@@ -63,7 +63,7 @@ class AgreementReport:
     scales: Mapping[tuple[str, str], Scale]
     """By (kind, criterion); criterion "all" if criteria are pooled."""
     label_coverage: Mapping[tuple[str, str], float]
-    """The share of requested labels that exist, by (kind, criterion)."""
+    """The share of requested labels of the annotators that exist, by (kind, criterion); empty for judges."""
     unmeasured: tuple[str, ...]
     """Kinds that were labelled or judged, and have no scale for which a statistic is defined."""
 
@@ -81,17 +81,31 @@ def rows(engine: Engine, study: Study, by: By, *, resamples: int = 1000) -> list
     ]
 
 
-def report(engine: Engine, study: Study, group: RaterGroup, *, resamples: int = 1000) -> AgreementReport:
-    """Return the agreement of the annotators ("people") or of the judges, overall and split."""
+def report(
+    engine: Engine,
+    study: Study,
+    group: RaterGroup,
+    *,
+    resamples: int = 1000,
+    overall: Sequence[AgreementRow] | None = None,
+    undecided: Collection[TargetNames] | None = None,
+) -> AgreementReport:
+    """Return the agreement of the annotators ("people") or of the judges, overall and split.
+
+    `overall` are the annotators' rows of `annotator_rows`, and `undecided` those of `undecided_targets`, if the caller
+    has them.
+    """
     with database.reading(engine) as session:
-        annotators = annotator_panel(session, study)
-        panels = [annotators] if group == "people" else judge_panels(session, study)
+        panels = [annotator_panel(session, study)] if group == "people" else judge_panels(session, study)
         scales = find_scales(session, study, panels)
-        coverage = label_coverage(session, study, annotators.values)
+        coverage: Mapping[tuple[str, str], float] = {}
+        if group == "people":
+            undecided = undecided_targets(session, study.id) if undecided is None else undecided
+            coverage = label_coverage(panels[0].values, undecided, study.rules.overlap)
     declared = dict(scales)
     for panel in panels:
         declared |= pooled_scales(find_pools(panel.values, scales))
-    reports = tuple(_report_panel(panel, scales, resamples) for panel in panels)
+    reports = tuple(_report_panel(panel, scales, resamples, overall) for panel in panels)
     kinds = {kind for panel in panels for kind in panel.values["kind"].distinct()}
     measured = {row.kind for panel in reports for row in panel.overall}
     return AgreementReport(reports, declared, coverage, tuple(sorted(kinds - measured)))
@@ -103,8 +117,18 @@ def describe_unmeasured(kinds: Sequence[str]) -> str:
     return f"Not shown: {names}. Kappa and alpha need a declared scale, or scores that are all numbers."
 
 
-def _report_panel(panel: RaterPanel, scales: Scales, resamples: int) -> PanelReport:
-    overall = measure_panel(panel, "all", scales, resamples)
+def annotator_rows(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AgreementRow]:
+    """Return the agreement of the annotators over everything."""
+    with database.reading(engine) as session:
+        panel = annotator_panel(session, study)
+        scales = find_scales(session, study, [panel])
+    return measure_panel(panel, "all", scales, resamples)
+
+
+def _report_panel(
+    panel: RaterPanel, scales: Scales, resamples: int, overall: Sequence[AgreementRow] | None
+) -> PanelReport:
+    overall = measure_panel(panel, "all", scales, resamples) if overall is None else overall
     if panel.as_shown:
         return PanelReport(panel.name, panel.stage, panel.judges, True, tuple(overall), (), (), ())
     scenarios = measure_panel(panel, "scenario", scales, resamples)
@@ -164,25 +188,34 @@ def _exclusion_note(panel: RaterPanel, row: AgreementRow, by: By) -> str:
     return panel.exclusion_note(row.kind, criterion, row.group if by == "scenario" else None)
 
 
-def label_coverage(session: Session, study: Study, values: LabelTable) -> dict[tuple[str, str], float]:
+def label_coverage(
+    values: LabelTable, undecided: Collection[TargetNames], overlap: int
+) -> dict[tuple[str, str], float]:
     """Return (kind, criterion) -> existing labels / wanted labels, 0 to 1.
 
-    Labels are wanted of every target that has one, and of those on which the judges ended without a verdict. Criterion
-    "all" is the share over a kind.
+    `overlap` labels are wanted of every target that has one, and of the undecided ones, those on which the judges ended
+    without a verdict. Criterion "all" is the share over a kind.
     """
-    targets = zip(*(values[name].tolist() for name in ("kind", "criterion", "item", "part")), strict=True)
-    labelled = Counter(targets)
+    columns = [values[name] for name in ("kind", "criterion", "item", "part")]
+    targets = combined_codes(columns)
+    _, first = np.unique(targets, return_index=True)
+    kinds, criteria, items, parts = (column.take(first).tolist() for column in columns)
+    labels = np.minimum(np.bincount(targets), overlap).tolist()
+    existing_labels = Counter(zip(kinds, criteria, labels, strict=True))
+    unlabelled = set(undecided).difference(zip(kinds, criteria, items, parts, strict=True))
+    existing_labels.update((kind, criterion, 0) for kind, criterion, *_ in unlabelled)
     existing: Counter[tuple[str, str]] = Counter()
     wanted: Counter[tuple[str, str]] = Counter()
-    for target in labelled.keys() | undecided_targets(session, study.id):
-        kind, criterion, *_ = target
+    for (kind, criterion, given), number in existing_labels.items():
         for key in ((kind, ALL), (kind, criterion)) if criterion != ALL else ((kind, ALL),):
-            existing[key] += min(labelled[target], study.rules.overlap)
-            wanted[key] += study.rules.overlap
+            existing[key] += given * number
+            wanted[key] += overlap * number
     return {key: existing[key] / wanted[key] for key in wanted}
 
 
-def prevalence_notes(panel: RaterPanel, overall: list[AgreementRow], scenarios: list[AgreementRow]) -> Iterator[str]:
+def prevalence_notes(
+    panel: RaterPanel, overall: Sequence[AgreementRow], scenarios: Sequence[AgreementRow]
+) -> Iterator[str]:
     """Yield a sentence for each low kappa that comes from nearly all raters choosing the same value."""
     for rows, by in ((overall, "all"), (scenarios, "scenario")):
         statistics: dict[tuple[str, str, str], dict[str, float]] = {}

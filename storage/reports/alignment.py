@@ -85,7 +85,18 @@ class AlignmentData:
             ("categorical", _key(scales)),
             lambda: _encode_categorical(self.opinions, scales, self.averaging),
         )
-        return tuple(combine(self.labels, one, self.gold) for one in encoded)
+        return tuple(map(self.dataset, encoded))
+
+    def dataset(self, encoded: EncodedOpinions) -> Dataset:
+        """Return the targets of encoded opinions with the labels and the reference, aligned once."""
+        if id(encoded) not in self._datasets:
+            self._datasets[id(encoded)] = encoded, combine(self.labels, encoded, self.gold)
+        return self._datasets[id(encoded)][1]
+
+    @cached_property
+    def _datasets(self) -> dict[int, tuple[EncodedOpinions, Dataset]]:
+        """By the identity of the encoded opinions, which exist as long as this."""
+        return {}
 
 
 def categorical_scales(scales: Scales) -> Scales:
@@ -200,8 +211,9 @@ def _rows(data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
     if data.opinions.empty:
         return []
     encoded = encoded_opinions(data.opinions, data.scales, by)
+    datasets = [part for one in encoded for part in data.dataset(one).split(by)]
     return alignment_rows(
-        data.labels, data.opinions, scales=data.scales, gold=data.gold, by=by, resamples=resamples, encoded=encoded
+        data.labels, data.opinions, scales=data.scales, gold=data.gold, by=by, resamples=resamples, datasets=datasets
     )
 
 

@@ -27,7 +27,7 @@ from core.statistics.reports.recommendations import (
     rank_judges,
 )
 from core.wording import scenario_name
-from storage.reports import judge_costs
+from storage.reports import judge_costs, remembered
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
@@ -127,7 +127,11 @@ def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
 
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
-    """Rank the judges of a query; None if nothing can be ranked."""
+    """Rank the judges of a query, once for the same data; None if nothing can be ranked."""
+    return remembered.once(data, ("ranking", query, resamples), lambda: _report(data, query, resamples))
+
+
+def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeReport | None:
     _, chosen = _with_chosen_judges(data, query)
     if chosen is None:
         return None

@@ -36,6 +36,8 @@ RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
 Scales = Mapping[tuple[str, str], Scale]
 STAGES: tuple[Stage, ...] = ("first", "last")
+TargetNames = tuple[str, str, str, str]
+"""The kind, criterion, item and part of a target."""
 JudgeSet = tuple[tuple[str, str], ...]
 """The (name, model) of the judges of a run, sorted."""
 CHUNK = 10_000
@@ -324,8 +326,8 @@ def judges_of_settings(settings: Any) -> JudgeSet:
     return tuple(sorted((str(name), str(spec.get("model")) if isinstance(spec, dict) else "") for name, spec in specs))
 
 
-def undecided_targets(session: Session, study_id: int) -> set[tuple[str, str, str, str]]:
-    """Return the targets on which a run ended without a verdict: (kind, criterion, item, part)."""
+def undecided_targets(session: Session, study_id: int) -> set[TargetNames]:
+    """Return the targets on which a run ended without a verdict."""
     query = (
         select(col(TargetRow.kind), col(TargetRow.criterion), col(ItemRow.key), col(TargetRow.part))
         .select_from(OpinionRow)

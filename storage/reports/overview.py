@@ -1,22 +1,19 @@
 """A study in a few numbers: what it contains, the agreement of its annotators, its best judge."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.label_plans import PairPlan
 from core.statistics.reports.recommendations import JudgeEvaluation
-from storage import database
 from storage.operations import reading_for
 from storage.read_guard import COUNTS
 from storage.reports import judge_ranking, label_plans
-from storage.reports.agreement import measure_panel
 from storage.reports.alignment import AlignmentData
-from storage.reports.opinions import annotator_panel, find_scales
-from storage.studies import Study
 from storage.tables import ItemRow, LabelRow, RunRow, TraceRow
 
 HEADLINES = ("fleiss_kappa", "krippendorff_alpha_interval", "krippendorff_alpha_ordinal", "krippendorff_alpha_nominal")
@@ -70,16 +67,13 @@ def counts(session: Session, study_id: int) -> StudyCounts:
     )
 
 
-def agreement(engine: Engine, study: Study, *, resamples: int = 1000) -> AgreementRow | None:
+def agreement(rows: Sequence[AgreementRow]) -> AgreementRow | None:
     """Return the agreement on the kind and criterion with the most items; None if no target has two labels.
 
-    The row has no value, and a reason, if it is not defined for any kind and criterion.
+    `rows` are those of `agreement.annotator_rows`. The row has no value, and a reason, if it is not defined for any
+    kind and criterion.
     """
-    with database.reading(engine) as session:
-        panel = annotator_panel(session, study)
-        scales = find_scales(session, study, [panel])
-    rows = [row for row in measure_panel(panel, "all", scales, resamples) if row.items]
-    candidates = [row for row in rows if row.statistic in HEADLINES]
+    candidates = [row for row in rows if row.items and row.statistic in HEADLINES]
     return min(
         candidates, key=lambda row: (row.value is None, -row.items, HEADLINES.index(row.statistic)), default=None
     )

@@ -1,32 +1,31 @@
-"""What follows from a data frame alone, remembered as long as the frame exists.
+"""What follows from data alone, remembered as long as the data exists.
 
-The opinions of a study stay the same frame while labels are added, which changes far more often.
+The opinions of a study stay the same frame while labels are added, which changes far more often. Pages that draw the
+same version of a study share its data, so what several of them need is computed once.
 """
 
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    import pandas as pd
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
-_results: dict[int, "tuple[weakref.ref[pd.DataFrame], dict[Hashable, Any]]"] = {}
-"""By the identity of a frame."""
+_results: dict[int, tuple["weakref.ref[object]", dict[Hashable, Any]]] = {}
+"""By the identity of the data."""
 _changing = threading.Lock()
 
 
-def once(frame: "pd.DataFrame", key: Hashable, compute: Callable[[], Result]) -> Result:
-    """Return `compute()`, or its earlier result for the same frame and key; shared, so do not modify.
+def once(data: object, key: Hashable, compute: Callable[[], Result]) -> Result:
+    """Return `compute()`, or its earlier result for the same data and key; shared, so do not modify.
 
-    The frame is never modified. The result has no reference to it, because it would exist as long as the process.
+    The data, a frame or a frozen object, is never modified. The result has no reference to it, because it would exist
+    as long as the process.
     """
-    place = id(frame)
+    place = id(data)
     with _changing:
         known = _results.get(place)
-        if known is None or known[0]() is not frame:
-            known = _results[place] = (weakref.ref(frame, lambda _: _results.pop(place, None)), {})
+        if known is None or known[0]() is not data:
+            known = _results[place] = (weakref.ref(data, lambda _: _results.pop(place, None)), {})
     if key not in known[1]:
         known[1][key] = compute()
     result: Result = known[1][key]

@@ -40,7 +40,7 @@ def sections(engine: Engine, study: Study, *, reference: str | None = None) -> l
 def _overview(engine: Engine, study: Study) -> Section:
     with reading(engine) as session:
         counts = overview.counts(session, study.id)
-    row = overview.agreement(engine, study)
+    row = overview.agreement(agreement.annotator_rows(engine, study))
     sentences = [study.description] if study.description else []
     sentences.append(
         f"{counts.items:,} items; {counts.runs:,} runs with {counts.traces:,} traces, of which {counts.disputed:,} are "

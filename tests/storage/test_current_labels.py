@@ -22,7 +22,8 @@ from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinio
 from storage import annotator_merges, current_labels, deletions, labels, runs, studies, targets
 from storage.database import reading, writing
 from storage.labelling import case_order
-from storage.reports import agreement, alignment, judge_opinions, references, remembered
+from storage.reports import agreement, alignment, judge_opinions, judge_ranking, references, remembered
+from storage.reports.opinions import undecided_targets
 from storage.reports.references import Reference
 from storage.studies import Study
 from storage.transfer import imports
@@ -234,6 +235,44 @@ def test_alignment_of_encoded_opinions_is_that_of_opinions_that_are_loaded_again
         again = list(encoded)
         assert rows == alignment.rows_of(engine, study, other, by, resamples=50) and rows
     assert again == []
+
+
+def test_pages_that_share_data_have_the_figures_of_data_that_is_loaded_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = planted(engine)
+    with reading(engine) as session:
+        loaded = judge_opinions.load(session, study)
+        undecided = undecided_targets(session, study.id)
+    made: list[str] = []
+    for module, name in ((judge_ranking, "rank_judges"), (alignment, "combine"), (agreement, "measure_panel")):
+        monkeypatch.setattr(module, name, counting(getattr(module, name), made))
+    for name, number, value in (("cat", 4, 1), ("cat", 0, 2), ("dan", 3, 1)):
+        save(engine, study.id, name, number, value)
+        data = alignment.load_data(engine, study, "gold", loaded)
+        query = judge_ranking.RankingQuery(*judge_ranking.rankable(data)[0])
+        made.clear()
+        shared = [judge_ranking.report(data, query, resamples=20) for _ in range(2)]
+        rows = alignment.rows_of(engine, study, data, resamples=20)
+        assert made == ["rank_judges", "combine"]  # one set of targets for all, and one with missing verdicts as ties
+        other = alignment.load_data(engine, study, "gold")
+        assert repr(shared) == repr([judge_ranking.report(other, query, resamples=20)] * 2) and shared[0]
+        assert rows == alignment.rows_of(engine, study, other, resamples=20)
+        overall = agreement.annotator_rows(engine, study, resamples=20)
+        made.clear()
+        people = agreement.report(engine, study, "people", resamples=20, overall=overall, undecided=undecided)
+        assert made == ["measure_panel"] * 2
+        assert people == agreement.report(engine, study, "people", resamples=20) and people.label_coverage
+
+
+def counting(function: Callable[..., Any], made: list[str]) -> Callable[..., Any]:
+    """Return a function that notes the name of another one whenever it calls it."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        made.append(function.__name__)
+        return function(*arguments, **options)
+
+    return call
 
 
 def test_what_follows_from_a_frame_is_forgotten_with_it() -> None:

@@ -1,5 +1,6 @@
 """95 % intervals by resampling items, or the documents they belong to, with replacement."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,24 +34,29 @@ class Resampled:
     """Why a defined value has no interval."""
 
 
-def bootstrap(family: Family, units: Units, resamples: int, seed: int) -> list[Resampled]:
-    """Return value and interval of each statistic of the family, all from the same resamples; 0 for values alone."""
+def bootstrap(
+    family: Family, units: Units, resamples: int, seed: int, wanted: Sequence[int] | None = None
+) -> list[Resampled]:
+    """Return value and interval of each statistic of the family, all from the same resamples; 0 for values alone.
+
+    `wanted` are the statistics to return, by their places in the family; the resamples are those of the whole family.
+    """
     if not units.size:
         undefined = family(np.zeros((1, units.frequencies.size)))
-        return [Resampled(None, None, None, 0) for _ in undefined]
+        return [Resampled(None, None, None, 0) for _ in (undefined if wanted is None else wanted)]
     if isinstance(family, SumStatistic):
         features, units = merge_equal_rows(family.features, units)
         family = SumStatistic(features, family.combine).of_counts(units.largest_resample)
     values = family(units.frequencies[None])[:, 0]
+    places = range(len(values)) if wanted is None else wanted
     if not resamples:
-        return [percentile_interval(float(value), np.empty(0)) for value in values]
+        return [percentile_interval(float(values[place]), np.empty(0)) for place in places]
     chunks = [family(weights) for weights in units.resample_weights(resamples, seed)]
     weights, block_frequencies = units.jackknife_weights()
     jackknife = family(weights)
     resampled = np.concatenate(chunks, axis=1)
     return [
-        bca_interval(float(value), row, without_block, block_frequencies)
-        for value, row, without_block in zip(values, resampled, jackknife, strict=True)
+        bca_interval(float(values[place]), resampled[place], jackknife[place], block_frequencies) for place in places
     ]
 
 

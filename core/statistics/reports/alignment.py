@@ -9,8 +9,8 @@ import pandas as pd
 
 from core.statistics import notes
 from core.statistics.data.columns import as_text
-from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, combine_all, source_mix
-from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinions
+from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, combine_all, source_mix
+from core.statistics.data.encoded_opinions import EncodedOpinions
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, Scale, select_rows
 from core.statistics.data.judged_patterns import JudgedPatterns
@@ -76,7 +76,7 @@ def alignment_rows(
     epsilon: float = EPSILON,
     resamples: int = 1000,
     seed: int = 0,
-    encoded: Iterable[EncodedOpinions] | None = None,
+    datasets: Sequence[Dataset] | None = None,
 ) -> list[AlignmentRow]:
     """Return how well each judge agrees with annotators, one row for each statistic.
 
@@ -91,12 +91,11 @@ def alignment_rows(
     .1 crowd workers.
 
     By "scenario" a group is a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
-    scale are also pooled, as criterion "all". `encoded` is what `encode_opinions` returns for the opinions and scales,
-    if the caller has it.
+    scale are also pooled, as criterion "all". `datasets` are those of `build_datasets`, if the caller has
+    them.
     """
     rows = []
-    encoded = encode_opinions(opinions, scales, by) if encoded is None else encoded
-    datasets = list(combine_all(labels, encoded, gold, by))
+    datasets = list(build_datasets(labels, opinions, gold, scales, by)) if datasets is None else datasets
     for dataset in datasets:
         for judge, patterns in patterns_by_judge(dataset):
             estimates = judge_statistics(dataset, dataset.judges[judge], epsilon, resamples, seed, patterns)
@@ -120,8 +119,10 @@ def accuracy_rows(
     for dataset in combine_all(labels, encoded, gold, by):
         for judge, patterns in patterns_by_judge(dataset):
             if patterns is not None:
-                estimates = measure_estimates(dataset, dataset.judges[judge], patterns, resamples, seed)
-                rows += judge_rows(dataset, judge, {name: estimates[name] for name in WITH_GOLD})
+                opinions = dataset.judges[judge]
+                rows += judge_rows(
+                    dataset, judge, measure_estimates(dataset, opinions, patterns, resamples, seed, WITH_GOLD)
+                )
     return rows
 
 
@@ -227,7 +228,7 @@ def independent_judges(dataset: Dataset, judge: str) -> list[str]:
     return chosen
 
 
-def critique_rows(datasets: list[Dataset], resamples: int, seed: int) -> list[AlignmentRow]:
+def critique_rows(datasets: Sequence[Dataset], resamples: int, seed: int) -> list[AlignmentRow]:
     """Return MetaCritique's precision, recall and F1 by each judge's AIU verdicts and by the gold labels.
 
     Rows of kind "aiu"; names as in `critiques.SCORE_NAMES`, with "_people" for those of gold, on the AIUs that have

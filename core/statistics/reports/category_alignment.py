@@ -1,6 +1,6 @@
 """Alignment statistics of a judge with categorical verdicts: accuracy, kappa, ceiling, alternative-annotator test."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,6 +36,10 @@ class Measure:
     hit: Bools | None = None
     """(P,): the hits of a share of items, which has the interval of `shares`."""
 
+    def is_share(self, patterns: JudgedPatterns) -> bool:
+        """Return whether its interval is that of a share, which needs no resamples."""
+        return self.hit is not None and patterns.count_items(self.used) > 0
+
 
 def verdict_statistics(
     dataset: Dataset,
@@ -58,17 +62,23 @@ def verdict_statistics(
 
 
 def measure_estimates(
-    dataset: Dataset, opinions: JudgeOpinions, patterns: JudgedPatterns, resamples: int, seed: int
+    dataset: Dataset,
+    opinions: JudgeOpinions,
+    patterns: JudgedPatterns,
+    resamples: int,
+    seed: int,
+    wanted: Collection[str] | None = None,
 ) -> dict[str, Estimate]:
-    """Estimate the measures of a judge, all from the same resamples, by name."""
+    """Estimate the measures of a judge, or the wanted ones, by name; all from the same resamples."""
     patterns = patterns.merged
     measures = list(judge_measures(dataset, patterns))
     family = stack_statistics([measure.statistic for measure in measures])
-    results = bootstrap(family, patterns.units, resamples, seed)
+    chosen = [place for place, measure in enumerate(measures) if wanted is None or measure.name in wanted]
+    resampled = [place for place in chosen if not measures[place].is_share(patterns)]
+    results = dict(zip(resampled, bootstrap(family, patterns.units, resamples, seed, resampled), strict=True))
     asked = int(opinions.asked.sum())
     return {
-        measure.name: measure_estimate(measure, result, patterns, asked)
-        for measure, result in zip(measures, results, strict=True)
+        measures[place].name: measure_estimate(measures[place], results.get(place), patterns, asked) for place in chosen
     }
 
 
@@ -190,12 +200,13 @@ def _share_with(known: float, unread: float, total: float, value: bool) -> float
     return (known + unread * value) / total
 
 
-def measure_estimate(measure: Measure, result: Resampled, patterns: JudgedPatterns, asked: int) -> Estimate:
-    """Return the measure's estimate with its reason."""
+def measure_estimate(measure: Measure, result: Resampled | None, patterns: JudgedPatterns, asked: int) -> Estimate:
+    """Return the measure's estimate with its reason; without a result it is that of a share."""
     items = patterns.count_items(measure.used)
     raters = patterns.labels.count_raters(measure.used)
     counts = (items, asked, raters, measure.pairs)
-    if measure.hit is not None and items:
+    if result is None:
+        assert measure.hit is not None, "only shares have an interval without resamples"
         value, low, high, caveat = pattern_share(measure.hit, measure.used, patterns.units)
         return Estimate(value, low, high, *counts, 0, "; ".join(filter(None, (measure.note, caveat))))
     reason = notes.judge_caveats(measure.name, result, items, measure.note)

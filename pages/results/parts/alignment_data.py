@@ -5,9 +5,19 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
+from core.statistics.reports.agreement import AgreementRow
 from pages.parts import background, live, memory, numbers, permissions, resources
 from storage import database, studies
-from storage.reports import alignment, disagreements, judge_costs, judge_opinions, judge_ranking, overview, references
+from storage.reports import (
+    agreement,
+    alignment,
+    disagreements,
+    judge_costs,
+    judge_opinions,
+    judge_ranking,
+    overview,
+    references,
+)
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_opinions import StudyOpinions
@@ -166,6 +176,14 @@ def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: s
         loaded = judge_opinions.load(session, _study, left_out)
     memory.release()
     return loaded
+
+
+@st.cache_data(max_entries=32, show_spinner="Measuring agreement …")
+def load_agreement(url: str, study_id: int, version: Version) -> list[AgreementRow]:
+    """Return the agreement of the annotators over everything at a version."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return agreement.annotator_rows(resources.engine(), study)
 
 
 def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:

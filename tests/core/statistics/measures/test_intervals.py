@@ -10,6 +10,7 @@ from core.statistics.measures import agreement, coefficients
 from core.statistics.measures.intervals import (
     NO_SPREAD,
     VALUE_OUTSIDE,
+    Resampled,
     acceleration,
     bca_interval,
     bootstrap,
@@ -151,3 +152,14 @@ def test_rows_with_equal_features_are_merged_wherever_they_are(seed):
     merged, units = merge_equal_rows(distinct[places], Units(np.ones(1243)))
     assert len(merged) == len(np.unique(distinct, axis=0))
     assert sorted(units.frequencies) == sorted(np.bincount(places))
+
+
+@pytest.mark.parametrize("items", [30, 3_000])
+def test_wanted_statistics_have_the_resamples_of_the_whole_family(rng, items):
+    values = rng.normal(size=(items, 3))
+    used = np.ones(items, bool)
+    family = stack_statistics([weighted_mean(column, used) for column in values.T])
+    every = bootstrap(family, Units(np.ones(items)), 200, seed=1)
+    assert bootstrap(family, Units(np.ones(items)), 200, seed=1, wanted=[2, 0]) == [every[2], every[0]]
+    assert bootstrap(family, Units(np.ones(items)), 200, seed=1, wanted=[]) == []
+    assert bootstrap(family, Units(np.zeros(items)), 200, seed=1, wanted=[1]) == [Resampled(None, None, None, 0)]
