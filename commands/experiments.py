@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from commands.interrupts import stop_requests
 from commands.options import DatabaseUrl, Fresh, ItemNames, Json, Sample, ScenarioName, StudyName, open_study
 from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from core.experiments import Definition
     from storage.experiments import Progress
-    from storage.worker import Plan
+    from storage.worker import Plan, StopRequests
 
 
 def experiment(
@@ -35,7 +36,7 @@ def experiment(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Execute the runs of an experiment. The same command continues it after Ctrl+C or a crash."""
+    """Execute the runs of an experiment. The same command continues it after Ctrl+C, which cancels it, or a crash."""
     from core.experiments import load, with_run
     from storage.worker import plan, start
 
@@ -52,10 +53,18 @@ def experiment(
     typer.echo("\n".join(sentences), err=True)
     if not (yes or as_json) and planned.new and sys.stdin.isatty():
         typer.confirm("Start?", abort=True)
-    progress = execute(engine, start(engine, source, planned), quiet=as_json)
-    print_result({"experiment": definition.name, **asdict(progress)}, progress.summary(), as_json)
-    if progress.state != "finished" or progress.failed:
-        raise TiebreakError(progress.problem or "The experiment is not complete; the same command continues it.")
+    with stop_requests() as requests:
+        progress = execute(engine, start(engine, source, planned), requests, quiet=as_json)
+        print_result({"experiment": definition.name, **asdict(progress)}, progress.summary(), as_json)
+        if progress.state != "finished" or progress.failed:
+            raise TiebreakError(progress.problem or f"The experiment {describe_end(progress)}")
+
+
+def describe_end(progress: "Progress") -> str:
+    """Return the end of a sentence about an experiment that is not complete."""
+    if progress.state == "cancelled":
+        return "is cancelled until somebody resumes it: the same command continues it, and no server or worker does."
+    return "is not complete; the same command continues it."
 
 
 def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
@@ -72,7 +81,7 @@ def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
     ]
 
 
-def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":
+def execute(engine: "Engine", experiment_id: int, requests: "StopRequests", *, quiet: bool) -> "Progress":
     """Execute an experiment, with a progress bar on a terminal, otherwise with a line for each change."""
     import asyncio
 
@@ -89,7 +98,8 @@ def execute(engine: "Engine", experiment_id: int, *, quiet: bool) -> "Progress":
                 previous = progress.summary()
                 typer.echo(previous, err=True)
 
-        return asyncio.run(execute_experiment(engine, experiment_id, report, say=partial(typer.echo, err=True)))
+        say = partial(typer.echo, err=True)
+        return asyncio.run(execute_experiment(engine, experiment_id, report, say=say, requests=requests))
 
 
 def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> "tuple[dict[str, str | int], str]":
@@ -105,4 +115,4 @@ def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> "tuple
     value: dict[str, str | int] = {"cancelled": definition.name, "runs": runs}
     if not runs:
         return value, f"No run of {definition.name} was waiting or being executed: nothing was cancelled."
-    return value, f"{format_count(runs, 'run')} of {definition.name} cancelled; stored events are kept."
+    return value, f"{format_count(runs, 'run')} of {definition.name} cancelled; stored events remain."

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.experiments import describe_plan, execute
+from commands.experiments import describe_end, describe_plan, execute
+from commands.interrupts import stop_requests
 from commands.options import DatabaseUrl, Json, StudyName, open_study
 from commands.output import format_table, print_result
 from core.errors import TiebreakError
@@ -198,9 +199,10 @@ def evaluate(
     typer.echo("\n".join(describe_plan(engine, planned)), err=True)
     if not (yes or as_json) and planned.new and sys.stdin.isatty():
         typer.confirm("Start?", abort=True)
-    progress = execute(engine, evaluations.begin(engine, source, variant, part, planned), quiet=as_json)
-    if progress.state != "finished" or progress.failed:
-        raise TiebreakError(progress.problem or "The evaluation is not complete; the same command continues it.")
+    with stop_requests() as requests:
+        progress = execute(engine, evaluations.begin(engine, source, variant, part, planned), requests, quiet=as_json)
+        if progress.state != "finished" or progress.failed:
+            raise TiebreakError(progress.problem or f"The evaluation {describe_end(progress)}")
     row = _status_row(evaluations.evaluate(engine, source, name))
     print_result(row, format_table([row], ""), as_json)
 

@@ -29,6 +29,7 @@ from storage.studies import Study
 from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run
 from storage.worker.outages import describe_wait, report_until_done, say_nothing, through_outage
 from storage.worker.run_request import RunRequest
+from storage.worker.stop_requests import StopRequests, until_stopped
 from storage.worker.worker import execute_run, worker_name
 
 FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")
@@ -194,26 +195,43 @@ async def execute_experiment(
     model: Model | None = None,
     *,
     say: Callable[[str], None] = say_nothing,
+    requests: StopRequests | None = None,
 ) -> Progress:
     """Execute the runs of an experiment until none is left, or one is stopped; `report` is called once a second.
 
-    A run that another process executes is waited for; `say` is called with a sentence about it. The reported rate is
-    that since the start.
+    A run that another process executes is waited for; `say` is called with a sentence about it. The first of the
+    `requests` to stop cancels all runs, for other processes too. The reported rate is that since the start.
     """
+    requests = requests or StopRequests()
+    execution = _execute_experiment(engine, experiment_id, report, model or Router(), say, requests)
+    cancel = partial(experiments.cancel, experiment_id=experiment_id)
+    return await until_stopped(execution, requests, engine, cancel, say)
+
+
+async def _execute_experiment(
+    engine: Engine,
+    experiment_id: int,
+    report: Callable[[Progress], None],
+    model: Model,
+    say: Callable[[str], None],
+    requests: StopRequests,
+) -> Progress:
     has_said = False
-    model = model or Router()
     load = partial(_progress, engine, experiment_id, await through_outage(partial(_clock, engine)))
     try:
         while True:
-            run_id = await through_outage(partial(_claim_next, engine, experiment_id))
-            if run_id is not None:
-                execution = asyncio.create_task(execute_run(engine, run_id[0], model, worker=run_id[1]))
-                await report_until_done(execution, load, report)
+            claimed = None if requests.count else await through_outage(partial(_claim_next, engine, experiment_id))
+            if claimed is not None:
+                execution = execute_run(engine, claimed[0], model, worker=claimed[1], stopping=requests.stored)
+                await report_until_done(asyncio.create_task(execution), load, report)
                 has_said = False
                 continue
+            is_cancelled = requests.stored.is_set()  # before its progress is read
             progress = await through_outage(load)
             report(progress)
-            if not progress.active and not await through_outage(partial(_is_waiting, engine, experiment_id)):
+            if is_cancelled and not progress.states.get("cancelling"):  # what is resumed meanwhile is others'
+                return progress
+            if not requests.count and await _has_ended(engine, experiment_id, progress):
                 return progress
             left = None if has_said else await through_outage(partial(_seconds_left, engine, experiment_id))
             if left is not None:
@@ -221,10 +239,13 @@ async def execute_experiment(
                 has_said = True
             await asyncio.sleep(POLL_SECONDS)
     except DatabaseUnavailable as error:
-        raise DatabaseUnavailable(
-            f"{error} The experiment has not ended: a server or worker on this database continues it when the database "
-            "is available again, and so does the same command."
-        ) from error
+        state = (
+            "The experiment is cancelled; the same command continues it."
+            if requests.stored.is_set()
+            else "The experiment has not ended: a server or worker on this database continues it when the database is "
+            "available again, and so does the same command."
+        )
+        raise DatabaseUnavailable(f"{error} {state}") from error
     finally:
         await model.close()
 
@@ -239,6 +260,10 @@ def _claim_next(engine: Engine, experiment_id: int) -> tuple[int, str] | None:
             if run_claims.claim_run(session, run_id, worker):
                 return run_id, worker
     return None
+
+
+async def _has_ended(engine: Engine, experiment_id: int, progress: Progress) -> bool:
+    return not progress.active and not await through_outage(partial(_is_waiting, engine, experiment_id))
 
 
 def _is_waiting(engine: Engine, experiment_id: int) -> bool:

@@ -232,8 +232,9 @@ async def _execute_here(
             if await _claim(engine, run_id, worker, report, say, requests):
                 execution = execute_run(engine, run_id, model, worker=worker, stopping=requests.stored)
                 await report_until_done(asyncio.create_task(execution), load, lambda loaded: report(*loaded))
+            is_cancelled = requests.stored.is_set()  # before the state is read
             run, current = await through_outage(load)
-            if _has_ended(run, requests):
+            if _has_ended(run, is_cancelled):
                 return run, current
     except DatabaseUnavailable as error:
         state = (
@@ -253,9 +254,9 @@ def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
         return runs.get(session, run_id), runs.progress(session, run_id)
 
 
-def _has_ended(run: Run, requests: StopRequests) -> bool:
-    """Return whether nothing is left to be executed or waited for here: a run resumed after a stop is others'."""
-    return run.state not in ("requested", "cancelling") or (run.state == "requested" and requests.stored.is_set())
+def _has_ended(run: Run, is_cancelled: bool) -> bool:
+    """Return whether nothing is left to be executed or waited for here: a run resumed after its cancel is others'."""
+    return run.state not in ("requested", "cancelling") or (run.state == "requested" and is_cancelled)
 
 
 async def _claim(
@@ -271,10 +272,11 @@ async def _claim(
     previous: tuple[Run, Progress] | None = None
     has_said = False
     while True:
+        is_cancelled = requests.stored.is_set()  # before the state is read
         claimed, is_shared, current = await through_outage(partial(_try_to_claim, engine, run_id, worker, requests))
         if claimed:
             return True
-        if _has_ended(current[0], requests):
+        if _has_ended(current[0], is_cancelled):
             return False
         if is_shared:
             if current != previous:

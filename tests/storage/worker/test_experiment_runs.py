@@ -14,7 +14,7 @@ from core.trace import Ask, Usage, VerdictReached
 from storage import experiments, run_claims, runs, traces
 from storage.database import reading, writing
 from storage.studies import Study
-from storage.worker import estimate, execute_experiment, plan, start
+from storage.worker import StopRequests, estimate, execute_experiment, plan, start
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
 from tests.core.protocols.critiques import worked_example_reply
@@ -67,6 +67,37 @@ def test_starting_again_continues_and_adds_the_cells_of_a_larger_design(engine: 
     progress, asked = execute(engine, experiment_id)
     assert (progress.runs, progress.done, len({ask.prompt for ask in asked})) == (6, 18, 3)
     assert not execute(engine, begin(engine, a_study, larger))[1]
+
+
+def test_a_stop_cancels_all_runs_and_the_same_command_continues_without_a_repeated_call(
+    engine: Engine, a_study: Study
+) -> None:
+    requests, prompts = StopRequests(), Counter[str]()
+
+    async def answer(ask: Ask) -> Reply:
+        prompts[ask.prompt] += 1
+        requests.count += prompts.total() == 2
+        await asyncio.sleep(0.3)
+        return reply(ask)
+
+    model, text = ScriptedModel(answer), FILE.replace("repeats: 2", "parallel: 2")
+    experiment_id = begin(engine, a_study, text)
+    run = execute_experiment(engine, experiment_id, lambda progress: None, model, requests=requests)
+    progress = asyncio.run(run)
+    assert (progress.state, progress.done, progress.totals.calls, prompts.total()) == ("cancelled", 2, 2, 2)
+    with reading(engine) as session:
+        assert run_claims.unclaimed(session) == [], "no worker continues it"
+    progress, asked = execute(engine, begin(engine, a_study, text))
+    assert (progress.state, progress.done, len(asked)) == ("finished", 6, 4)
+
+
+def test_an_experiment_that_is_stopped_before_its_first_call_makes_none(engine: Engine, a_study: Study) -> None:
+    model = ScriptedModel(reply)
+    run = execute_experiment(
+        engine, begin(engine, a_study), lambda progress: None, model, requests=StopRequests(count=1)
+    )
+    progress = asyncio.run(run)
+    assert (progress.state, progress.states, model.asked) == ("cancelled", {"cancelled": 4}, [])
 
 
 def test_two_processes_that_start_an_experiment_at_once_create_each_run_once(engine: Engine, a_study: Study) -> None:
