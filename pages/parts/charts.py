@@ -15,7 +15,7 @@ import streamlit as st
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_cache, chart_files, chart_selection, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
-from pages.parts.name_rows import place_rows, wrap_name
+from pages.parts.name_rows import place_rows, wrap_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -109,9 +109,10 @@ def interval_figure(
     _add_counts(figure, series, positions)
     names = list(positions)
     labels = {name: label for line in series for name, label in line.labels.items()}
+    shown = wrap_names(labels.get(name, name) for name in names)
     figure.update_yaxes(
         tickvals=list(positions.values()),
-        ticktext=[wrap_name(labels.get(name, name)) for name in names],
+        ticktext=[shown[labels.get(name, name)] for name in names],
         range=[-0.1, rows.end + 0.1],
     )
     figure.update_xaxes(title=axis, range=[_axis_start(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])

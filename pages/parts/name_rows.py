@@ -1,14 +1,21 @@
-"""Full names on the vertical axis of a chart: in several lines, in rows that are as high as their names."""
+"""Names on the vertical axis of a chart: in several lines, in rows that are as high as their names.
+
+Of more than MAX_FULL names the long ones are shortened in their middle. The full name is shown on hover.
+"""
 
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 
+from pages.parts.text import shorten_names
+
 ROW_HEIGHT, LINE_HEIGHT, GAP = 28, 16, 8
 """Pixels of a row, of a line of a name, and between names of several lines."""
 LINE_LENGTH, LONG_LINE_LENGTH = 24, 44
 """Characters of a line: a phone has room for the shorter one."""
+MAX_FULL, SHORT = 14, 40
+"""Names up to which all are shown in full, and characters of a shortened one, which has about two lines."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +26,8 @@ class Rows:
     """Name -> the middle of its row, in rows of ordinary height from the lower end of the chart."""
     end: float
     """The upper end of the first row."""
+    labels: Mapping[str, str]
+    """Name -> its lines."""
     row_height: int = ROW_HEIGHT
 
     @property
@@ -30,17 +39,25 @@ class Rows:
 def place_rows(names: Iterable[str], *, row_height: int = ROW_HEIGHT, length: int = LINE_LENGTH) -> Rows:
     """Return the rows of names, the first on top; a name of several lines has a higher row."""
     positions, end = {}, 0.0
-    for name in reversed(list(names)):
-        lines = name_lines(name, length)
+    labels = wrap_names(names, length)
+    for name in reversed(labels):
+        lines = count_lines(labels[name])
         height = max(1.0, (LINE_HEIGHT * lines + GAP) / row_height if lines > 1 else 1.0)
         positions[name] = end + height / 2
         end += height
-    return Rows(positions, end, row_height)
+    return Rows(positions, end, labels, row_height)
 
 
-def name_lines(name: str, length: int = LINE_LENGTH) -> int:
+def count_lines(wrapped: str) -> int:
     """Return the number of lines of a wrapped name."""
-    return wrap_name(name, length).count("<br>") + 1
+    return wrapped.count("<br>") + 1
+
+
+def wrap_names(names: Iterable[str], length: int = LINE_LENGTH) -> dict[str, str]:
+    """Return each name in lines of at most `length` characters; of more than `MAX_FULL`, long ones are shortened."""
+    full = list(dict.fromkeys(names))
+    shown = shorten_names(full, SHORT) if len(full) > MAX_FULL else dict(zip(full, full, strict=True))
+    return {name: wrap_name(shown[name], length) for name in full}
 
 
 def wrap_name(name: str, length: int = LINE_LENGTH) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, heat_map, numbers
 from pages.parts.charts import Series
-from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, name_lines, place_rows, wrap_name
+from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, count_lines, place_rows, wrap_name
 from pages.parts.text import truncate
 from storage.reports.disagreements import Matrix
 from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeValues
@@ -57,12 +57,14 @@ def judge_figure(judge_points: JudgePoints, *, title: str, axis: str, legend: tu
         charts.add_intervals(figure, one, positions, shift=layout.offset + side * layout.distance)
     _add_ceilings(figure, judge_points.ceilings, layout)
     if layout.names_on_axis:
-        figure.update_yaxes(tickvals=list(positions.values()), ticktext=[wrap_name(name) for name in positions])
+        figure.update_yaxes(tickvals=list(positions.values()), ticktext=[layout.labels[name] for name in positions])
         numbers_of_items = [f"n {judge_points.points[name].items:,}" for name in positions]
         charts.add_margin_texts(figure, numbers_of_items, list(positions.values()))
     else:
         for name, position in positions.items():
-            _add_heading(figure, name, details[name], position + 0.25 + _extra_height(name) / 2)
+            _add_heading(
+                figure, layout.labels[name], details[name], position + 0.25 + _extra_height(layout.labels[name]) / 2
+            )
     drawn = (*judge_points.points.values(), *judge_points.second.values(), *judge_points.ceilings.values())
     ends = [end for row in drawn for end in (row.low, row.value, row.high) if end is not None]
     has_negative = min(ends) < 0
@@ -95,31 +97,34 @@ class Layout:
     """Of each of two intervals from their middle."""
     band: float
     """Half of the height of a ceiling."""
+    labels: Mapping[str, str]
+    """Name -> its lines."""
 
 
 def _dense_rows(judges: Sequence[str]) -> Layout:
     rows = place_rows(judges, row_height=DENSE_ROW)
-    return Layout(rows.positions, rows.end, rows.height, True, offset=0.0, distance=0.17, band=0.42)
+    return Layout(rows.positions, rows.end, rows.height, True, offset=0.0, distance=0.17, band=0.42, labels=rows.labels)
 
 
 def _spacious_rows(judges: Sequence[str]) -> Layout:
     positions, end = {}, 0.0
+    labels = {judge: wrap_name(judge, LONG_LINE_LENGTH) for judge in judges}
     for judge in reversed(judges):
         positions[judge] = end + 0.5
-        end += 1 + _extra_height(judge)
+        end += 1 + _extra_height(labels[judge])
     height = round(JUDGE_HEIGHT * end)
-    return Layout(positions, end, height, False, offset=INTERVAL_OFFSET, distance=0.08, band=0.24)
+    return Layout(positions, end, height, False, offset=INTERVAL_OFFSET, distance=0.08, band=0.24, labels=labels)
 
 
-def _extra_height(judge: str) -> float:
+def _extra_height(label: str) -> float:
     """Return the height of a name's lines after the first one, in rows."""
-    return (name_lines(judge, LONG_LINE_LENGTH) - 1) * LINE_HEIGHT / JUDGE_HEIGHT
+    return (count_lines(label) - 1) * LINE_HEIGHT / JUDGE_HEIGHT
 
 
-def _add_heading(figure: "go.Figure", name: str, details: str, height: float) -> None:
+def _add_heading(figure: "go.Figure", label: str, details: str, height: float) -> None:
     """Write name and details above the point, so both can use the full width of a phone screen."""
     small = f"<span style='font-size:11px;color:{charts.GREY}'>{escape(details, quote=False)}</span>"
-    text = f"<b>{wrap_name(name, LONG_LINE_LENGTH)}</b><br>{small}"
+    text = f"<b>{label}</b><br>{small}"
     position = {"x": 0, "xref": "paper", "xanchor": "left", "y": height, "align": "left"}
     figure.add_annotation(text=text, showarrow=False, **position)
 

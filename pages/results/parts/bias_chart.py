@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.statistics.reports.judge_biases import CHOICES, BiasRow
 from core.wording import equate_p
 from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import LINE_HEIGHT, wrap_name
+from pages.parts.name_rows import LINE_HEIGHT, count_lines, wrap_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -29,17 +29,18 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
     import plotly.graph_objects as go
 
     shown = [row for row in rows if row.effect.value is not None]
+    labels = wrap_names(row.judge for row in shown)
     positions, ticks, at = [], [], 0.0
     for judge, own in groupby(shown, key=lambda row: row.judge):
         of_judge = list(own)
-        lines = wrap_name(judge).count("<br>") + 1
+        lines = count_lines(labels[judge])
         higher = max(0.0, lines * LINE_HEIGHT / ROW_HEIGHT - len(of_judge)) / 2
         at += higher
         first = at
         for _ in of_judge:
             positions.append(-at)
             at += 1
-        ticks.append((-(first + at - 1) / 2, wrap_name(judge)))
+        ticks.append((-(first + at - 1) / 2, labels[judge]))
         at += higher + GAP
     colour = charts.accent_colour()
     figure = go.Figure()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.wording import format_percent
 from pages.parts import chart_cache, charts, colours
-from pages.parts.name_rows import place_rows, wrap_name
+from pages.parts.name_rows import place_rows
 from storage.reports.judge_errors import JudgeErrors
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
             )
         )
     charts.add_margin_texts(figure, [f"n {errors.causes.disagreements:,}" for errors in judged], places)
-    names = [wrap_name(errors.judge) for errors in judged]
+    names = [rows.labels[errors.judge] for errors in judged]
     figure.update_yaxes(tickvals=places, ticktext=names, range=[0, rows.end], showgrid=False, zeroline=False)
     figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False, nticks=4)
     charts.apply_layout(figure, "Causes of each judge's disagreements", 96 + rows.height, legend=True)

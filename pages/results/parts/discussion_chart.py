@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.reports.discussions import InfluenceRow
 from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import place_rows, wrap_name
+from pages.parts.name_rows import place_rows
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,7 +27,7 @@ def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
         [[row.judge, row.source] for row in rows],
     )
     figure.update_yaxes(
-        tickvals=places, ticktext=[wrap_name(name) for name in names], range=[-0.1, placed.end + 0.1],
+        tickvals=places, ticktext=[placed.labels[name] for name in names], range=[-0.1, placed.end + 0.1],
         showgrid=False, zeroline=False,
     )  # fmt: skip
     end = max((row.high for row in rows), default=1.0)

@@ -10,7 +10,7 @@ from core.formats.tables import rows_csv
 from core.statistics.reports.format_effects import FormatRow, summarize
 from pages.parts import chart_cache, charts, downloads, intervals, name_columns, numbers
 from pages.parts.chart_files import ChartData
-from pages.parts.name_rows import wrap_name
+from pages.parts.name_rows import count_lines, wrap_names
 from pages.parts.text import escape_markdown
 from storage.reports import format_effects
 
@@ -83,12 +83,13 @@ def format_figure(rows: Sequence[FormatRow]) -> "go.Figure":
             )
         )
     figure.add_vline(x=0, line={"dash": "dash", "color": charts.GREY}, layer="below")
+    labels = wrap_names(f"{row.judge}, {row.format}" for row in shown)
     figure.update_yaxes(
-        tickvals=list(places.values()), ticktext=[wrap_name(f"{row.judge}, {row.format}") for row in shown],
+        tickvals=list(places.values()), ticktext=[labels[f"{row.judge}, {row.format}"] for row in shown],
         range=[-len(shown) + 0.4, 0.6], showgrid=False, zeroline=False,
     )  # fmt: skip
     figure.update_xaxes(title="Difference in accuracy and 95 % interval", showgrid=True, zeroline=False)
-    lines = sum(max(ROW_HEIGHT, 18 * (wrap_name(f"{row.judge}, {row.format}").count("<br>") + 1)) for row in shown)
+    lines = sum(max(ROW_HEIGHT, 18 * count_lines(labels[f"{row.judge}, {row.format}"])) for row in shown)
     charts.apply_layout(figure, "Effect of the criterion's format", 150 + lines, legend=True)
     legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
     return figure.update_layout(margin={"t": 40, "b": 84}, legend=legend)

@@ -1,7 +1,7 @@
 """Charts of the page Judges: accuracy of each judge, accuracy against coverage, and differences between judges."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,7 @@ from core.statistics.reports.decision_rule import Decision
 from core.statistics.reports.recommendations import JudgeEvaluation, Ranking
 from core.wording import equate_p
 from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, heat_map, intervals, numbers
-from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
-from pages.parts.text import shorten_names
+from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, count_lines, place_rows, wrap_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -25,8 +24,8 @@ SYMBOLS: Mapping[Decision, str] = {
     "do not use": "x",
     "not enough data": "diamond-open",
 }
-COMPACT_NAME, MAX_CELL_TEXT = 48, 14
-"""Characters of a name in a matrix without texts, and judges up to which it has the differences as texts."""
+MAX_CELL_TEXT = 14
+"""Judges up to which a matrix has the differences as texts."""
 
 
 @chart_cache.built_once
@@ -48,7 +47,7 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
     _add_lines(figure, ranking, end)
     figure.update_yaxes(
         tickvals=list(positions.values()),
-        ticktext=numbered_names(ranking, positions),
+        ticktext=numbered_names(ranking, rows.labels),
         range=[-0.1, end + 1.4],
         showgrid=False,
         zeroline=False,
@@ -64,10 +63,10 @@ def judge_numbers(ranking: Ranking) -> dict[str, int]:
     return {judge.judge: number for number, judge in enumerate(ranking.judges, start=1)}
 
 
-def numbered_names(ranking: Ranking, judges: Iterable[str]) -> list[str]:
-    """Return the wrapped names with the judges' numbers behind them."""
+def numbered_names(ranking: Ranking, labels: Mapping[str, str]) -> list[str]:
+    """Return the wrapped names with the judges' numbers behind them, the last judge first."""
     numbers_by_judge = judge_numbers(ranking)
-    return [f"{wrap_name(name)} <b>{numbers_by_judge[name]}</b>" for name in judges]
+    return [f"{labels[name]} <b>{numbers_by_judge[name]}</b>" for name in reversed(list(labels))]
 
 
 def zoomed_range(ranking: Ranking) -> tuple[float, float]:
@@ -251,13 +250,11 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
     is_compact = len(judges) > MAX_CELL_TEXT
     if is_compact:
         figure.update_traces(selector={"type": "heatmap"}, showscale=True, colorbar=_colour_bar(largest))
-    # Of many judges the cells have no texts, so rows of two or three lines are high enough.
-    shown = shorten_names(judges, COMPACT_NAME) if is_compact else dict(zip(judges, judges, strict=True))
-    labels = [f"{wrap_name(shown[name])} <b>{place}</b>" for place, name in enumerate(judges, start=1)]
+    labels = [f"{label} <b>{place}</b>" for place, label in enumerate(wrap_names(judges).values(), start=1)]
     figure.update_yaxes(tickvals=ticks, ticktext=labels)
     chart_cells.set_ranges(figure, len(judges), len(judges))
     smallest = heat_map.COMPACT_CELL if is_compact else ROW_HEIGHT
-    row_height = max([smallest, *(LINE_HEIGHT * (label.count("<br>") + 1) for label in labels)])
+    row_height = max([smallest, *(LINE_HEIGHT * count_lines(label) for label in labels)])
     height = 110 + row_height * len(judges)
     charts.apply_layout(figure, "Row minus column, in accuracy", height, right_margin=False)
     return figure.update_layout(margin={"t": 76, "b": 56 if is_compact else 12})

@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import LINE_HEIGHT, wrap_name
+from pages.parts.name_rows import GAP, LINE_HEIGHT, count_lines, wrap_names
 from storage.reports.published import PublishedRow
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def summarize(rows: Sequence[PublishedRow]) -> str:
 def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
     """Return the figure, the highest value at the top; `rows` are of one statistic and have values."""
     ranked = sorted(rows, key=lambda row: row.value or 0.0)
-    names = [wrap_name(row.scorer) for row in ranked]
+    labels = wrap_names(row.scorer for row in ranked)
+    names = [labels[row.scorer] for row in ranked]
     places = list(range(len(ranked)))
     chart = intervals.row_figure(
         [(row.value, row.low, row.high) for row in ranked],
@@ -52,8 +53,8 @@ def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
         fixedrange=True,
     )
     chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(ranked) - 0.4], fixedrange=True)
-    lines = max(name.count("<br>") + 1 for name in names)
-    height = 120 + max(ROW_HEIGHT, LINE_HEIGHT * lines) * len(ranked)
+    lines = max(map(count_lines, names))
+    height = 120 + max(ROW_HEIGHT, LINE_HEIGHT * lines + GAP * (lines > 1)) * len(ranked)
     title = escape(first.group or first.statistic, quote=False)
     return charts.apply_layout(chart, title, height, legend=False)
 

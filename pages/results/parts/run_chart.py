@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.data.estimate import Estimate
 from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import LINE_HEIGHT, wrap_name
+from pages.parts.name_rows import GAP, LINE_HEIGHT, count_lines, wrap_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -19,7 +19,7 @@ def figure(rows: Sequence[tuple[str, Estimate]], title: str, axis: str) -> "go.F
     """Return the figure of (run, estimate with a value), the first at the top."""
     drawn = list(reversed(rows))
     places = list(range(len(drawn)))
-    names = [wrap_name(name) for name, _ in drawn]
+    names = list(wrap_names(name for name, _ in drawn).values())
     estimates = [estimate for _, estimate in drawn]
     chart = intervals.row_figure(
         [(estimate.value, estimate.low, estimate.high) for estimate in estimates],
@@ -32,8 +32,8 @@ def figure(rows: Sequence[tuple[str, Estimate]], title: str, axis: str) -> "go.F
     margin = 0.06 * ((max(ends) - min(ends)) or 1)
     chart.update_xaxes(title=axis, range=[min(ends) - margin, max(ends) + 3 * margin], zeroline=False, fixedrange=True)
     chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(drawn) - 0.4], fixedrange=True)
-    lines = max(name.count("<br>") + 1 for name in names)
-    height = 110 + max(ROW_HEIGHT, LINE_HEIGHT * lines) * len(drawn)
+    lines = max(map(count_lines, names))
+    height = 110 + max(ROW_HEIGHT, LINE_HEIGHT * lines + GAP) * len(drawn)
     return charts.apply_layout(chart, title, height, legend=False)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.reports.experiments import CellResult
 from pages.parts import charts, colours, numbers
-from pages.parts.name_rows import name_lines, wrap_name
+from pages.parts.name_rows import count_lines, wrap_name
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -77,7 +77,7 @@ def axis_figure(
     figure.update_layout(height=HEIGHT + tick_space)
     if len(drawn) > 2:  # a line for each name: on a phone a legend in rows covers the title
         names = [" · ".join(filter(None, rest)) for rest, _ in drawn]
-        _stack_legend(figure, LINE_HEIGHT * sum(name_lines(name, NAME_LENGTH) for name in names))
+        _stack_legend(figure, LINE_HEIGHT * sum(count_lines(wrap_name(name, NAME_LENGTH)) for name in names))
     return figure
 
 

@@ -1,7 +1,7 @@
 """Full names in charts and tables: no name is clipped, and rows are as high as their names."""
 
 from pages.parts import name_columns
-from pages.parts.name_rows import GAP, LINE_HEIGHT, ROW_HEIGHT, place_rows, wrap_name
+from pages.parts.name_rows import GAP, LINE_HEIGHT, MAX_FULL, ROW_HEIGHT, place_rows, wrap_name
 from pages.parts.text import escape_markdown
 
 LONG = "meta-llama/Meta-Llama-3.1-405B-Instruct-Turbo, both orders, chain of thought, majority of five samples"
@@ -17,6 +17,14 @@ def test_rows_of_long_names_are_higher_and_do_not_overlap() -> None:
     assert rows.positions["short"] > rows.positions[LONG] > rows.positions["other"] == 0.5
     lines = wrap_name(LONG).count("<br>") + 1
     assert rows.height == 2 * ROW_HEIGHT + LINE_HEIGHT * lines + GAP
+
+
+def test_many_long_names_are_shortened_and_stay_different() -> None:
+    names = [f"{LONG}, seed {number}" for number in range(MAX_FULL + 1)]
+    rows = place_rows(names)
+    assert len(set(rows.labels.values())) == len(names)
+    assert rows.height < 1.8 * ROW_HEIGHT * len(names) < place_rows(names[:MAX_FULL]).height
+    assert place_rows(names[:MAX_FULL]).labels[names[0]] == wrap_name(names[0])
 
 
 def test_names_in_a_table_have_one_line_and_stay_different() -> None:
