@@ -13,8 +13,8 @@ from core.formats.mapping.omissions import recording_omissions
 from core.formats.mapping.roles import warn_of_models
 from core.formats.mapping.suggest import suggested_annotators
 from core.formats.mapping.unused import format_unused, unused_fields
-from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord
-from core.formats.registry import READERS, detect_format, read_records, report_files
+from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, RunRecord
+from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
 from core.formats.text import recording_reads
 from core.items import Item
 from core.labels import Label
@@ -222,13 +222,13 @@ def _check_permission(name: str) -> None:
         access.require_import(session, visitor.current_actor(), name)
 
 
-def _record_check(name: str) -> Callable[[Record], None]:
+def _record_check(name: str) -> Callable[[Record | PlainLabels], None]:
     """Return a function that raises Forbidden for a record that the visitor may not import."""
     actor = visitor.current_actor()
     with database.reading(resources.engine()) as session:
         study_id = studies.get(session, name).id if name in studies.names(session) else None
 
-    def check(record: Record) -> None:
+    def check(record: Record | PlainLabels) -> None:
         if study_id is not None and isinstance(record, RunRecord):
             with database.reading(resources.engine()) as session:
                 access.require_imported(session, study_id, actor, record)
@@ -245,10 +245,12 @@ def _run_import(plan: ImportPlan, study: str) -> None:
     def show_progress(done: int, total: int) -> None:
         bar.progress(min(done / max(total, 1), 1.0), f"{done:,} of {total:,} records imported")
 
-    def count_records(records: Iterator[Record]) -> Iterator[Record]:
+    def count_records(records: ImportedRecords) -> ImportedRecords:
+        read = 0
         for number, record in enumerate(records, start=1):
+            read += len(record.values) if isinstance(record, PlainLabels) else 1
             if number % PROGRESS_STEP == 0:
-                bar.progress(0.0, f"Reading the file: {number:,} records")
+                bar.progress(0.0, f"Reading the file: {read:,} records")
             check_record(record)
             yield record
 
@@ -256,7 +258,8 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         acting = audit.acting(visitor.current_actor().name)
         reading = plan.source.on_disk()
         with acting, reading as path, recording_reads() as opened, recording_omissions() as omissions:
-            added = imports.import_records(resources.engine(), study, count_records(plan.records(path)), show_progress)
+            records = count_records(read_for_import(path, plan.format, plan.mapping))
+            added = imports.import_records(resources.engine(), study, records, show_progress)
             files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:
         bar.empty()

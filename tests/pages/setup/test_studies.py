@@ -5,12 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
+from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record
 from core.items import Criterion
 from core.labels import Scale
 from pages.parts import downloads, resources
@@ -18,6 +20,7 @@ from pages.parts.account_guard import AccountGuard
 from pages.parts.text import escape_markdown
 from pages.setup.parts import study_form, upload
 from storage import database, labels, runs, studies
+from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -78,6 +81,23 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     with database.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
+
+
+def test_labels_of_a_row_are_read_as_one_element(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare_study()
+    read: list[Record | PlainLabels] = []
+
+    def store(engine: Engine, study: str, records: ImportedRecords, progress: imports.Progress) -> imports.ImportCounts:
+        read.extend(records)
+        return imports.ImportCounts()
+
+    monkeypatch.setattr(imports, "import_records", store)
+    file = tmp_path / "table.csv"
+    head = "id,prompt,response 1,response 2,annotator: ann,annotator: bob"
+    file.write_text(f"{head}\n1,why?,so,yes,A,B\n2,when?,now,then,B,A\n")
+    assert not import_path(file).exception
+    assert [len(record.values) for record in read if isinstance(record, PlainLabels)] == [2, 2]
+    assert not any(isinstance(record, LabelRecord) for record in read)
 
 
 def test_a_csv_with_punctuation_in_its_names_is_imported_as_suggested() -> None:
