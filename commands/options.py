@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 import typer
 
-from core.wording import NO_SCENARIO
+from core.wording import NO_SCENARIO, scenario_of_name
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -52,7 +52,7 @@ CriterionName = Annotated[str | None, typer.Option("--criterion", help="Default:
 
 def parse_scenario(name: str | None) -> str | None:
     """Return the scenario of `--scenario`, "" for the items without one."""
-    return "" if name == NO_SCENARIO else name
+    return None if name is None else scenario_of_name(name)
 
 
 ScenarioName = Annotated[

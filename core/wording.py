@@ -24,8 +24,18 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def scenario_name(scenario: str) -> str:
-    """Return the display name of a scenario, "" for the items without one."""
-    return scenario or NO_SCENARIO
+    """Return the display name of a scenario, "" for the items without one.
+
+    A scenario that is itself called NO_SCENARIO, quoted or not, is quoted once more.
+    """
+    return f'"{scenario}"' if scenario.strip('"') == NO_SCENARIO else scenario or NO_SCENARIO
+
+
+def scenario_of_name(name: str) -> str:
+    """Return the scenario with a display name, "" if it is that of the items without one."""
+    if name == NO_SCENARIO:
+        return ""
+    return name[1:-1] if name.strip('"') == NO_SCENARIO else name
 
 
 def format_number(value: float, digits: int = 2) -> str:

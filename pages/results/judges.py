@@ -45,8 +45,6 @@ SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
 JUDGE_WIDTH = 190
 """Largest width of the names in the table, in pixels: with it every column is visible on a screen of 1440 pixels."""
-MOST_OPEN_REASONS = 6
-"""The reasons of more judges are folded."""
 CEILING_HELP = (
     "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own accuracy "
     "against it. It also counts targets without a majority of all, so it is not the difference of the column Accuracy "
@@ -315,7 +313,7 @@ def draw_table(ranking: Ranking) -> None:
 
 def draw_reasons(ranking: Ranking) -> None:
     """Draw the reason of each decision in full: a cell of the table would cut it off."""
-    with st.expander("Why: the reason of each decision", expanded=len(ranking.judges) <= MOST_OPEN_REASONS):
+    with st.expander("Why: the reason of each decision"):
         lines = [
             f"{number}. **{escape_markdown(judge.judge)}**, {judge.decision}: {escape_markdown(judge.reason)}"
             for number, judge in enumerate(ranking.judges, start=1)

@@ -17,7 +17,7 @@ from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.recommendations import comparable_judges
-from core.wording import NO_SCENARIO, format_count
+from core.wording import format_count, scenario_name, scenario_of_name
 from storage import database
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
@@ -199,7 +199,7 @@ def slices_of(compared: Compared) -> Slices:
     known = np.ones(compared.differs.size, bool)
     found: dict[Slice, tuple[Bools, Bools]] = {}
     for scenario in _tested_scenarios(compared):
-        found["scenario", scenario] = compared.scenario == scenario, known
+        found["scenario", scenario_name(scenario)] = compared.scenario == scenario, known
     found["people", NOT_UNANIMOUS] = ~compared.unanimous, compared.several
     decided = np.isin(compared.majority, (1, 2))
     for name, value in SIDES.items():
@@ -226,7 +226,7 @@ def targets_of(compared: Compared, conditions: Sequence[Slice]) -> tuple[Bools, 
             numbers = compared.numbers.get(NUMBERS[feature], np.full(compared.differs.size, np.nan))
             one = numbers > limit, ~np.isnan(numbers)
         elif feature == "scenario":
-            one = compared.scenario == ("" if value == NO_SCENARIO else value), known
+            one = compared.scenario == scenario_of_name(value), known
         else:
             one = slices.get((feature, value), (np.zeros(compared.differs.size, bool),) * 2)
         inside, known = inside & one[0], known & one[1]

@@ -8,7 +8,7 @@ from core.errors import TiebreakError
 from core.formats.validation_errors import join_names
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.recommendations import comparable_judges
-from core.wording import NO_SCENARIO
+from core.wording import scenario_of_name
 from storage import database, items
 from storage.reports.alignment import AlignmentData
 from storage.reports.discordance import (
@@ -48,7 +48,7 @@ def parse(text: str, saved: Mapping[str, Conditions], scenarios: Collection[str]
             f"{text!r} is no condition: scenario: NAME, people: {', '.join(people[:-1])} or {people[-1]}, "
             f"{' or '.join(NUMBERS)}: {ABOVE}NUMBER."
         )
-    if condition[0] == "scenario" and condition[1] != NO_SCENARIO and condition[1] not in scenarios:
+    if condition[0] == "scenario" and scenario_of_name(condition[1]) not in ("", *scenarios):
         raise TiebreakError(f"There is no scenario {condition[1]!r}; there are {join_names(sorted(scenarios))}.")
     return (condition,)
 

@@ -1,8 +1,10 @@
 """Numbers of a table have the same form on pages, in commands and in files for a paper."""
 
+import pytest
+
 from commands.output import format_table
 from core.formats.tables import latex_table, rows_csv
-from core.wording import equate_p, format_estimate, format_p
+from core.wording import NO_SCENARIO, equate_p, format_estimate, format_p, scenario_name, scenario_of_name
 
 ROW = {"judge": "a", "accuracy": 0.0004, "p": 2e-7, "p_corrected": 0.0123}
 
@@ -31,3 +33,9 @@ def test_tables_print_p_values_and_csv_has_all_their_digits() -> None:
     assert format_table([ROW], "").splitlines()[-1].split() == ["a", "0.000", "<", "0.001", "0.012"]
     assert r"0.000 & \textless{} 0.001 & 0.012" in latex_table([ROW], "", "t")
     assert rows_csv([ROW]).splitlines()[-1] == "a,0.0004,2e-07,0.0123"
+
+
+@pytest.mark.parametrize("scenario", ["", "math", "(no scenario)", '"(no scenario)"', '"math"'])
+def test_a_display_name_belongs_to_one_scenario(scenario: str) -> None:
+    assert scenario_of_name(scenario_name(scenario)) == scenario
+    assert (scenario_name(scenario) == NO_SCENARIO) == (scenario == "")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.labels import Scale
 from core.statistics.reports.alignment import AlignmentRow
-from core.wording import scenario_name
+from core.wording import scenario_name, scenario_of_name
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -183,7 +183,7 @@ def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, s
 
 def _select_scenario() -> None:
     name = charts.clicked_point("by_scenario_chart")
-    scenario = "" if name == scenario_name("") else name
+    scenario = scenario_of_name(name)
     select(**({} if name is None else {"scenario": scenario}))
 
 

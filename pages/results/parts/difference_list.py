@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.statistics.measures.comparison import Comparison
 from pages.parts import clickable_table, name_columns, numbers
+from pages.parts.text import escape_markdown
 
 NUMBER = "_difference_list"
 """The name of the number of the list in the state of the session."""
@@ -39,6 +40,8 @@ def draw(
         | {name: st.column_config.Column(width=width, alignment="right") for name, width in WIDTHS.items()},
     )
     table.draw_full_names()
+    with st.container(key="narrow-numbers"), st.expander("Judges by number", icon=":material/tag:"):  # on a phone only
+        st.markdown("\n".join(f"{number}. {escape_markdown(name)}" for number, name in enumerate(judges, start=1)))
 
 
 def line(one: Comparison, judges: Sequence[str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from storage.reports.run_costs import RunCost
 
 NAMES = {
     "accuracy_gold": "Accuracy",
-    "cohen_kappa_gold": "κ with the reference",
+    "cohen_kappa_gold": "κ",
     "pearson": "Pearson's r",
     "spearman": "Spearman's ρ",
     "percent": "Equal verdicts",
@@ -31,8 +31,16 @@ NAMES = {
 }
 MAX_SENTENCES = 3
 """Pairs that are described before their table; of more the sentences are hidden until they are opened."""
-RUN_WIDTH, PAIR_WIDTH = 270, 172
-"""The largest width of a run's name alone and in a pair, in pixels: the statistics are visible beside it."""
+RUN_WIDTH, PAIR_WIDTH = 186, 112
+"""The largest width of a run's name alone and in a pair, in pixels: a screen of 1440 pixels has all columns."""
+ESTIMATE_WIDTH, COUNT_WIDTH = 134, 62
+WIDTHS = {
+    "Changed verdicts": 206, "Difference": 168, "p": 64, "No verdict": 82, "$ per 1,000": 92, "Calls (reused)": 104,
+    "n of both": 76,
+}  # fmt: skip
+"""Pixels of columns that are wider than a count."""
+ONLY_IN_FILE = ("percent", "gwet_ac1")
+"""Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts."""
 AXES = {"accuracy_gold": "accuracy, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
 
 
@@ -78,12 +86,14 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
         )
     lines = [_run_line(titles, one, compared.costs[compared.columns[one.name]]) for one in comparison.figures]
     table = name_columns.shorten(lines, {"Run": RUN_WIDTH})
-    st.dataframe(table.lines, key="compared_runs", hide_index=True, column_config=table.columns)
+    columns = _columns(table.lines, table.columns)
+    st.dataframe(table.lines, key="compared_runs", hide_index=True, column_config=columns)
     table.draw_full_names()
     st.caption(
         "Statistics are of targets with a verdict and a reference (n): a missing verdict is left out here, whereas the "
-        "page Judges counts it as an error unless chosen otherwise. *Targets* are all of the run. Tokens, seconds and "
-        "dollars count a reused reply as the call that was made; *Paid* is without reused replies."
+        "page Judges counts it as an error unless chosen otherwise. κ is Cohen's. *Targets* are all of the run. Tokens "
+        "and seconds are those of a trace; with dollars they count a reused reply as the call that was made. *Paid* is "
+        "without reused replies."
     )
     _draw_download(report.run_rows(compared, comparison), "runs.csv")
 
@@ -99,8 +109,8 @@ def _run_line(titles: Mapping[str, str], figures: RunFigures, cost: RunCost) -> 
         "No verdict": f"{figures.no_verdict:,}",
         "$ per 1,000": _number(cost.dollars_per_thousand, 2) if not cost.unpriced else "price unknown",
         "Paid": numbers.format_dollars(cost.paid_dollars) if not cost.unpriced else "price unknown",
-        "Tokens a trace": _number(cost.tokens_per_trace, 0),
-        "Seconds a trace": _number(cost.seconds_per_trace, 2),
+        "Tokens": _number(cost.tokens_per_trace, 0),
+        "Seconds": _number(cost.seconds_per_trace, 2),
         "Calls (reused)": f"{cost.calls:,} ({cost.reused:,})",
     }
 
@@ -114,15 +124,17 @@ def draw_pairs(compared: ComparedRuns, comparison: RunComparison) -> None:
         for sentence in sentences:
             st.markdown(escape_markdown(sentence))
     lines = [_pair_line(pair, titles) for pair in comparison.pairs]
-    columns = dict.fromkeys(name for line in sorted(lines, key=len, reverse=True) for name in line)
-    lines = [{name: line.get(name, "" if name == "Note" else "–") for name in columns} for line in lines]
+    names = dict.fromkeys(name for line in sorted(lines, key=len, reverse=True) for name in line)
+    lines = [{name: line.get(name, "" if name == "Note" else "–") for name in names} for line in lines]
     table = name_columns.shorten(lines, {"First": PAIR_WIDTH, "Second": PAIR_WIDTH})
-    st.dataframe(table.lines, key="run_pairs", hide_index=True, column_config=table.columns)
+    columns = _columns(table.lines, table.columns)
+    st.dataframe(table.lines, key="run_pairs", hide_index=True, column_config=columns)
     table.draw_full_names()
     tests = f", corrected by Holm's method for {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
     st.caption(
         "Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in Pearson's "
-        f"r on others. p: paired bootstrap{tests}. Groups of items are resampled together."
+        f"r on others. p: paired bootstrap{tests}. Groups of items are resampled together. κ is Cohen's, on "
+        "targets with a verdict of both; the file has more statistics."
     )
     _draw_download(report.pair_rows(comparison), "run_pairs.csv")
 
@@ -138,9 +150,21 @@ def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
         "p": numbers.format_p(one.p_corrected),
         "n": f"{one.items:,}",
     }
-    line |= {NAMES[name]: _estimate(estimate) for name, estimate in pair.agreement.items()}
+    line |= {NAMES[name]: _estimate(estimate) for name, estimate in pair.agreement.items() if name not in ONLY_IN_FILE}
     both = {estimate.items for estimate in pair.agreement.values()}
     return line | ({"n of both": f"{max(both):,}"} if both else {}) | ({"Note": one.reason} if one.reason else {})
+
+
+def _columns(lines: Sequence[Mapping[str, Any]], of_names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of the columns, those of names among them; figures are on the right."""
+    titles = dict.fromkeys(title for line in lines for title in line if title not in of_names and title != "Note")
+    estimates = set(NAMES.values())
+    return dict(of_names) | {
+        title: st.column_config.TextColumn(
+            width=ESTIMATE_WIDTH if title in estimates else WIDTHS.get(title, COUNT_WIDTH), alignment="right"
+        )
+        for title in titles
+    }
 
 
 def _draw_download(rows: Sequence[dict[str, Any]], file_name: str) -> None:

@@ -30,7 +30,7 @@ def test_two_runs_are_compared() -> None:
     assert pairs.iloc[0]["Changed verdicts"].startswith("17 of 40: 0.4") and pairs.iloc[0]["p"] == "< 0.001"
     assert len(changes) == 17 and {"first", "second", "ann", "ben", "Trace"} <= set(changes.columns)
     assert list(figures["Run"]) == ["first", "second"] and figures.iloc[0]["Accuracy"].startswith("0.50 [")
-    assert figures.iloc[0]["Tokens a trace"] == "100" and figures.iloc[0]["$ per 1,000"] == "1.00"
+    assert figures.iloc[0]["Tokens"] == "100" and figures.iloc[0]["$ per 1,000"] == "1.00"
     assert list(settings["Setting"]) == ["judge.model"]
     assert "+Judge twice." in app.code[-1].value
 

@@ -91,5 +91,10 @@ def test_the_targets_without_a_scenario_are_a_slice_and_an_unknown_scenario_is_r
     partly = replace(compared, scenario=np.where(half, "", compared.scenario).astype(object))
     (condition,) = slice_comparison.parse("scenario: (no scenario)", {}, ["math"])
     assert targets_of(partly, [condition])[0].tolist() == half.tolist()
+    assert slice_comparison.parse('scenario: "(no scenario)"', {}, ["(no scenario)"]) == (
+        ("scenario", '"(no scenario)"'),
+    )
+    with pytest.raises(TiebreakError, match="There is no scenario"):
+        slice_comparison.parse('scenario: "(no scenario)"', {}, ["math"])
     with pytest.raises(TiebreakError, match="There is no scenario 'nope'; there are math"):
         slice_comparison.parse("scenario: nope", {}, ["math"])
