@@ -24,7 +24,9 @@ GREY = colours.RESPONSE[0]
 ROW_HEIGHT = 34
 """Pixels for one row of points."""
 MAX_ROWS = 18
-"""A chart with more rows has its axis on top."""
+"""A chart that is higher than so many rows has its axis on top."""
+TOP_AXIS = 40
+"""Pixels of an axis on top."""
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
 """The low end of the colour scale in each theme."""
 CONFIG = {"displayModeBar": False}
@@ -116,8 +118,10 @@ def interval_figure(
         range=[-0.1, rows.end + 0.1],
     )
     figure.update_xaxes(title=axis, range=[_axis_start(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])
-    if len(names) > MAX_ROWS:
+    height = 100 + 30 * (len(series) > 1) + rows.height
+    if height > MAX_ROWS * ROW_HEIGHT:
         figure.update_xaxes(side="top")
+        height += TOP_AXIS
     figure.update_xaxes(zeroline=True, zerolinecolor=GREY, showgrid=True)
     if reference_line is not None:
         figure.add_vline(
@@ -125,7 +129,7 @@ def interval_figure(
             line={"dash": "dash", "color": GREY},
             annotation={"text": f"{reference_line.name} {reference_line.value:.2f}", "yanchor": "bottom", "y": 1},
         )
-    return apply_layout(figure, title, 100 + 30 * (len(series) > 1) + rows.height, legend=len(series) > 1)
+    return apply_layout(figure, title, height, legend=len(series) > 1)
 
 
 shared_interval_figure = chart_cache.built_once(interval_figure)
@@ -221,7 +225,7 @@ def apply_layout(
         margin={
             "l": 8,
             "r": 44 if right_margin else 8,
-            "t": 48 + TITLE_LINE * title.count("<br>") + 26 * legend + 40 * (height > MAX_ROWS * ROW_HEIGHT),
+            "t": 48 + TITLE_LINE * title.count("<br>") + 26 * legend + TOP_AXIS * (height > MAX_ROWS * ROW_HEIGHT),
             "b": 40,
         },
         showlegend=legend,

@@ -379,12 +379,14 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
         _, criterion, scenario = keys[row]
         item_drilldown.select(criterion=criterion, scenario=scenario)
 
+    table = name_columns.shorten(list(lines.values()), agreement_rows.WIDTHS)
     clickable_table.draw(
-        list(lines.values()),
+        table.lines,
         f"figures_{st.session_state.get('charted', 0)}",
         select_line,
-        column_config=agreement_rows.COLUMNS,
+        column_config=dict(agreement_rows.COLUMNS) | table.columns,
     )
+    table.draw_full_names()
     shown = set().union(*lines.values())
     column_notes.draw({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
     downloads.draw_csv_download(

@@ -19,7 +19,7 @@ from storage.studies import Study
 
 DOCS = "docs/published.md"
 PAGE = "published"
-WIDTHS = {"Scorer": 290, "Group": 220, "Statistic": 220}
+WIDTHS = {"Scorer": 210, "Group": 200, "Statistic": 190}
 """The largest width of each column of names, in pixels: the value and its interval are visible beside them."""
 
 
@@ -91,8 +91,15 @@ def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]
         charts.draw(
             published_chart.figure(chosen), "published", published_chart.describe(chosen), data=ChartData(chosen)
         )
-    shortened = name_columns.shorten([line(row) for row in rows], WIDTHS)
-    st.dataframe(shortened.lines, key="published_rows", hide_index=True, column_config=shortened.columns)
+    lines = [line(row) for row in rows]
+    if len({row.statistic for row in rows}) == 1:  # the sentence and the chart name it, and the notes need its room
+        lines = [{name: cell for name, cell in one.items() if name != "Statistic"} for one in lines]
+    shortened = name_columns.shorten(lines, WIDTHS)
+    columns = shortened.columns | {
+        "Value": st.column_config.TextColumn(width=138, alignment="right"),
+        "n": st.column_config.TextColumn(width=56, alignment="right"),
+    }
+    st.dataframe(shortened.lines, key="published_rows", hide_index=True, column_config=columns)
     shortened.draw_full_names()
     downloads.draw_csv_download(lambda: downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
 

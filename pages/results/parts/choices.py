@@ -14,6 +14,8 @@ from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 
 ALL_SCENARIOS = "all scenarios"
+MAX_WIDTH = 340
+"""Pixels of a choice in a row; a longer text is complete in the list of its options."""
 
 
 def draw_row() -> DeltaGenerator:
@@ -38,7 +40,7 @@ def choose(
         return options[0]
     choice = st.selectbox(
         label, options, format_func=format_func, key=key, bind="query-params", on_change=on_change,
-        width=width(label, map(format_func, options)),
+        width=min(MAX_WIDTH, width(label, map(format_func, options))),
     )  # fmt: skip
     return choice or options[0]
 

@@ -26,7 +26,7 @@ def draw_choice(study: Study, version: Version, row: DeltaGenerator | None = Non
             list(titles),
             key=KEY,
             bind="query-params",
-            width=choices.width("Reference", titles),
+            width=min(choices.MAX_WIDTH, choices.width("Reference", titles)),
             help="The values that judges are compared with. They never include the verdicts of the judge itself; a "
             "debate that is the reference is not compared.",
         )

@@ -31,11 +31,12 @@ NAMES = {
 }
 MAX_SENTENCES = 3
 """Pairs that are described before their table; of more the sentences are hidden until they are opened."""
-RUN_WIDTH, PAIR_WIDTH = 186, 112
+RUN_WIDTH, PAIR_WIDTH = 144, 112
 """The largest width of a run's name alone and in a pair, in pixels: a screen of 1440 pixels has all columns."""
 ESTIMATE_WIDTH, COUNT_WIDTH = 134, 62
 WIDTHS = {
-    "Changed verdicts": 206, "Difference": 168, "p": 64, "No verdict": 82, "$ per 1,000": 92, "Calls (reused)": 104,
+    "Changed verdicts": 206, "Difference": 168, "p": 64, "Targets": 68, "No verdict": 84, "$ per 1,000": 94,
+    "Seconds": 70, "Calls (reused)": 104,
     "n of both": 76,
 }  # fmt: skip
 """Pixels of columns that are wider than a count."""
