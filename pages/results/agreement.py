@@ -53,9 +53,9 @@ def load_report(url: str, study_id: int, group: RaterGroup, version: Version) ->
     return load_judges(url, study_id, alignment_data.opinion_version(version), scales)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)  # without the copy that each read of other caches makes
 def load_people(url: str, study_id: int, version: Version) -> AgreementReport:
-    """Return the agreement of the annotators at a version; the cache is shared by all visitors."""
+    """Return the agreement of the annotators at a version; shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     overall = alignment_data.load_agreement(url, study_id, version)
@@ -63,9 +63,9 @@ def load_people(url: str, study_id: int, version: Version) -> AgreementReport:
     return agreement.report(resources.engine(), study, "people", overall=overall, undecided=undecided)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def load_judges(url: str, study_id: int, opinion_version: Version, scales: str) -> AgreementReport:
-    """Return the agreement of the judges at a version of the opinions and the scales."""
+    """Return the agreement of the judges at a version of the opinions and the scales; shared, so do not modify."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return agreement.report(resources.engine(), study, "judges")

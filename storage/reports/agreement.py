@@ -148,6 +148,8 @@ def _group_name(panel: RaterPanel, group: str, by: By) -> str:
 def measure_panel(panel: RaterPanel, by: By, scales: Scales, resamples: int = 1000) -> list[AgreementRow]:
     """Return a panel's statistics; criteria that share a scale are pooled as "all" too, except by criterion."""
     statistics = _statistics(panel, by, scales, resamples)
+    if panel.debates is None:
+        return statistics
     return [
         replace(row, reason="; ".join(filter(None, (_exclusion_note(panel, row, by), row.reason))))
         for row in statistics
