@@ -44,13 +44,16 @@ coverage: .venv/ready-for-tests browser
 test-fast: .venv/ready-for-tests
 	@$(PYTEST) --fast
 
-# Says what it installs before it does; NO_INSTALL=1 prevents it.
+# Prints what it installs before it does; NO_INSTALL=1 prevents it. The headless shell needs less processor time; Chromium serves as well.
+BROWSERS := chromium-headless-shell chromium
 browser:
-	@command -v chromium >/dev/null || { \
+	@command -v chromium-headless-shell >/dev/null || { \
 	  if [ -z "$(NO_INSTALL)" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo "Installing the Debian package chromium for the browser tests (NO_INSTALL=1 prevents this)"; \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
-	  else echo "No chromium: the browser tests will be skipped (apt-get install chromium)"; fi; }
+	    echo "Installing a browser for the tests: chromium-headless-shell or chromium of Debian (NO_INSTALL=1 prevents this)"; \
+	    apt-get update -qq; \
+	    for package in $(BROWSERS); do \
+	      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$package >/dev/null && break; done; \
+	  fi; command -v $(BROWSERS) >/dev/null || echo "No browser: the browser tests will be skipped (apt-get install chromium)"; }
 
 check: .venv/ready-for-tests
 	@$(BIN)/ruff check .

@@ -16,6 +16,8 @@ import pytest
 from tests.paths import ROOT
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+TEST_BROWSER = shutil.which("chromium-headless-shell") or CHROMIUM
+"""The same engine without a window system: a third less processor time for a file of tests."""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -110,7 +112,7 @@ def chromium():
 
     The scope is a module, because playwright's event loop runs in this thread and other tests start their own.
     """
-    if CHROMIUM is None:
+    if TEST_BROWSER is None:
         missing = "no chromium on this machine: apt-get install chromium"
         if os.environ.get("CI"):
             pytest.fail(missing)
@@ -118,7 +120,7 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=TEST_BROWSER, args=FLAGS)
         yield browser
         browser.close()
 
