@@ -9,7 +9,7 @@ from core.formats.tables import csv_text
 from core.labels import Target
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
-from pages.parts import charts, clickable_table, downloads, numbers, resources, shell
+from pages.parts import charts, clickable_table, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, laboratory_charts, reference_choice
@@ -19,6 +19,8 @@ from storage.reports import weight_laboratory
 from storage.studies import Study
 
 PAGE = "laboratory"
+NAME_WIDTH = 210
+"""Largest width of a column of weights' names, in pixels."""
 
 
 @st.cache_data(max_entries=32, show_spinner="Aggregating stored scores …")
@@ -75,7 +77,10 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
             describe_curve(report.curve),
             data=ChartData(report.curve),
         )
-    st.dataframe([scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes], hide_index=True)
+    lines = [scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes]
+    table = name_columns.shorten(lines, {"Weights": NAME_WIDTH, "Less": NAME_WIDTH})
+    st.dataframe(table.lines, hide_index=True, column_config=table.columns)
+    table.draw_full_names()
     if report.weights:
         draw_weights(report.weights)
     if report.changes:
