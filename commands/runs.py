@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from storage.runs import Progress, Run
     from storage.worker import StopRequests
 
+OPTIONS_OF_RESUME = {"study", "resume", "ceiling", "database", "as_json"}
+
 
 def run(
+    context: typer.Context,
     study: StudyName,
     protocol: Annotated[str, typer.Option(help="The protocol, such as scaleeval.")] = "scaleeval",
     settings: Annotated[Path | None, typer.Option(help="Its settings, a YAML or JSON file.")] = None,
@@ -70,6 +73,8 @@ def run(
         resume_run,
     )
 
+    if resume is not None:
+        _refuse_other_options(context)
     engine = open_database(database)
     if resume is not None:
         start = partial(resume_run, engine, find_study(engine, study), resume, ceiling)
@@ -99,6 +104,22 @@ def run(
         ended, progress = execute(engine, start(), requests, quiet=as_json)
         words = ("run", "--study", study, "--resume", ended.name)
         _print_end(ended, progress, as_json, command_line(*words, database=database))
+
+
+def _refuse_other_options(context: typer.Context) -> None:
+    """Raise TiebreakError for an option that a resumed run would ignore: it would pay for other calls than expected."""
+    names = [name for name in context.params if name not in OPTIONS_OF_RESUME]
+    given = [name for name in names if _is_given(context, name)]
+    if given:
+        options = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise TiebreakError(
+            f"--resume continues a run with its own settings and items. Leave out {options}; only --ceiling can be changed."
+        )
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command: str) -> None:

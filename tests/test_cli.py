@@ -345,6 +345,7 @@ def test_an_error_in_settings_does_not_name_python_types(run_with_sample, tmp_pa
         (["agreement"], "Missing option '--study'."),
         (["agreement", "--study", "tour", "--by", "colour"], "'colour' is not one of 'all', 'scenario'"),
         (["run", "--study", "tour", "--limit", "0"], "greater than or equal to 1."),
+        (["run", "--study", "tour", "--resume", "r", "--limit", "3", "--dry-run"], "Leave out --limit, --dry-run;"),
         (["import"], "Missing argument 'path'."),
         (["colour"], "No such command 'colour'."),
     ],

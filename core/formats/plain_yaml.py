@@ -64,7 +64,11 @@ PlainLoader.add_implicit_resolver(
 
 
 class PlainDumper(yaml.SafeDumper):
-    """SafeDumper that escapes rare line ends, which would be read back as blanks."""
+    """SafeDumper that escapes rare line ends, which would be read back as blanks, and writes equal values each time."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return True: the loader has no aliases."""
+        return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

@@ -7,6 +7,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping
+from core.formats.plain_yaml import dump_fields, parse_fields
 from core.formats.records import ItemRecord
 from core.formats.registry import read_records
 from core.items import Item
@@ -26,6 +27,12 @@ def test_a_saved_mapping_is_loaded_equal(tmp_path: Path, name: str) -> None:
     loaded = mapping.load_mapping(MAPPINGS / f"{name}.yaml")
     (tmp_path / "saved.yaml").write_text(mapping.dump_mapping(loaded), encoding="utf-8")
     assert mapping.load_mapping(tmp_path / "saved.yaml") == loaded
+
+
+def test_values_that_occur_twice_are_written_twice() -> None:
+    scale = {"level": "ordinal", "categories": [1, 2]}
+    fields = with_labels(scale=scale) | {"gold": {"kind": "score", "value": "gold", "scale": scale}}
+    assert parse_fields(dump_fields(fields)) == fields
 
 
 def test_words_that_yaml_1_1_converts_stay_text(tmp_path: Path) -> None:
