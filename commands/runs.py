@@ -113,7 +113,7 @@ def _refuse_other_options(context: typer.Context) -> None:
     if given:
         options = ", ".join("--" + name.replace("_", "-") for name in given)
         raise TiebreakError(
-            f"--resume continues a run with its own settings and items. Leave out {options}; only --ceiling can be changed."
+            f"--resume continues a run with its own settings and items. Leave out {options}; only --ceiling can be new."
         )
 
 

@@ -16,6 +16,9 @@ STATISTIC_NAMES = {
 """Statistic -> its name in a sentence, for those that represent a study."""
 NO_SCENARIO = "(no scenario)"
 """The display name of the items without a scenario."""
+ALL_SCENARIOS = "all scenarios"
+"""The display name of the choice of no scenario."""
+RESERVED = (NO_SCENARIO, ALL_SCENARIOS)
 
 
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
@@ -26,16 +29,16 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
 def scenario_name(scenario: str) -> str:
     """Return the display name of a scenario, "" for the items without one.
 
-    A scenario that is itself called NO_SCENARIO, quoted or not, is quoted once more.
+    A scenario that is itself called like one of RESERVED, quoted or not, is quoted once more.
     """
-    return f'"{scenario}"' if scenario.strip('"') == NO_SCENARIO else scenario or NO_SCENARIO
+    return f'"{scenario}"' if scenario.strip('"') in RESERVED else scenario or NO_SCENARIO
 
 
 def scenario_of_name(name: str) -> str:
     """Return the scenario with a display name, "" if it is that of the items without one."""
     if name == NO_SCENARIO:
         return ""
-    return name[1:-1] if name.strip('"') == NO_SCENARIO else name
+    return name[1:-1] if name.strip('"') in RESERVED else name
 
 
 def format_number(value: float, digits: int = 2) -> str:

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.reports.run_comparison import Pair, RunComparison
-from core.wording import scenario_name, short_names
+from core.wording import short_names
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown, shorten_names
 from pages.results.parts import agreement_rows, alignment_data, choices, item_drilldown, reference_choice, run_sections
@@ -142,9 +142,8 @@ def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
         criteria = [criterion for key, criterion in compared.keys if key == kind]
         criterion = choices.choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, clear_selection)
         found = sorted(set(map(str, compared.dataset(kind, criterion).scenario.tolist())))
-        names = [choices.ALL_SCENARIOS, *found] if len(found) > 1 else [choices.ALL_SCENARIOS]
-        scenario = choices.choose("Scenario", names, "among", scenario_name, clear_selection)
-    return kind, criterion, None if scenario == choices.ALL_SCENARIOS else scenario
+        scenario = choices.choose_scenario(found, clear_selection)
+    return kind, criterion, scenario
 
 
 def clear_selection() -> None:

@@ -35,7 +35,7 @@ def test_tables_print_p_values_and_csv_has_all_their_digits() -> None:
     assert rows_csv([ROW]).splitlines()[-1] == "a,0.0004,2e-07,0.0123"
 
 
-@pytest.mark.parametrize("scenario", ["", "math", "(no scenario)", '"(no scenario)"', '"math"'])
+@pytest.mark.parametrize("scenario", ["", "math", "(no scenario)", '"(no scenario)"', "all scenarios", '"math"'])
 def test_a_display_name_belongs_to_one_scenario(scenario: str) -> None:
     assert scenario_of_name(scenario_name(scenario)) == scenario
     assert (scenario_name(scenario) == NO_SCENARIO) == (scenario == "")

@@ -6,14 +6,13 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.wording import scenario_name
+from core.wording import ALL_SCENARIOS, scenario_name
 from pages.results.parts import agreement_rows
 from pages.results.parts.alignment_rows import KINDS
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 
-ALL_SCENARIOS = "all scenarios"
 MAX_WIDTH = 340
 """Pixels of a choice in a row; a longer text is complete in the list of its options."""
 
@@ -42,7 +41,16 @@ def choose(
         label, options, format_func=format_func, key=key, bind="query-params", on_change=on_change,
         width=min(MAX_WIDTH, width(label, map(format_func, options))),
     )  # fmt: skip
-    return choice or options[0]
+    return options[0] if choice is None else choice
+
+
+def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | None = None) -> str | None:
+    """Draw the choice of one of several scenarios, "" for the items without one; None is for all of them."""
+    if len(scenarios) < 2:
+        return None
+    names = [ALL_SCENARIOS, *map(scenario_name, scenarios)]
+    place = names.index(choose("Scenario", names, "among", on_change=on_change))
+    return scenarios[place - 1] if place else None
 
 
 def draw_tabs(names: Sequence[str], opened: str) -> Sequence[Any]:
@@ -63,6 +71,5 @@ def choose_query(
     kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), on_change)
     criteria = [criterion for key, criterion in keys if key == kind]
     criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, on_change)
-    names = [ALL_SCENARIOS, *judge_ranking.scenarios(data, kind, criterion)]
-    scenario = choose("Scenario", names if len(names) > 2 else names[:1], "among", scenario_name, on_change)
-    return RankingQuery(kind, criterion, None if scenario == ALL_SCENARIOS else scenario)
+    scenario = choose_scenario(judge_ranking.scenarios(data, kind, criterion), on_change)
+    return RankingQuery(kind, criterion, scenario)

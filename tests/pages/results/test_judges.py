@@ -23,13 +23,13 @@ PAGE = "results/judges"
 PAIRS = (("b", 0.1, 0.2), ("c", 0.1, 0.01), ("d", -0.3, 0.01), ("e", None, None))
 
 
-def planted_records(items: int = 60) -> list[Record]:
+def planted_records(items: int = 60, scenarios: tuple[str, str] = ("code", "math")) -> list[Record]:
     """Return pairs with three annotators who agree, a good judge, and one that abstains on two of three."""
     rng = random.Random(3)
     records: list[Record] = [RUN.model_copy(update={"name": "r"})]
     for number in range(items):
         item, truth = f"i{number}", rng.choice((1, 2))
-        records.append(ItemRecord(item=make_item(item, scenario="math" if number % 2 else "code")))
+        records.append(ItemRecord(item=make_item(item, scenario=scenarios[number % 2])))
         records += [make_label(truth, name, item) for name in ("ann", "ben", "cat")]
         silent = None if number % 3 else truth
         records.append(make_trace(item, ("good", "verdict", truth), ("silent", "verdict", silent)))
@@ -169,6 +169,13 @@ def test_abstentions_can_be_left_out() -> None:
 def test_a_scenario_has_its_own_ranking() -> None:
     prepare_study(planted_records())
     assert "30 targets common to all judges" in page_text(visit(PAGE, among="math"))
+
+
+@pytest.mark.parametrize("name", ["(no scenario)", "all scenarios"])
+def test_items_without_a_scenario_have_their_own_ranking(name: str) -> None:
+    prepare_study(planted_records(scenarios=("", "all scenarios")))
+    number = 60 if name == "all scenarios" else 30
+    assert f"{number} targets common to all judges" in page_text(visit(PAGE, among=name))
 
 
 def test_a_cell_lists_the_targets_on_which_two_judges_differ() -> None:
