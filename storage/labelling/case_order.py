@@ -4,11 +4,11 @@ The database groups the judges' values, and targets with equal labels and equal 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sqlalchemy import Select, Text, func, select
+from sqlalchemy import Text, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -16,7 +16,7 @@ from sqlmodel import col
 from storage import annotators, studies, targets
 from storage.labelling.adjudication import UNDECIDED_KINDS, Case, State, count_after, parse_value
 from storage.studies import Study
-from storage.tables import AdjudicationRow, ItemRow, LabelRow, OpinionRow, TargetRow
+from storage.tables import AdjudicationRow, LabelRow, OpinionRow, TargetRow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +90,7 @@ def order_cases(session: Session, study: Study, judges: Mapping[int, JudgeValues
     measured = _Measures(studies.scales(session, study.id))
     nothing = JudgeValues()
     found = []
-    for target_id, kind, criterion, position in session.execute(_targets(study.id)):
+    for target_id, kind, criterion, position in _targets(session, study.id):
         given = labels.get(target_id, ())
         if not given and target_id not in decided:
             continue
@@ -130,10 +130,15 @@ class _Measures:
         return case.priority, case.is_contested
 
 
-def _targets(study_id: int) -> Select[*tuple[Any, ...]]:
-    columns = (col(TargetRow.id), col(TargetRow.kind), col(TargetRow.criterion), col(ItemRow.position))
-    query = select(*columns).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-    return query.where(col(TargetRow.study_id) == study_id, col(TargetRow.kind).not_in(UNDECIDED_KINDS))
+def _targets(session: Session, study_id: int) -> Iterator[tuple[int, str, str, int]]:
+    """Yield the id, kind and criterion of each target that can be adjudicated, and the position of its item."""
+    from storage import current_labels
+
+    known = current_labels.read_targets(session, study_id)
+    kinds, criteria = (known.table[name].tolist() for name in ("kind", "criterion"))
+    for row in zip(known.ids.tolist(), kinds, criteria, known.positions.tolist(), strict=True):
+        if row[1] not in UNDECIDED_KINDS:
+            yield row
 
 
 def _labels(session: Session, study_id: int) -> dict[int, Texts]:

@@ -6,7 +6,7 @@ same target in several runs, or with several models, is a separate judge for eac
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.labels import Scale
-from core.statistics.data.dataset import Dataset, combine
+from core.statistics.data.dataset import AlignedTargets, Dataset, align
 from core.statistics.data.encoded_opinions import NUMBER_COLUMNS, EncodedOpinions, encode_opinions
 from core.statistics.reports.alignment import AlignmentRow, By, accuracy_rows, alignment_rows
 from storage import database, items
@@ -90,12 +90,24 @@ class AlignmentData:
     def dataset(self, encoded: EncodedOpinions) -> Dataset:
         """Return the targets of encoded opinions with the labels and the reference, aligned once."""
         if id(encoded) not in self._datasets:
-            self._datasets[id(encoded)] = encoded, combine(self.labels, encoded, self.gold)
+            self._datasets[id(encoded)] = encoded, self.aligned_targets(encoded).dataset(encoded)
         return self._datasets[id(encoded)][1]
+
+    def aligned_targets(self, encoded: EncodedOpinions) -> AlignedTargets:
+        """Return the targets of encoded opinions with the labels and the reference, aligned once for their frame."""
+        place = id(encoded.targets)
+        if place not in self._aligned_targets:
+            self._aligned_targets[place] = encoded.targets, align(self.labels, encoded, self.gold)
+        return self._aligned_targets[place][1]
 
     @cached_property
     def _datasets(self) -> dict[int, tuple[EncodedOpinions, Dataset]]:
         """By the identity of the encoded opinions, which exist as long as this."""
+        return {}
+
+    @cached_property
+    def _aligned_targets(self) -> dict[int, tuple["pd.DataFrame", AlignedTargets]]:
+        """By the identity of the frame of targets, which exists as long as this."""
         return {}
 
 
@@ -223,24 +235,27 @@ def _rows_with_ties(data: AlignmentData, by: By, resamples: int) -> list[Alignme
         return []
     pooled: By = "criterion" if by == "criterion" else "all"
     encoded = remembered.once(
-        data.opinions,
-        ("ties", _key(data.scales), pooled),
-        lambda: _encode_with_ties(data.opinions, data.scales, pooled),
+        data.opinions, ("ties", _key(data.scales), pooled), lambda: _encode_with_ties(data, pooled)
     )
-    rows = accuracy_rows(data.labels, encoded, gold=data.gold, by=by, resamples=resamples)
+    datasets = (part for one in encoded for part in data.aligned_targets(one).dataset(one).split(by))
+    rows = accuracy_rows(datasets, resamples=resamples)
     return [
         replace(row, statistic=row.statistic + AS_TIE, reason="; ".join(filter(None, (AS_TIE_NOTE, row.reason))))
         for row in rows
     ]
 
 
-def _encode_with_ties(opinions: "pd.DataFrame", scales: Scales, by: By) -> tuple[EncodedOpinions, ...]:
+def _encode_with_ties(data: AlignmentData, by: By) -> tuple[EncodedOpinions, ...]:
     """Return the preferences of the judges with a missing verdict, which is a tie, by target."""
+    opinions = data.opinions
     preferences = opinions[opinions["kind"] == "preference"]
     incomplete = set(preferences.loc[preferences["value"].isna(), "judge"])
     affected = preferences[preferences["judge"].isin(incomplete)]
     filled = affected.assign(value=affected["value"].where(affected["value"].notna(), TIE))
-    return tuple(encode_opinions(filled.drop(columns=[*NUMBER_COLUMNS], errors="ignore"), scales, by))
+    encoded = encode_opinions(filled.drop(columns=[*NUMBER_COLUMNS], errors="ignore"), data.scales, by)
+    # Without means all rows are of these opinions, which are aligned with the labels already.
+    others = () if data.averaging else encoded_opinions(opinions, data.scales, by)
+    return tuple(reduce(EncodedOpinions.on_targets_of, others, one) for one in encoded)
 
 
 def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:

@@ -1,6 +1,6 @@
 """The annotators' labels, the judges' opinions and the gold labels of the same targets, side by side."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -151,19 +151,31 @@ def build_datasets(
 
     Except by "criterion", datasets of pooled criteria follow, see `frames.find_pools`.
     """
-    yield from combine_all(labels, encode_opinions(opinions, scales, by), gold, by)
-
-
-def combine_all(
-    labels: pd.DataFrame, encoded: Iterable[EncodedOpinions], gold: pd.DataFrame | None, by: By
-) -> Iterator[Dataset]:
-    """Yield the same datasets for opinions that are encoded already."""
-    for opinions in encoded:
-        yield from combine(labels, opinions, gold).split(by)
+    for encoded in encode_opinions(opinions, scales, by):
+        yield from combine(labels, encoded, gold).split(by)
 
 
 def combine(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> Dataset:
     """Align labels and gold with the opinions on one kind and criterion by target."""
+    return align(labels, opinions, gold).dataset(opinions)
+
+
+@dataclass(frozen=True)
+class AlignedTargets:
+    """Labels and gold by target, which all opinions about the same T targets have in common."""
+
+    without_judges: Dataset
+    places: Ints
+    """(T,): the places of the targets of the opinions among those of the dataset."""
+
+    def dataset(self, opinions: EncodedOpinions) -> Dataset:
+        """Return the dataset with opinions about these targets."""
+        judges = opinions.judges(self.places, self.without_judges.gold.size)
+        return replace(self.without_judges, judges=judges)
+
+
+def align(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> AlignedTargets:
+    """Align labels and gold with the targets of opinions on one kind and criterion."""
     if opinions.pool is None:
         kind, criterion = opinions.kind, opinions.criterion
         of_labels = select_rows(labels, kind, criterion)
@@ -171,11 +183,11 @@ def combine(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame 
     else:
         of_labels = pool_criteria(labels, [opinions.pool])
         of_gold = None if gold is None else pool_criteria(gold, [opinions.pool])
-    return align(of_labels, opinions, of_gold)
+    return align_rows(of_labels, opinions, of_gold)
 
 
-def align(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> Dataset:
-    """Align the rows of the frames with the opinions, which are of one kind and criterion, by target."""
+def align_rows(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | None) -> AlignedTargets:
+    """Align the rows of the frames with the targets of opinions, all of one kind and criterion."""
     frames = [labels, opinions.targets] if gold is None else [labels, opinions.targets, gold]
     targets, distinct_targets = pd.factorize(target_codes(*frames))
     targets_by_frame = np.split(targets.astype(np.int64), np.cumsum([len(frame) for frame in frames])[:-1])
@@ -189,13 +201,13 @@ def align(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | 
     else:
         reference = gold_reference(gold, targets_by_frame[2], opinions.scale, n_targets)
     item, critique = attributes.column("item"), attributes.column("critique")
-    return Dataset(
+    dataset = Dataset(
         opinions.kind,
         opinions.criterion,
         ALL,
         opinions.scale,
         ratings,
-        opinions.judges(targets_by_frame[1], n_targets),
+        {},
         *reference,
         names_or_empty(attributes.column("scenario"), n_targets),
         names_or_empty(item, n_targets),
@@ -203,6 +215,7 @@ def align(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFrame | 
         attributes.column("system"),
         names_or_empty(item if critique is None else critique, n_targets),
     )
+    return AlignedTargets(dataset, targets_by_frame[1])
 
 
 ReferenceColumns = tuple[Floats, Floats, Strings, Bools, bool]

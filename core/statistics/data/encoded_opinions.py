@@ -1,7 +1,7 @@
 """The opinions of judges by target, as arrays that do not change with the labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,19 @@ class EncodedOpinions:
             )
             for j, name in enumerate(self.names)
         }
+
+    def on_targets_of(self, other: "EncodedOpinions") -> "EncodedOpinions":
+        """Return these opinions with the frame of equal targets of others, so that labels are aligned with one.
+
+        The opinions themselves if the targets or their order differ.
+        """
+        if (self.kind, self.criterion, self.scale, self.pool) != (other.kind, other.criterion, other.scale, other.pool):
+            return self
+        if len(self.targets) != len(other.targets):
+            return self
+        own, others = np.split(target_codes(self.targets, other.targets), 2)
+        is_equal = np.array_equal(own, others)
+        return replace(self, targets=other.targets, attributes=other.attributes) if is_equal else self
 
 
 def encode_opinions(

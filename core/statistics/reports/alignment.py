@@ -9,8 +9,7 @@ import pandas as pd
 
 from core.statistics import notes
 from core.statistics.data.columns import as_text
-from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, combine_all, source_mix
-from core.statistics.data.encoded_opinions import EncodedOpinions
+from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, source_mix
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, Scale, select_rows
 from core.statistics.data.judged_patterns import JudgedPatterns
@@ -105,18 +104,10 @@ def alignment_rows(
     return rows + critique_rows(datasets, resamples, seed)
 
 
-def accuracy_rows(
-    labels: pd.DataFrame,
-    encoded: Iterable[EncodedOpinions],
-    *,
-    gold: pd.DataFrame | None = None,
-    by: By = "all",
-    resamples: int = 1000,
-    seed: int = 0,
-) -> list[AlignmentRow]:
-    """Return accuracy and Cohen's kappa with gold alone, as `alignment_rows` does, of encoded opinions."""
+def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000, seed: int = 0) -> list[AlignmentRow]:
+    """Return accuracy and Cohen's kappa with gold alone, as `alignment_rows` does."""
     rows = []
-    for dataset in combine_all(labels, encoded, gold, by):
+    for dataset in datasets:
         for judge, patterns in patterns_by_judge(dataset):
             if patterns is not None:
                 opinions = dataset.judges[judge]

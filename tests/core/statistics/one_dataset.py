@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from core.statistics.data.dataset import Dataset, align
+from core.statistics.data.dataset import Dataset, align_rows
 from core.statistics.data.encoded_opinions import encode
 from core.statistics.data.frames import Scale
 
@@ -11,4 +11,5 @@ def build_dataset(
     kind: str, criterion: str, scale: Scale, labels: pd.DataFrame, opinions: pd.DataFrame, gold: pd.DataFrame | None
 ) -> Dataset:
     """Align the rows of the three frames by target."""
-    return align(labels, encode(kind, criterion, scale, opinions), gold)
+    encoded = encode(kind, criterion, scale, opinions)
+    return align_rows(labels, encoded, gold).dataset(encoded)

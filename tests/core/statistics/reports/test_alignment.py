@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from core.labels import PREFERENCE, TRUTH, Scale
-from core.statistics.data.encoded_opinions import encode_opinions
+from core.statistics.data.dataset import build_datasets
 from core.statistics.measures import dawid_skene
 from core.statistics.reports.alignment import WITH_GOLD, accuracy_rows, alignment_rows
 from tests.core.statistics.frames import (
@@ -207,7 +207,7 @@ def test_judges_together_have_the_values_of_each_alone():
         if "dawid" not in row.statistic
     ]
     assert rows == alone
-    assert accuracy_rows(people, encode_opinions(together, SCALES, "all")) == [
+    assert accuracy_rows(build_datasets(people, together, None, SCALES, "all")) == [
         row for row in rows if row.statistic in WITH_GOLD
     ]
 
