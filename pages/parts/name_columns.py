@@ -1,5 +1,6 @@
 """Columns of a table with names: one line each, long names cut in their middle, and a list of the full ones."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,14 +50,21 @@ def shorten(lines: Sequence[Mapping[str, Any]], widths: Mapping[str, int]) -> Sh
                 line[column] = short[str(line[column])]
         texts = [str(line.get(column, "")) for line in shown]
         full_names |= {short[name]: name for name in sorted(names) if short[name] != name and short[name] in texts}
-        needed = round(CHARACTER * max([len(column), *map(len, texts)]) + PADDING)
-        columns[column] = st.column_config.TextColumn(width=min(width, needed))
+        columns[column] = st.column_config.TextColumn(width=min(width, needed_width([column, *texts])))
     return ShortenedTable(shown, columns, full_names)
 
 
-def headings(names: Iterable[str]) -> dict[str, Any]:
-    """Return the configuration of columns that have names as headings: a shortened one has the full one as its help."""
-    short = shorten_names(names, _characters(HEADING_WIDTH))
+def needed_width(texts: Iterable[str]) -> int:
+    """Return the pixels of a column in which none of the names is shortened."""
+    return math.ceil(CHARACTER * max(map(len, texts)) + PADDING)
+
+
+def headings(names: Iterable[str], width: int = HEADING_WIDTH) -> dict[str, Any]:
+    """Return the configuration of columns that have names as headings of at most `width` pixels.
+
+    A shortened one has the full one as its help.
+    """
+    short = shorten_names(names, _characters(width))
     return {
         name: st.column_config.TextColumn(text, help=escape_markdown(name) if text != name else None)
         for name, text in short.items()

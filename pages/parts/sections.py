@@ -29,7 +29,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         ("results/causes.py", "Causes", "help_center", None, Permission.view),
         ("results/discussions.py", "Discussions", "question_answer", None, Permission.view),
         ("results/systems.py", "Systems", "leaderboard", None, Permission.view),
-        ("results/agreement.py", "Inter-annotator agreement", "monitoring", None, Permission.view),
+        ("results/agreement.py", "Agreement", "monitoring", None, Permission.view),
         ("results/alignment.py", "Alignment", "compare_arrows", None, Permission.view),
         ("results/critiques.py", "Critiques", "rate_review", None, Permission.view),
         ("results/peer_errors.py", "Peer errors", "rule", None, Permission.view),

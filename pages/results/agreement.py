@@ -13,6 +13,7 @@ from pages.parts import (
     charts,
     clickable_table,
     column_notes,
+    column_widths,
     downloads,
     heat_map,
     name_columns,
@@ -379,12 +380,16 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
         _, criterion, scenario = keys[row]
         item_drilldown.select(criterion=criterion, scenario=scenario)
 
-    table = name_columns.shorten(list(lines.values()), agreement_rows.WIDTHS)
+    shown_lines = list(lines.values())
+    names = {name: width for name, width in agreement_rows.WIDTHS.items() if any(name in line for line in shown_lines)}
+    figures = column_widths.fit_figures(shown_lines, names, agreement_rows.COLUMNS)
+    widths = column_widths.fit_names(shown_lines, names, figures)
+    table = name_columns.shorten(shown_lines, widths)
     clickable_table.draw(
         table.lines,
         f"figures_{st.session_state.get('charted', 0)}",
         select_line,
-        column_config=dict(agreement_rows.COLUMNS) | table.columns,
+        column_config=figures | table.columns,
     )
     table.draw_full_names()
     shown = set().union(*lines.values())

@@ -80,12 +80,12 @@ def draw_page(study: Study) -> None:
     view = choose_view(rows, data, row)
     if view is None:
         return draw_download(rows)
-    (kind, criterion, statistic), by_scenario, include_first = view
+    (kind, criterion, statistic), by_scenario, include_first, all_columns = view
     all_rows = rows + (load_rows(*cache_key, "scenario", version, reference) if by_scenario else [])
     by_place = alignment_rows.rows_by_judge(all_rows, kind, criterion, include_first=include_first)
     costs = alignment_data.load_costs(*cache_key, version, reference)
     if alignment_rows.has_reference_values(by_place):
-        judges = draw_comparison(by_place, statistic, costs, by_scenario)
+        judges = draw_comparison(by_place, statistic, costs, by_scenario, all_columns)
     else:
         draw_without_labels(
             study,
@@ -103,10 +103,11 @@ def draw_page(study: Study) -> None:
 
 def choose_view(
     rows: Sequence[AlignmentRow], data: AlignmentData, row: DeltaGenerator
-) -> tuple[tuple[str, str, str], bool, bool] | None:
+) -> tuple[tuple[str, str, str], bool, bool, bool] | None:
     """Draw the choices into a row; they are in the URL. None if nothing can be drawn.
 
-    Returns (kind, criterion, statistic), whether by scenario, and whether with first opinions.
+    Returns (kind, criterion, statistic), whether by scenario, whether with first opinions, and whether the table has
+    all columns.
     """
     with row:
         kinds = [kind for kind in KINDS if any(row.kind == kind for row in rows)]
@@ -128,7 +129,8 @@ def choose_view(
         include_first = False
         if any(alignment.FIRST_OPINION in row.judge for row in rows if row.kind == kind):
             include_first = st.toggle("Include first opinions", key="firsts", bind="query-params")
-    return (kind, criterion, statistic), by_scenario, include_first
+        all_columns = st.toggle("All columns", key="all_columns", bind="query-params")
+    return (kind, criterion, statistic), by_scenario, include_first, all_columns
 
 
 def has_adjudications(data: AlignmentData, kind: str, criterion: str) -> bool:
@@ -182,7 +184,9 @@ def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[align
     table.draw_full_names()
 
 
-def draw_comparison(by_place: Figures, statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool) -> list[str]:
+def draw_comparison(
+    by_place: Figures, statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool, all_columns: bool
+) -> list[str]:
     """Draw chart, notes and table; returns the judges, best first."""
     order = alignment_rows.sort_places(by_place, statistic)
     by_judge = {judge: by_place[judge, group] for judge, group in order if group == "all"}
@@ -191,7 +195,7 @@ def draw_comparison(by_place: Figures, statistic: str, costs: Mapping[str, Judge
         draw_chart(by_judge, statistic, costs)
     with right:
         alignment_notes.draw_notes(by_judge, statistic)
-    alignment_table.draw_table(by_place, order, statistic, costs, by_scenario)
+    alignment_table.draw_table(by_place, order, statistic, costs, by_scenario, all_columns)
     return list(by_judge)
 
 

@@ -11,7 +11,7 @@ from core.formats.tables import rows_csv
 from core.provenance import BIAS_TESTS
 from core.statistics.reports.format_effects import FormatRow
 from core.statistics.reports.judge_biases import BiasRow, summarize
-from pages.parts import charts, column_notes, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, column_notes, column_widths, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, bias_chart, choices, format_section, reference_choice
@@ -24,6 +24,9 @@ from storage.reports.order_consistency import OrderPair
 from storage.studies import Study
 
 PAGE = "biases"
+WIDTHS = {"Judge": 300, "Bias": 150, "Found": 70}
+"""The largest widths of columns of names, in pixels."""
+NOTE_WIDTH = 160
 
 
 @st.cache_data(max_entries=4, show_spinner=False)
@@ -100,24 +103,31 @@ def draw_rows(rows: list[BiasRow]) -> None:
             charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
     if rows:
         lines = [table_line(row) for row in rows]
-        table = name_columns.shorten(lines, {"Judge": 300})
-        st.dataframe(table.lines, key="biases_table", hide_index=True, column_config=COLUMNS | table.columns)
+        lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
+        figures = column_widths.fit_figures(lines, WIDTHS, COLUMNS)
+        if "Note" in figures:
+            figures["Note"] = st.column_config.TextColumn(width=NOTE_WIDTH)
+        table = name_columns.shorten(lines, column_widths.fit_names(lines, WIDTHS, figures))
+        st.dataframe(table.lines, key="biases_table", hide_index=True, column_config=figures | table.columns)
         table.draw_full_names()
-        column_notes.draw(COLUMNS)
+        column_notes.draw({name: column for name, column in figures.items() if name in COLUMNS})
         downloads.draw_csv_download(lambda: rows_csv(judge_biases.table(rows)), "biases.csv")
 
 
 COLUMNS = {
     "n": st.column_config.TextColumn(
+        alignment="right",
         help="Verdicts for one of the two responses, on pairs for which the side is known; a tie or a missing verdict "
         "is no choice. For length and family also with two labels or more, with or without a majority: the effect is "
         "computed from the labels. If too few pairs have two labels, or the reference is not their majority: with a "
-        "reference that is one of the two responses."
+        "reference that is one of the two responses.",
     ),
-    "Judge chose it": st.column_config.TextColumn(help="Of the pairs on which the judge decided."),
-    "People chose it": st.column_config.TextColumn(help="On the same pairs; empty if people are not needed."),
-    "Changed": st.column_config.TextColumn(help="Pairs with another verdict in the other order."),
-    "p": st.column_config.TextColumn(help="Holm-corrected over all rows."),
+    "Judge chose": st.column_config.TextColumn(alignment="right", help="Of the pairs on which the judge decided."),
+    "People chose": st.column_config.TextColumn(
+        alignment="right", help="On the same pairs; empty if people are not needed."
+    ),
+    "Changed": st.column_config.TextColumn(alignment="right", help="Pairs with another verdict in the other order."),
+    "p": st.column_config.TextColumn(alignment="right", help="Holm-corrected over all rows."),
 }
 
 
@@ -131,8 +141,8 @@ def table_line(row: BiasRow) -> dict[str, str]:
         "Effect": numbers.format_estimate(effect.value, effect.low, effect.high, sign=True),
         "n": f"{effect.items:,}",
         "p": numbers.format_p(row.p_corrected),
-        "Judge chose it": "" if effect.judge_share is None else f"{effect.judge_share:.0%}",
-        "People chose it": "" if effect.people_share is None else f"{effect.people_share:.0%}",
+        "Judge chose": "" if effect.judge_share is None else f"{effect.judge_share:.0%}",
+        "People chose": "" if effect.people_share is None else f"{effect.people_share:.0%}",
         "Changed": "" if row.flips is None else f"{row.flips:,} of {effect.items:,}",
         "Note": effect.reason,
     }

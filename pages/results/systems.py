@@ -11,7 +11,19 @@ from core.formats.tables import rows_csv
 from core.provenance import PREDICTION_POWERED
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
-from pages.parts import chart_cache, charts, column_notes, downloads, intervals, name_columns, numbers, resources, shell
+from core.wording import scenario_name
+from pages.parts import (
+    chart_cache,
+    charts,
+    column_notes,
+    column_widths,
+    downloads,
+    intervals,
+    name_columns,
+    numbers,
+    resources,
+    shell,
+)
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, wrap_name
 from pages.parts.text import escape_markdown
@@ -31,10 +43,9 @@ HELP = {
     "Together": "The win rate (a tie is half a win) or the mean score, from the judge's verdicts on all targets, "
     "corrected by its errors on the labelled ones, with the 95 % interval.",
     "People alone": "The same from people's labels alone.",
-    "Verdicts alone": "The mean of the judge's verdicts alone. Its bias is not corrected.",
-    "Labelled": "Targets with a label of people and a verdict; without a judge, with a label.",
-    "Only judged": "Targets with only a verdict.",
-    "Labels saved": "How many further labels of people alone would give an interval as narrow.",
+    "Verdicts": "The mean of the judge's verdicts alone. Its bias is not corrected.",
+    "n": "Targets with a label of people and a verdict + targets with only a verdict; without a judge, with a label.",
+    "Saved": "How many further labels of people alone would give an interval as narrow.",
     "Bradley-Terry": "The log strength of a system in the Bradley-Terry model of people's preferences; the mean of all "
     "systems is 0.",
 }
@@ -145,9 +156,11 @@ def draw_report(report: SystemReport) -> None:
     )
     by_scenario = len(rows) < len(report.rows)
     widths = {"System": 220} | ({"Scenario": 160} if by_scenario else {})
-    table = name_columns.shorten([table_line(row, by_scenario) for row in report.rows], widths)
+    lines = [table_line(row, by_scenario) for row in report.rows]
+    figures = column_widths.fit_figures(lines, widths, COLUMNS)
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, widths, figures))
     shown = {name: column for name, column in COLUMNS.items() if any(line[name] != "–" for line in table.lines)}
-    st.dataframe(table.lines, key="systems_table", hide_index=True, column_config=table.columns | COLUMNS)
+    st.dataframe(table.lines, key="systems_table", hide_index=True, column_config=table.columns | figures)
     table.draw_full_names()
     column_notes.draw(shown)
     downloads.draw_csv_download(lambda: rows_csv(report.rows), "systems.csv")
@@ -240,14 +253,13 @@ def table_line(row: SystemRow, by_scenario: bool) -> dict[str, str]:
     """Return the table row of a system."""
     line = {"System": row.system}
     if by_scenario:
-        line["Scenario"] = "all scenarios" if row.scenario == ALL else row.scenario
+        line["Scenario"] = ALL if row.scenario == ALL else scenario_name(row.scenario)
     line |= {
         "Together": numbers.format_estimate(row.value, row.low, row.high),
         "People alone": numbers.format_estimate(row.people, row.people_low, row.people_high),
-        "Verdicts alone": numbers.format_estimate(row.verdicts, None, None),
-        "Labelled": f"{row.labelled:,}",
-        "Only judged": f"{row.judged:,}",
-        "Labels saved": "–" if row.labels_saved is None else f"{row.labels_saved:,.0f}",
+        "Verdicts": numbers.format_estimate(row.verdicts, None, None),
+        "n": f"{row.labelled:,} + {row.judged:,}" if row.verdicts is not None else f"{row.labelled:,}",
+        "Saved": "–" if row.labels_saved is None else f"{row.labels_saved:,.0f}",
         "Bradley-Terry": numbers.format_estimate(row.strength, row.strength_low, row.strength_high),
     }
     return line

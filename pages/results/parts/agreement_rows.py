@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, Any] = {
     name: st.column_config.TextColumn(alignment="right", help=text) for name, text in HELP.items()
 } | {"Targets": st.column_config.NumberColumn(help=TARGETS_HELP)}
 
-WIDTHS = {"Criterion": 140, "Scenario": 180}
+WIDTHS = {"Opinions": 85, "Criterion": 140, "Scenario": 180}
 """The largest width of a name, in pixels: the statistics are visible beside it."""
 
 

@@ -11,7 +11,8 @@ from pages.results.parts import alignment_rows
 from pages.results.parts.alignment_rows import VIEWS
 
 MAX_COMPARISONS = 3
-"""Judges whose comparison with the human ceiling is written next to the chart."""
+"""Judges up to which the comparison of each with the human ceiling is written next to the chart; of more, that of the
+best: the chart has them all, and a phone has no room."""
 MISSING_VERDICTS = (
     "Some verdicts are missing; Readable is the share with one. An accuracy has a range: its value if all missing "
     "verdicts were wrong, and if all were right. Kappas and correlations have none, because a single verdict can move "
@@ -72,11 +73,12 @@ def list_ceiling_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], *, is
 
 
 def draw_ceiling_comparisons(comparisons: Mapping[str, str]) -> None:
-    """Draw a sentence for each judge; those after the first `MAX_COMPARISONS` are collapsed."""
+    """Draw a sentence for each judge; of more than `MAX_COMPARISONS`, those after the first are collapsed."""
     lines = [f"- **{escape_markdown(judge)}** {escape_markdown(text)}" for judge, text in comparisons.items()]
     st.markdown("**Compared with people**")
-    st.markdown("\n".join(lines[:MAX_COMPARISONS]))
-    if more := lines[MAX_COMPARISONS:]:
+    shown = len(lines) if len(lines) <= MAX_COMPARISONS else 1
+    st.markdown("\n".join(lines[:shown]))
+    if more := lines[shown:]:
         with st.expander(f"{len(more)} more"):
             st.markdown("\n".join(more))
 

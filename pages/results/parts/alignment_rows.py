@@ -20,6 +20,9 @@ Figures = dict[Place, dict[str, AlignmentRow]]
 Line = dict[str, str | int]
 REASON_COLUMN = "Undefined values"
 KAPPA_NAME, QUADRATIC_NAME = "Cohen's kappa", "Quadratic kappa"
+PRICE_COLUMN = "$ per 1,000"
+RARE_COLUMNS = {"Annotators", "Readable", "Range", "Human ceiling", "Advantage", "Winning rate", PRICE_COLUMN}
+"""Columns of the table that are drawn on request: a screen of 1440 pixels has room for the others."""
 MAJORITY_SUFFIX = "_majority"
 TEST_STATISTICS = ("advantage_probability", "winning_rate")
 """The statistics of the alternative-annotator test."""
@@ -208,9 +211,15 @@ def undefined_reasons(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], st
 
 
 def table_line(
-    place: Place, rows: Mapping[str, AlignmentRow], statistic: str, cost: JudgeCost | None, *, by_scenario: bool
+    place: Place,
+    rows: Mapping[str, AlignmentRow],
+    statistic: str,
+    cost: JudgeCost | None,
+    *,
+    by_scenario: bool,
+    all_columns: bool,
 ) -> Line:
-    """Return the table row of a judge, or of a judge in one scenario."""
+    """Return the table row of a judge, or of a judge in one scenario, with the rare columns on request."""
     view = VIEWS[statistic]
     columns: dict[str, str] = {}
     if view.ceiling:
@@ -228,11 +237,12 @@ def table_line(
     # The share of readable replies and the range belong to the statistics, and are visible without scrolling.
     line |= {title: _format_row(rows.get(name)) for name, title in view.table.items()} | _unread_cells(rows, statistic)
     line |= {title: _format_row(rows.get(name), sign=name == view.difference) for name, title in columns.items()}
-    columns = {**view.table, **columns}
-    return line | {
-        "$ per 1,000": _format_price(cost),
-        REASON_COLUMN: "; ".join(filter(None, (_undefined_by_reason(columns, rows), _price_reason(cost)))),
-    }
+    line[PRICE_COLUMN] = _format_price(cost)
+    if not all_columns:
+        line = {title: cell for title, cell in line.items() if title not in RARE_COLUMNS}
+    shown = {name: title for name, title in {**view.table, **columns}.items() if title in line}
+    reasons = [_undefined_by_reason(shown, rows), _price_reason(cost) if PRICE_COLUMN in line else ""]
+    return line | {REASON_COLUMN: "; ".join(filter(None, reasons))}
 
 
 def _unread_cells(rows: Mapping[str, AlignmentRow], statistic: str) -> Line:
@@ -255,7 +265,7 @@ def lines_without_reference(by_place: Figures, costs: Mapping[str, JudgeCost]) -
             "Judge": judge,
             "Targets": rows["no_verdict_rate"].items,
             "No verdict": _format_row(rows["no_verdict_rate"]),
-            "$ per 1,000": _format_price(costs.get(judge)),
+            PRICE_COLUMN: _format_price(costs.get(judge)),
         }
         for (judge, group), rows in sorted(by_place.items())
         if group == ALL and "no_verdict_rate" in rows

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.statistics.data.frames import ALL
-from pages.parts import clickable_table, name_columns
+from pages.parts import clickable_table, column_widths, name_columns
 from pages.results.parts import alignment_differences, alignment_rows
 from pages.results.parts.alignment_rows import Figures, Place
 from storage.reports.judge_costs import JudgeCost
@@ -14,35 +14,35 @@ TABLE_NUMBER = "_alignment_table"
 """The name of the number of the table in the state of the session."""
 MAX_HEIGHT = 340
 """Pixels; a longer table is scrolled."""
-COUNT_WIDTH = 92
-WIDTHS = {"Readable": 124, "Range": 110, "$ per 1,000": 100}
-ESTIMATE_WIDTH = 146  # pixels for `-0.62 [-0.71, -0.51]`; Streamlit would draw a docstring here
 
 
 def draw_table(
-    by_place: Figures, order: Sequence[Place], statistic: str, costs: Mapping[str, JudgeCost], by_scenario: bool
+    by_place: Figures,
+    order: Sequence[Place],
+    statistic: str,
+    costs: Mapping[str, JudgeCost],
+    by_scenario: bool,
+    all_columns: bool,
 ) -> None:
-    """Draw every figure, one row per judge and scenario; a click selects the targets on which they differ."""
+    """Draw the figures, one row per judge and scenario; a click selects the targets on which they differ."""
     lines = [
-        alignment_rows.table_line(place, by_place[place], statistic, costs.get(place[0]), by_scenario=by_scenario)
+        alignment_rows.table_line(
+            place, by_place[place], statistic, costs.get(place[0]), by_scenario=by_scenario, all_columns=all_columns
+        )
         for place in order
     ]
-    text_columns = {name for line in lines for name, value in line.items() if isinstance(value, str)}
-    text_columns -= {"Judge", "Scenario", alignment_rows.REASON_COLUMN}
-    table = name_columns.shorten(lines, {"Judge": 270} | ({"Scenario": 160} if by_scenario else {}))
+    names = {"Judge": 270} | ({"Scenario": 160} if by_scenario else {})
+    figures = column_widths.fit_figures(lines, {*names, alignment_rows.REASON_COLUMN})
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, names, figures))
+    has_reasons = any(line[alignment_rows.REASON_COLUMN] for line in lines)
+    reason_column = st.column_config.TextColumn(width="large") if has_reasons else None
     # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
     clickable_table.draw(
         table.lines,
         f"table_{st.session_state.get(TABLE_NUMBER, 0)}",
         lambda row, _: _select_place(*order[row]),
         max_height=MAX_HEIGHT,
-        column_config=table.columns
-        | {
-            name: st.column_config.TextColumn(alignment="right", width=WIDTHS.get(name, ESTIMATE_WIDTH))
-            for name in text_columns
-        }
-        | {name: st.column_config.NumberColumn(width=COUNT_WIDTH) for name in ("Targets", "Annotators", "Critiques")}
-        | {alignment_rows.REASON_COLUMN: st.column_config.TextColumn(width="large")},
+        column_config=table.columns | figures | {alignment_rows.REASON_COLUMN: reason_column},
     )
     table.draw_full_names()
 

@@ -24,6 +24,11 @@ MAX_ITEMS = 500
 PARAMETERS = {"scenario": "scenario", "criterion": "among", "raters": "raters"}
 """Selected field -> its URL parameter."""
 HIDDEN_TEXT = "hidden"
+MAX_COLUMNS, OTHERS = 6, "Others"
+"""Raters who have columns of their own if there are more of them, and the column of the others."""
+NAME_WIDTHS, FEW, HEADING_WIDTH = {"Scenario": 130}, 3, 112
+"""Pixels of names, and of the heading of a rater if there are more than `FEW` raters: a screen of 1440 has them all."""
+ROW_HEIGHT, MAX_HEIGHT = 28, 360
 
 
 def select(scenario: str | None = None, criterion: str | None = None, raters: tuple[str, ...] = ()) -> None:
@@ -127,18 +132,28 @@ def draw_table(judged_items: list[TargetValues]) -> None:
     """
     counts = Counter(rater for judged_item in judged_items for rater in judged_item.values)
     raters = sorted(counts, key=lambda rater: (-counts[rater], rater))
+    if len(raters) > MAX_COLUMNS + 1:
+        raters, others = raters[:MAX_COLUMNS], raters[MAX_COLUMNS:]
+    else:
+        others = []
     several_criteria = len({judged_item.target.criterion for judged_item in judged_items}) > 1
     with_trace = any(judged_item.trace is not None for judged_item in judged_items)
     rows = [
-        table_line(judged_item, raters, several_criteria=several_criteria, with_trace=with_trace)
+        table_line(judged_item, raters, others, several_criteria=several_criteria, with_trace=with_trace)
         for judged_item in judged_items
     ]
     key = f"selected_items_{st.session_state.get('opened', 0)}"
+    table = name_columns.shorten(rows, NAME_WIDTHS)
+    headings = name_columns.headings(raters, name_columns.HEADING_WIDTH if len(raters) <= FEW else HEADING_WIDTH)
     clickable_table.draw(
-        rows,
+        table.lines,
         key,
         lambda row, column: _open_item(judged_items[row], column),
-        column_config=name_columns.headings(raters),
+        row_height=ROW_HEIGHT,
+        max_height=MAX_HEIGHT,
+        column_config=table.columns
+        | headings
+        | {OTHERS: st.column_config.TextColumn(help="The values of the other raters; an open item names them.")},
     )
     trace_id = st.session_state.pop("open_trace", None)
     if trace_id is not None:
@@ -146,15 +161,18 @@ def draw_table(judged_items: list[TargetValues]) -> None:
 
 
 def table_line(
-    judged_item: TargetValues, raters: list[str], *, several_criteria: bool, with_trace: bool
+    judged_item: TargetValues, raters: Sequence[str], others: Sequence[str], *, several_criteria: bool, with_trace: bool
 ) -> dict[str, str]:
-    """Return the table row of an item."""
+    """Return the table row of an item: a column for each of `raters`, and one for all `others`."""
     row = {"Item": judged_item.target.item, "Scenario": judged_item.scenario}
     if several_criteria:
         row["Criterion"] = judged_item.target.criterion
     if judged_item.target.part:
         row["Part"] = judged_item.target.part
     row |= {rater: HIDDEN_TEXT if judged_item.blind else format_values(judged_item, rater) for rater in raters}
+    if others:
+        values = [format_values(judged_item, rater) for rater in others]
+        row[OTHERS] = HIDDEN_TEXT if judged_item.blind else " · ".join(filter(None, values))
     return row | ({"Trace": "open ›" if judged_item.trace is not None else ""} if with_trace else {})
 
 

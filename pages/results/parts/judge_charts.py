@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 NEAR, MAX_NUMBERS = 0.08, 3
 """Share of an axis within which points have one text, and the most numbers in it."""
+PLOT_WIDTH, PLOT_HEIGHT, RADIUS, GAP, TEXT_WIDTH, TEXT_HEIGHT = 240, 210, 5, 4, 6.2, 13
+"""Pixels of the chart of coverage on a screen of 1440: its size, half a point, the space to its text, and a
+character of the text and its height."""
+Box = tuple[float, float, float, float]
+"""Left, right, bottom and top."""
 SYMBOLS: Mapping[Decision, str] = {
     "use": "circle",
     "use with review": "circle-open",
@@ -199,19 +204,56 @@ def _texts_of_points(
     coverages: tuple[float, float],
     accuracies: tuple[float, float],
 ) -> list[str]:
-    """Return the number of each judge; of points that overlap the first has all numbers, the others none."""
-    near_coverage, near_accuracy = (NEAR * (high - low) for low, high in (coverages, accuracies))
-    numbers_at: dict[tuple[float, float], list[int]] = {}
-    firsts = []
-    for judge in judges:
-        x, y = judge.coverage.value or 0.0, judge.accuracy.value or 0.0
-        overlapping = (
-            place for place in numbers_at if abs(place[0] - x) < near_coverage and abs(place[1] - y) < near_accuracy
+    """Return the number of each judge; of points that are near each other the leftmost has the numbers of all.
+
+    A text that would cover another one or a point is left out: the list of judges has the numbers too.
+    """
+    points = [
+        (
+            PLOT_WIDTH * (judge.coverage.value or 0.0) / (coverages[1] - coverages[0]),
+            PLOT_HEIGHT * (judge.accuracy.value or 0.0) / (accuracies[1] - accuracies[0]),
         )
-        place = next(overlapping, (x, y))
-        firsts.append(None if place in numbers_at else place)
-        numbers_at.setdefault(place, []).append(number[judge.judge])
-    return ["" if place is None else _list_numbers(numbers_at[place]) for place in firsts]
+        for judge in judges
+    ]
+    texts = [""] * len(judges)
+    for group in _near_points(points):
+        leftmost = min(group, key=lambda index: points[index][0])
+        texts[leftmost] = _list_numbers([number[judges[index].judge] for index in group])
+    return _without_overlaps(texts, points)
+
+
+def _near_points(points: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """Return groups of the indices of points, in pixels, that are near the first of their group."""
+    groups: list[list[int]] = []
+    for index, (x, y) in enumerate(points):
+        near = (
+            group
+            for group in groups
+            if abs(points[group[0]][0] - x) < NEAR * PLOT_WIDTH and abs(points[group[0]][1] - y) < NEAR * PLOT_HEIGHT
+        )
+        group = next(near, None)
+        if group is None:
+            groups.append([index])
+        else:
+            group.append(index)
+    return groups
+
+
+def _without_overlaps(texts: Sequence[str], points: Sequence[tuple[float, float]]) -> list[str]:
+    """Return the texts, those left out that would cover a text before them or a point; `points` are in pixels."""
+    shown: list[str] = []
+    boxes = [(x - RADIUS, x + RADIUS, y - RADIUS, y + RADIUS) for x, y in points]
+    for text, (x, y) in zip(texts, points, strict=True):
+        end = x - RADIUS - GAP
+        box = (end - TEXT_WIDTH * len(text), end, y - TEXT_HEIGHT / 2, y + TEXT_HEIGHT / 2)
+        is_free = not any(_overlap(box, other) for other in boxes)
+        shown.append(text if is_free else "")
+        boxes += [box] if text and is_free else []
+    return shown
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
 def _list_numbers(found: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
 from core.wording import short_names
-from pages.parts import charts, downloads, name_columns, numbers
+from pages.parts import charts, column_widths, downloads, name_columns, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import run_chart
@@ -31,15 +31,8 @@ NAMES = {
 }
 MAX_SENTENCES = 3
 """Pairs that are described before their table; of more the sentences are hidden until they are opened."""
-RUN_WIDTH, PAIR_WIDTH = 144, 112
-"""The largest width of a run's name alone and in a pair, in pixels: a screen of 1440 pixels has all columns."""
-ESTIMATE_WIDTH, COUNT_WIDTH = 134, 62
-WIDTHS = {
-    "Changed verdicts": 206, "Difference": 168, "p": 64, "Targets": 68, "No verdict": 84, "$ per 1,000": 94,
-    "Seconds": 70, "Calls (reused)": 104,
-    "n of both": 76,
-}  # fmt: skip
-"""Pixels of columns that are wider than a count."""
+NAME_WIDTH, NOTE_WIDTH = 240, 160
+"""The largest width of a run's name and of a note, in pixels."""
 ONLY_IN_FILE = ("percent", "gwet_ac1")
 """Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts."""
 AXES = {"accuracy_gold": "accuracy, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
@@ -86,15 +79,12 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
             run_chart.figure(drawn, title, AXES[statistic]), "runs_chart", alt, data=ChartData(rows, unit="targets")
         )
     lines = [_run_line(titles, one, compared.costs[compared.columns[one.name]]) for one in comparison.figures]
-    table = name_columns.shorten(lines, {"Run": RUN_WIDTH})
-    columns = _columns(table.lines, table.columns)
-    st.dataframe(table.lines, key="compared_runs", hide_index=True, column_config=columns)
-    table.draw_full_names()
+    _draw_table(lines, ("Run",), "compared_runs")
     st.caption(
         "Statistics are of targets with a verdict and a reference (n): a missing verdict is left out here, whereas the "
         "page Judges counts it as an error unless chosen otherwise. κ is Cohen's. *Targets* are all of the run. Tokens "
         "and seconds are those of a trace; with dollars they count a reused reply as the call that was made. *Paid* is "
-        "without reused replies."
+        "without reused replies; *Calls* are all, those reused in brackets."
     )
     _draw_download(report.run_rows(compared, comparison), "runs.csv")
 
@@ -112,7 +102,7 @@ def _run_line(titles: Mapping[str, str], figures: RunFigures, cost: RunCost) -> 
         "Paid": numbers.format_dollars(cost.paid_dollars) if not cost.unpriced else "price unknown",
         "Tokens": _number(cost.tokens_per_trace, 0),
         "Seconds": _number(cost.seconds_per_trace, 2),
-        "Calls (reused)": f"{cost.calls:,} ({cost.reused:,})",
+        "Calls": f"{cost.calls:,} ({cost.reused:,})",
     }
 
 
@@ -127,10 +117,7 @@ def draw_pairs(compared: ComparedRuns, comparison: RunComparison) -> None:
     lines = [_pair_line(pair, titles) for pair in comparison.pairs]
     names = dict.fromkeys(name for line in sorted(lines, key=len, reverse=True) for name in line)
     lines = [{name: line.get(name, "" if name == "Note" else "–") for name in names} for line in lines]
-    table = name_columns.shorten(lines, {"First": PAIR_WIDTH, "Second": PAIR_WIDTH})
-    columns = _columns(table.lines, table.columns)
-    st.dataframe(table.lines, key="run_pairs", hide_index=True, column_config=columns)
-    table.draw_full_names()
+    _draw_table(lines, ("First", "Second"), "run_pairs")
     tests = f", corrected by Holm's method for {len(comparison.pairs)} pairs" if len(comparison.pairs) > 1 else ""
     st.caption(
         "Difference: the second run minus the first, paired by target, in accuracy on nominal scales and in Pearson's "
@@ -156,16 +143,14 @@ def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
     return line | ({"n of both": f"{max(both):,}"} if both else {}) | ({"Note": one.reason} if one.reason else {})
 
 
-def _columns(lines: Sequence[Mapping[str, Any]], of_names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of the columns, those of names among them; figures are on the right."""
-    titles = dict.fromkeys(title for line in lines for title in line if title not in of_names and title != "Note")
-    estimates = set(NAMES.values())
-    return dict(of_names) | {
-        title: st.column_config.TextColumn(
-            width=ESTIMATE_WIDTH if title in estimates else WIDTHS.get(title, COUNT_WIDTH), alignment="right"
-        )
-        for title in titles
-    }
+def _draw_table(lines: Sequence[Mapping[str, Any]], names: Sequence[str], key: str) -> None:
+    """Draw a table with columns of names, which leave room for the figures, and a list of the full names."""
+    figures = column_widths.fit_figures(lines, names)
+    if "Note" in figures:
+        figures["Note"] = st.column_config.TextColumn(width=NOTE_WIDTH)
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, dict.fromkeys(names, NAME_WIDTH), figures))
+    st.dataframe(table.lines, key=key, hide_index=True, column_config=figures | table.columns)
+    table.draw_full_names()
 
 
 def _draw_download(rows: Sequence[dict[str, Any]], file_name: str) -> None:

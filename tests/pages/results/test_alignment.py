@@ -125,7 +125,8 @@ def test_without_labels_the_page_shows_what_needs_none() -> None:
 
 def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     prepare_study(debate_records(*["111112", "222221", "112112", "000000"] * 5))
-    app = visit(PAGE)
+    assert set(alignment_rows.RARE_COLUMNS).isdisjoint(table_line(visit(PAGE), "j0"))
+    app = visit(PAGE, all_columns="true")
     assert not app.exception
     line = table_line(app, "j0")
     assert (line["Targets"], line["Annotators"]) == (20, 3)
@@ -151,7 +152,7 @@ def test_the_default_statistic_uses_adjudicated_gold_and_the_sources_are_shown()
 
 def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one() -> None:
     prepare_study(debate_records("1111", "2222", "111-", "222-"))
-    app = visit(PAGE)
+    app = visit(PAGE, all_columns="true")
     assert not app.exception
     assert table_line(app, "j0")["Range"] == "0.50 to 1.00"
     assert "Kappas and correlations have none" in page_text(app)
@@ -159,7 +160,7 @@ def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one(
 
 def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
     prepare_study(debate_records("111111", "111111"))
-    line = table_line(visit(PAGE), "j0")
+    line = table_line(visit(PAGE, all_columns="true"), "j0")
     assert line["Kappa"] == "–" and line["Winning rate"] == "–"
     assert "Kappa: both used one and the same category" in str(line[alignment_rows.REASON_COLUMN])
     assert "the test needs 30 items" in str(line[alignment_rows.REASON_COLUMN])
@@ -370,7 +371,7 @@ def test_scores_show_spearman_and_means_between_categories_have_a_reason() -> No
 def test_an_unknown_price_has_a_reason() -> None:
     free = a_trace("math 1", *(a_turn(n, usage=Usage(seconds=1.0)) for n in range(3)), a_verdict(last=(1, 1, 1)))
     prepare_study([*debate_records("111111"), ItemRecord(item=make_item("math 1")), free])
-    line = table_line(visit(PAGE), "j0")
+    line = table_line(visit(PAGE, all_columns="true"), "j0")
     assert line["$ per 1,000"] == "–"
     assert "$: 1 call of unknown price" in str(line[alignment_rows.REASON_COLUMN])
 

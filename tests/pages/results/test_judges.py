@@ -140,7 +140,12 @@ def test_points_have_the_numbers_of_their_judges_and_overlapping_ones_a_common_t
         for number, (coverage, accuracy) in enumerate(places)
     ]
     (points,) = judge_charts.coverage_figure(SimpleNamespace(judges=judges)).data
-    assert [text.strip() for text in points.text] == ["1", "2, 3", "", "4, 5, 6 …", "", "", ""]
+    assert [text.strip() for text in points.text] == ["1", "2, 3", "", "", "", "", "4, 5, 6 …"]
+
+
+def test_a_number_that_would_cover_another_one_or_a_point_is_left_out() -> None:
+    points = [(100.0, 50.0), (80.0, 50.0), (82.0, 58.0), (100.0, 90.0)]
+    assert judge_charts._without_overlaps(["1 ", "2 ", "3 ", "4 "], points) == ["", "2 ", "", "4 "]
 
 
 def test_the_list_of_pairs_stays_in_place_while_its_marked_row_is_the_selected_pair(

@@ -40,11 +40,11 @@ def test_the_best_system_is_named_with_its_interval() -> None:
     assert [row["System"] for row in table] == ["large", "small"]
     (notes,) = [one for one in app.expander if one.label == "What the columns mean"]
     assert "**Together**: The win rate" in notes.markdown[0].value and "**Bradley-Terry**" in notes.markdown[0].value
-    assert table[0]["Verdicts alone"] == "1.00" and table[0]["Labelled"] == "30" and table[0]["Only judged"] == "30"
+    assert table[0]["Verdicts"] == "1.00" and table[0]["n"] == "30 + 30"
 
 
 def test_people_alone_can_be_chosen() -> None:
     prepare_study(planted_records())
     app = visit(PAGE, judge="none: people's labels alone")
     assert not app.exception
-    assert app.dataframe[0].value.to_dict("records")[0]["Verdicts alone"] == "–"
+    assert app.dataframe[0].value.to_dict("records")[0]["Verdicts"] == "–"
