@@ -269,7 +269,8 @@ def systems(
     engine, source = open_study(database, study)
     result = report.report(engine, source, kind=kind, criterion=criterion, judge=judge, reference=reference)
     rows = [asdict(row) for row in result.rows]
-    heading = f"{result.kind}, {result.criterion}: {result.reference}; judge: {result.judge or 'none'}"
+    compared = f"{result.kind}, {result.criterion or 'no criterion'}"
+    heading = f"{compared}: {result.reference}; judge: {result.judge or 'none'}"
     text = f"{heading}\n{format_table(rows, 'No two systems were compared.')}"
     print_result(report.table(result), text, as_json)
 

@@ -20,6 +20,7 @@ class FileFormatError(TiebreakError):
     def __init__(self, expected: str, *, line: int | None = None, field: str | None = None) -> None:
         parts = [f"line {line}" if line is not None else "", f"field {field!r}" if field else ""]
         location = ", ".join(filter(None, parts))
+        self.expected, self.field = expected, field
         super().__init__(f"{location}: {expected}" if location else expected)
 
 

@@ -59,7 +59,7 @@ def load_people(url: str, study_id: int, version: Version) -> AgreementReport:
     """Return the agreement of the annotators at a version; shared by all visitors, so do not modify."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    overall = alignment_data.load_agreement(url, study_id, version)
+    overall = alignment_data.load_agreement(url, study_id, version).rows
     undecided = load_undecided(url, study_id, alignment_data.opinion_version(version))
     return agreement.report(resources.engine(), study, "people", overall=overall, undecided=undecided)
 
@@ -289,7 +289,7 @@ def _human_agreement(study: Study, query: ItemQuery, choice: StatisticChoice) ->
     """Return people's agreement on the same targets, to compare the judges with."""
     if query.group == "people":
         return None
-    rows = alignment_data.load_agreement(str(resources.engine().url), study.id, shown_version(study))
+    rows = alignment_data.load_agreement(str(resources.engine().url), study.id, shown_version(study)).rows
     values = [row.value for row in agreement_rows.select_rows(rows, query.kind, choice.many_raters, query.criterion)]
     return None if not values or values[0] is None else ReferenceLine("people", values[0])
 

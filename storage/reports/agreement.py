@@ -92,8 +92,8 @@ def report(
 ) -> AgreementReport:
     """Return the agreement of the annotators ("people") or of the judges, overall and split.
 
-    `overall` are the annotators' rows of `annotator_rows`, and `undecided` those of `undecided_targets`, if the caller
-    has them.
+    `overall` are the annotators' rows of `annotator_agreement`, and `undecided` those of `undecided_targets`, if
+    the caller has them.
     """
     with database.reading(engine) as session:
         panels = [annotator_panel(session, study)] if group == "people" else judge_panels(session, study)
@@ -117,12 +117,22 @@ def describe_unmeasured(kinds: Sequence[str]) -> str:
     return f"Not shown: {names}. Kappa and alpha need a declared scale, or scores that are all numbers."
 
 
-def annotator_rows(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AgreementRow]:
+@dataclass(frozen=True)
+class OverallAgreement:
+    """The agreement of the annotators over everything."""
+
+    rows: Sequence[AgreementRow]
+    scales: Mapping[tuple[str, str], Scale]
+    """By (kind, criterion); criterion "all" if criteria are pooled."""
+
+
+def annotator_agreement(engine: Engine, study: Study, *, resamples: int = 1000) -> OverallAgreement:
     """Return the agreement of the annotators over everything."""
     with database.reading(engine) as session:
         panel = annotator_panel(session, study)
         scales = find_scales(session, study, [panel])
-    return measure_panel(panel, "all", scales, resamples)
+    declared = dict(scales) | pooled_scales(find_pools(panel.values, scales))
+    return OverallAgreement(measure_panel(panel, "all", scales, resamples), declared)
 
 
 def _report_panel(

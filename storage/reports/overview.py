@@ -1,23 +1,29 @@
 """A study in a few numbers: what it contains, the agreement of its annotators, its best judge."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.labels import Level
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.label_plans import PairPlan
 from core.statistics.reports.recommendations import JudgeEvaluation
 from storage.operations import reading_for
 from storage.read_guard import COUNTS
 from storage.reports import judge_ranking, label_plans
+from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
 from storage.tables import ItemRow, LabelRow, RunRow, TraceRow
 
-HEADLINES = ("fleiss_kappa", "krippendorff_alpha_interval", "krippendorff_alpha_ordinal", "krippendorff_alpha_nominal")
-"""The statistic of agreement that represents a study: the first of these that is defined."""
+HEADLINES: Mapping[Level, tuple[str, ...]] = {
+    "nominal": ("fleiss_kappa", "krippendorff_alpha_nominal"),
+    "ordinal": ("krippendorff_alpha_ordinal",),
+    "interval": ("krippendorff_alpha_interval",),
+}
+"""The statistic of agreement that represents labels on a scale: the first of these that is defined."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +73,19 @@ def counts(session: Session, study_id: int) -> StudyCounts:
     )
 
 
-def agreement(rows: Sequence[AgreementRow]) -> AgreementRow | None:
+def agreement(overall: OverallAgreement) -> AgreementRow | None:
     """Return the agreement on the kind and criterion with the most items; None if no target has two labels.
 
-    `rows` are those of `agreement.annotator_rows`. The row has no value, and a reason, if it is not defined for any
-    kind and criterion.
+    The row has no value, and a reason, if it is not defined for any kind and criterion.
     """
-    candidates = [row for row in rows if row.items and row.statistic in HEADLINES]
-    return min(
-        candidates, key=lambda row: (row.value is None, -row.items, HEADLINES.index(row.statistic)), default=None
-    )
+    candidates = [
+        (row.value is None, -row.items, statistics.index(row.statistic), number, row)
+        for number, row in enumerate(overall.rows)
+        if row.items
+        and (scale := overall.scales.get((row.kind, row.criterion))) is not None
+        and row.statistic in (statistics := HEADLINES[scale.level])
+    ]
+    return min(candidates)[-1] if candidates else None
 
 
 @dataclass(frozen=True)

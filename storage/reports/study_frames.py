@@ -224,7 +224,9 @@ class Study:
             return interval_figure(points, f"Judges of {self.name}", "Accuracy and 95 % interval", lines)
         if name != "agreement":
             raise TiebreakError(f"There is no figure {name!r}: judges or agreement.")
-        statistic, points = study_report.agreement_points(agreement.rows(self._engine, self._stored, "all"))
+        statistic, points = study_report.agreement_points(
+            self._engine, self._stored, agreement.rows(self._engine, self._stored, "all")
+        )
         if not points:
             raise TiebreakError("Agreement needs labels by at least two annotators.")
         return interval_figure(points, f"Agreement in {self.name}", f"{statistic} and 95 % interval")

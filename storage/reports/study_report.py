@@ -2,6 +2,7 @@
 agreement and alignment, with captions."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Engine
@@ -40,7 +41,7 @@ def sections(engine: Engine, study: Study, *, reference: str | None = None) -> l
 def _overview(engine: Engine, study: Study) -> Section:
     with reading(engine) as session:
         counts = overview.counts(session, study.id)
-    row = overview.agreement(agreement.annotator_rows(engine, study))
+    row = overview.agreement(agreement.annotator_agreement(engine, study))
     sentences = [study.description] if study.description else []
     sentences.append(
         f"{counts.items:,} items; {counts.runs:,} runs with {counts.traces:,} traces, of which {counts.disputed:,} are "
@@ -197,7 +198,7 @@ def _agreement(engine: Engine, study: Study) -> Section:
     rows = agreement.rows(engine, study, "all")
     if not rows:
         return Section("Inter-annotator agreement", ["Agreement needs labels by at least two annotators."])
-    headline, points = agreement_points(rows)
+    headline, points = agreement_points(engine, study, rows)
     return Section(
         "Inter-annotator agreement",
         [],
@@ -218,9 +219,11 @@ def judge_points(ranking: Ranking) -> tuple[list[Point], list[tuple[str, float]]
     return points, [] if ranking.ceiling.value is None else [("human ceiling", ranking.ceiling.value)]
 
 
-def agreement_points(rows: Sequence[AgreementRow]) -> tuple[str, list[Point]]:
+def agreement_points(engine: Engine, study: Study, rows: Sequence[AgreementRow]) -> tuple[str, list[Point]]:
     """Return the name of the statistic of a study, and its value for each kind, criterion and group of raters."""
-    headline = next((name for name in overview.HEADLINES if any(_is_drawn(row, name) for row in rows)), "")
+    row = overview.agreement(agreement.annotator_agreement(engine, study, resamples=0))
+    names = chain(() if row is None else (row.statistic,), *overview.HEADLINES.values())
+    headline = next((name for name in names if any(_is_drawn(row, name) for row in rows)), "")
     points = [
         Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
         for row in rows

@@ -46,7 +46,7 @@ def read_overview(engine: Engine, study: Study) -> None:
         overview.counts(session, study.id)
         disagreements.version(session, study.id)
         references.choices(session, study.id)
-    overview.agreement(agreement.annotator_rows(engine, study, resamples=10))
+    overview.agreement(agreement.annotator_agreement(engine, study, resamples=10))
 
 
 def read_judges(engine: Engine, study: Study) -> None:

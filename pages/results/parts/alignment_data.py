@@ -5,7 +5,6 @@ from collections.abc import Callable, Hashable
 
 import streamlit as st
 
-from core.statistics.reports.agreement import AgreementRow
 from pages.parts import background, live, memory, numbers, permissions, resources
 from storage import database, studies
 from storage.reports import (
@@ -18,6 +17,7 @@ from storage.reports import (
     overview,
     references,
 )
+from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_opinions import StudyOpinions
@@ -179,11 +179,11 @@ def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: s
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring agreement …")
-def load_agreement(url: str, study_id: int, version: Version) -> list[AgreementRow]:
+def load_agreement(url: str, study_id: int, version: Version) -> OverallAgreement:
     """Return the agreement of the annotators over everything at a version."""
     with database.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return agreement.annotator_rows(resources.engine(), study)
+    return agreement.annotator_agreement(resources.engine(), study)
 
 
 def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:

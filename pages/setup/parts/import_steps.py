@@ -122,7 +122,7 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
     try:
         mapping = mappings.build_mapping(draft)
     except FileFormatError as error:
-        st.info(f"Incomplete: {escape_markdown(str(error))}", icon=":material/pending:")
+        st.info(f"Incomplete: {escape_markdown(mapping_form.describe_error(error))}", icon=":material/pending:")
         return None
     with actions:
         mapping_form.draw_download(mapping, Path(source.name).stem)

@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.mapping import Mapping
@@ -22,7 +23,25 @@ OTHER_FIELDS = (
     *("critiques", "judges", "gold", "weights"),
 )
 """Fields of a mapping that are written in YAML and not chosen here."""
+REQUIRED_COLUMNS = {
+    "wide.annotators": "One column for each annotator",
+    "long.annotator": "Annotator",
+    "long.value": "Value",
+    "list.value": "List of values",
+    "list.annotators": "Annotators",
+}
+"""The field of a block of labels -> its name in the form."""
 ROW_NUMBERS = {"{row}": "row number", "{row}-{element}": "row and element number"}
+
+
+def describe_error(error: FileFormatError) -> str:
+    """Return an error of a mapping with the names of the form."""
+    list_name, _, place = (error.field or "").partition(".")
+    if list_name != "labels":
+        return str(error)
+    number, _, field = place.partition(".")
+    choice = REQUIRED_COLUMNS.get(field)
+    return f"labels, block {int(number) + 1}: {error.expected if choice is None else f'choose {choice!r}'}"
 
 
 def draw_mapping(source: FileSource) -> Draft | None:

@@ -3,12 +3,13 @@
 import pytest
 
 from core.formats import tiebreak
-from core.formats.records import ItemRecord
+from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
+from core.labels import Label, Scale
 from pages.parts import background, resources
 from pages.results.parts import alignment_data
 from storage import database, studies
 from storage.transfer import samples
-from tests.conftest import make_item, make_label
+from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.test_label_plans import partly_labelled_records
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
@@ -47,6 +48,23 @@ def test_agreement_and_the_best_judge_have_their_n():
     assert "**3 annotators** · 9 labels" in text
     assert "Fleiss' kappa" in text and "· n 4 ·" in text
     assert "Most accurate: **scaleeval**" in text or "Most accurate" in text
+
+
+def test_ratings_in_steps_have_the_agreement_of_an_ordinal_scale():
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    values = {"ann": (1, 2, 3, 3), "bob": (2, 2, 3, 1)}
+    labels = [
+        LabelRecord(
+            label=Label(
+                target=make_target(f"item {number}", kind="score", criterion="clarity"), annotator=name, value=value
+            )
+        )
+        for name, given in values.items()
+        for number, value in enumerate(given)
+    ]
+    prepare_study([ScaleRecord(kind="score", criterion="clarity", scale=scale), *ITEMS, *labels])
+    text = page_text(visit("results/overview", "ann"))
+    assert "Krippendorff's alpha, ordinal" in text and "Fleiss" not in text
 
 
 def test_a_large_study_is_drawn_before_its_first_figures(monkeypatch):

@@ -6,8 +6,10 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
 from core.formats.plain_yaml import parse_fields
+from pages.setup.parts import mapping_form
 
 ROW = (
     '{"key": 1, "q": "Why?", "extra": "Say.", "a": "So.", "b": "Thus.", "who": "gpt", "topic": "sky", "doc": "d", '
@@ -152,3 +154,21 @@ def loaded(text: str, folder: Path, content: str = ROW) -> tuple[AppTest, mappin
     app.run()
     assert not app.exception
     return app, mapping
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ({"layout": "wide", "kind": "preference"}, "labels, block 2: choose 'One column for each annotator'"),
+        ({"layout": "long", "kind": "preference", "value": "value"}, "labels, block 2: choose 'Annotator'"),
+        (
+            {"layout": "wide", "kind": "score", "annotators": {"ann": "ann"}},
+            "labels, block 2: a `scale` needs categories, lowest first, or low and high",
+        ),
+    ],
+)
+def test_an_incomplete_block_is_described_with_the_names_of_the_form(labels, sentence) -> None:
+    complete = {"layout": "wide", "kind": "preference", "annotators": {"ben": "ben"}}
+    with pytest.raises(FileFormatError) as raised:
+        mappings.build_mapping({"id": "key", "prompt": "q", "labels": [complete, labels]})
+    assert mapping_form.describe_error(raised.value) == sentence

@@ -231,7 +231,9 @@ def test_an_invalid_pair_is_refused(tmp_path: Path, content: str, changes: dict,
         (f"{SCORES}1,Q,A,ann,4\n", {}, "line 2, field 'score': expected one of 1, 2, 3, not '4'"),
         (f"{SCORES}1,Q,A,,3\n", {}, "line 2, field 'who': expected a name or a number, and it is empty"),
         (f"{SCORES}1,Q,A,ann,1\n1,R,A,ben,1\n", {}, "line 3: expected item '1' to be the same as on line 2, "
-         "and it differs"),
+         "and it differs in prompt"),
+        (f"{SCORES}1,Q,A,ann,1\n1,R,B,ben,1\n", {}, "line 3: expected item '1' to be the same as on line 2, "
+         "and it differs in prompt and responses"),
         (f"{SCORES}1,Q,A,ann,1\n1,Q,A,ann,2\n", {}, "line 3, field 'score': expected one label, "
          "and 'ann' already gave one for item '1'"),
         (f"{SCORES}1,Q,A,ann,6\n", {"scale": FIVE}, "line 2, field 'score': expected a number from 0 to 5, not '6'"),
