@@ -163,7 +163,7 @@ def loaded(text: str, folder: Path, content: str = ROW) -> tuple[AppTest, mappin
         ({"layout": "long", "kind": "preference", "value": "value"}, "labels, block 2: choose 'Annotator'"),
         (
             {"layout": "wide", "kind": "score", "annotators": {"ann": "ann"}},
-            "labels, block 2: a `scale` needs categories, lowest first, or low and high",
+            "labels, block 2: a score needs a `scale`: a level, and categories or low and high",
         ),
     ],
 )
