@@ -60,7 +60,8 @@ def run(
 
     Ctrl+C or SIGTERM cancels the run, for all workers that share it: no more calls are started, those in progress are
     completed and stored, and nothing continues the run until it is resumed (--resume NAME, or the page Runs). After
-    SIGKILL or a loss of power the run is not cancelled: a server or worker on the database continues it.
+    SIGKILL, a closed terminal or a loss of power the run is not cancelled: a server or worker on the database
+    continues it.
     """
     from core.protocols.prompt_parts import format_note
     from storage.item_selection import ItemSelection

@@ -263,9 +263,17 @@ def cancel(session: Session, run_id: int) -> None:
     """Request that a run stops. Stored events remain, and the run can be resumed."""
     row = run_claims.locked(session, run_id)
     if row.state == "requested":
-        at = clock(session)
-        active = run_claims.is_active(row, at) or run_claims.is_shared_by_workers(session, run_id)
-        row.state = "cancelling" if active else "cancelled"
+        row.state = "cancelling" if _is_executed(session, row) else "cancelled"
+
+
+def is_stopping(session: Session, run_id: int) -> bool:
+    """Return whether a run is being cancelled, and calls of it may be in progress."""
+    row = run_claims.locked(session, run_id)
+    return row.state == "cancelling" and _is_executed(session, row)
+
+
+def _is_executed(session: Session, row: RunRow) -> bool:
+    return run_claims.is_active(row, clock(session)) or run_claims.is_shared_by_workers(session, row.id)
 
 
 def resume(session: Session, run_id: int, ceiling: float | None = None) -> None:

@@ -26,7 +26,7 @@ from storage.item_selection import ItemSelection
 from storage.reports import references
 from storage.runs import Run
 from storage.studies import Study
-from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run
+from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run, wait_until_cancelled
 from storage.worker.outages import describe_wait, report_until_done, say_nothing, through_outage
 from storage.worker.run_request import RunRequest
 from storage.worker.stop_requests import StopRequests, until_stopped
@@ -120,10 +120,12 @@ def start(engine: Engine, study: Study, planned: Plan) -> int:
         create_run(engine, run.request, experiment_id=experiment_id, cell=run.cell.levels)
     if planned.new:
         plan(engine, study, definition)  # another process may have created some of them with other settings
+    for _, made in planned.existing:
+        wait_until_cancelled(engine, made.id)
     with writing(engine) as session:
         for _, made in planned.existing:
             progress = runs.progress(session, made.id)
-            if progress.done < progress.traces and made.state != "requested":
+            if progress.done < progress.traces and runs.get(session, made.id).state != "requested":
                 runs.resume(session, made.id)
     return experiment_id
 

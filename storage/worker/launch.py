@@ -20,7 +20,7 @@ from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.trace import model_specs
 from storage import aius, experiments, recorded_calls, run_claims, runs, studies, trace_claims
-from storage.database import reading, writing
+from storage.database import reading, write, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Progress, Run
 from storage.studies import Study
@@ -32,6 +32,7 @@ from storage.worker.worker import execute_run, worker_name
 
 CLAIM_TIMEOUT = 60.0
 """Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner."""
+STOPPING_POLL_SECONDS = 0.2
 
 
 def request_from_file(
@@ -154,9 +155,16 @@ def create_run(
 def resume_run(engine: Engine, study: Study, name: str, ceiling: float | None = None) -> int:
     """Request the rest of the study's run called `name`, and return its id; see `storage.runs.resume`."""
     run_id = find_run(engine, study, name).id
+    wait_until_cancelled(engine, run_id)
     with writing(engine) as session:
         runs.resume(session, run_id, ceiling)
     return run_id
+
+
+def wait_until_cancelled(engine: Engine, run_id: int) -> None:
+    """Return when a run that is being cancelled has no call in progress: another worker would make it again."""
+    while write(engine, partial(runs.is_stopping, run_id=run_id)):
+        time.sleep(STOPPING_POLL_SECONDS)
 
 
 def _sample_items(engine: Engine, request: RunRequest, size: int) -> tuple[int, list[Item]]:

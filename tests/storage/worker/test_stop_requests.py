@@ -1,6 +1,7 @@
 """A stop that the person at a command requests holds for every worker, and completes the calls in progress."""
 
 import asyncio
+import threading
 from collections import Counter
 
 import pytest
@@ -76,6 +77,22 @@ def test_further_requests_wait_for_the_calls_in_progress_too(engine, a_study):
     run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), requests, say)
     assert said == [STOPPING, STILL_STOPPING, STILL_STOPPING]
     assert (run.state, progress.totals.calls, judges.answered.total()) == ("cancelled", 2, 2)
+
+
+def test_the_command_that_resumes_a_run_waits_for_its_calls_in_progress(engine, a_study):
+    run_id, requests = launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests()
+    judges, calls_at_resume = Judges(requests, stop_after=2), []
+
+    def resume():
+        launch.resume_run(engine, a_study, "run")
+        calls_at_resume.append((judges.begun.total(), judges.answered.total()))
+
+    resuming = threading.Thread(target=resume)
+    execute_with(engine, run_id, ScriptedModel(judges.answer), requests, lambda sentence: resuming.start())
+    resuming.join()
+    assert calls_at_resume == [(2, 2)]
+    run, progress = execute(engine, run_id, ScriptedModel(judges.answer))
+    assert (run.state, set(judges.begun.values()), progress.totals.reused) == ("finished", {1}, 0)
 
 
 def test_a_run_that_is_resumed_while_it_stops_is_left_to_others(engine, a_study):
