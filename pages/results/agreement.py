@@ -383,14 +383,9 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     shown_lines = list(lines.values())
     names = {name: width for name, width in agreement_rows.WIDTHS.items() if any(name in line for line in shown_lines)}
     figures = column_widths.fit_figures(shown_lines, names, agreement_rows.COLUMNS)
-    widths = column_widths.fit_names(shown_lines, names, figures)
-    table = name_columns.shorten(shown_lines, widths)
-    clickable_table.draw(
-        table.lines,
-        f"figures_{st.session_state.get('charted', 0)}",
-        select_line,
-        column_config=figures | table.columns,
-    )
+    table = name_columns.shorten(shown_lines, column_widths.fit_names(shown_lines, names, figures))
+    key = f"figures_{st.session_state.get('charted', 0)}"
+    clickable_table.draw(table.lines, key, select_line, column_config=figures | table.columns)
     table.draw_full_names()
     shown = set().union(*lines.values())
     column_notes.draw({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
