@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from itertools import zip_longest
 from typing import Any
 
 from core.formats.spreadsheet import escape_formula
@@ -19,6 +20,18 @@ LATEX_SPECIAL = {
     "|": r"\textbar{}",
     "–": "--",
     "±": r"$\pm$",
+    "−": "$-$",
+    "×": r"$\times$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "·": r"$\cdot$",
+    "…": r"\dots{}",
+    "α": r"$\alpha$",
+    "ε": r"$\varepsilon$",
+    "κ": r"$\kappa$",
+    "ρ": r"$\rho$",
+    "τ": r"$\tau$",
+    "ω": r"$\omega$",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
@@ -65,10 +78,13 @@ def rows_csv(rows: Iterable[Any]) -> str:
 
 
 def fold_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a flat row for print: an interval is written after its value, and technical columns are left out."""
+    """Return a flat row for print: an interval is written after its value, and technical columns are left out.
+
+    The value of the columns `low` and `high` is `value`, or the column before them.
+    """
     folded: dict[str, Any] = {}
-    for name, value in row.items():
-        prefix = "" if name == "value" else f"{name}_"
+    for (name, value), following in zip_longest(row.items(), list(row)[1:]):
+        prefix = "" if name == "value" or following == INTERVAL_ENDS[0] else f"{name}_"
         if f"{prefix}low" in row:
             folded[name] = _latex_estimate(value, row[f"{prefix}low"], row.get(f"{prefix}high"))
         elif not name.endswith((*NOT_PRINTED, *INTERVAL_ENDS)):
@@ -83,8 +99,8 @@ def _latex_estimate(value: float | None, low: float | None, high: float | None) 
 def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
     r"""Return a `table` environment for the package booktabs.
 
-    Numbers have three decimals and are aligned to the right. Columns that are empty, or the same text in several rows,
-    are left out. `label` is reduced to letters, digits and hyphens.
+    Numbers have three decimals and are aligned to the right. Columns that are empty are left out, and those with the
+    same text in several rows, which the caption then has. `label` is reduced to letters, digits and hyphens.
     """
     flat = [fold_intervals(flatten(row)) for row in rows]
     names = dict.fromkeys(name for row in flat for name in row)
@@ -93,7 +109,14 @@ def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
     header = [name.replace("_", " ") for name in columns]
     alignment = ["r" if name in numeric else "l" for name in columns]
     lines = [[_latex_text(row.get(name), name) for name in columns] for row in flat]
-    return latex_tabular(header, lines, alignment, caption, label)
+    return latex_tabular(header, lines, alignment, _with_constants(caption, flat, names), label)
+
+
+def _with_constants(caption: str, rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str:
+    """Return a caption with the texts that are the same in several rows, as far as it does not have them."""
+    constants = {name: str(rows[0][name]) for name in names if _is_constant([row.get(name) for row in rows])}
+    stated = [f"{name.replace('_', ' ')} {text}" for name, text in constants.items() if text and text not in caption]
+    return f"{caption} All rows: {', '.join(stated)}." if stated else caption
 
 
 def latex_tabular(
@@ -143,8 +166,11 @@ def _latex_text(value: object, column: str = "") -> str:
 
 
 def _is_informative(values: Sequence[object]) -> bool:
-    constant = len(values) > 1 and len(set(map(str, values))) == 1 and isinstance(values[0], str)
-    return not constant and any(value not in (None, "") for value in values)
+    return not _is_constant(values) and any(value not in (None, "") for value in values)
+
+
+def _is_constant(values: Sequence[object]) -> bool:
+    return len(values) > 1 and len(set(map(str, values))) == 1 and isinstance(values[0], str)
 
 
 def _is_number(value: object) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.formats.tables import flatten
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
@@ -218,7 +219,8 @@ def draw_chart(
         legend=(view.legend, view.second_name),
     )
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, row.low, row.high)}" for name, row in points.items())
-    data = ChartData([*points.values(), *second.values(), *ceilings.values()])
+    shown = (statistic, view.second, view.ceiling) if second else (statistic,)
+    data = ChartData(alignment_rows.chart_rows(point_rows, *shown))
     # The choice of a judge follows the chart, so that it has no state yet when an address is opened.
     judge = st.session_state.get("judge", st.query_params.get("judge"))
     selected = judge if "cell" in st.query_params else None
@@ -268,7 +270,7 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow]) -> None:
     )
     alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
     on_select = partial(_select_bias, name)
-    data = ChartData(list(rows.values()))
+    data = ChartData([{"judge": judge} | flatten(row) for judge, row in rows.items()])
     selected = st.session_state.get("judge") if st.query_params.get("bias") == name else None
     alt = f"{BIAS_TITLES[name]}: {alt}"
     charts.draw(figure, f"bias_{name}", alt, "ignore" if name == "both_orders" else on_select, data, selected)

@@ -86,7 +86,8 @@ class JudgeReport:
 def describe_method(report: JudgeReport) -> str:
     """Return what a caption of the ranking has to state: targets, reference, missing verdicts, rule, intervals."""
     query = report.query
-    criterion = "all criteria" if query.criterion == ALL else f"criterion {query.criterion!r}"
+    named = f"criterion {query.criterion!r}" if query.criterion else "no criterion"
+    criterion = "all criteria" if query.criterion == ALL else named
     scenario = "all scenarios" if query.scenario is None else f"scenario {scenario_name(query.scenario)!r}"
     return (
         f"Accuracy against the reference {report.reference}; {query.kind}, {criterion}, {scenario}; targets without a "

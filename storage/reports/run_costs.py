@@ -47,8 +47,8 @@ class RunCost:
 
     @property
     def seconds_per_trace(self) -> float | None:
-        """Seconds of calls per trace; None without calls."""
-        return self.seconds / self.traces if self.traces else None
+        """Seconds of calls per trace; None if a duration is unknown, or without calls."""
+        return self.seconds / self.traces if self.traces and not self.untimed else None
 
 
 def cost_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, RunCost]:

@@ -181,6 +181,16 @@ def defined_rows(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], statist
     return {name: to_row(row) for name, row in rows.items() if row.value is not None}
 
 
+def chart_rows(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], *statistics: str) -> list[AlignmentRow]:
+    """Return the rows of statistics that have a value, with their judges, for the files of a chart."""
+    return [
+        rows[statistic]
+        for statistic in statistics
+        for rows in rows_by_name.values()
+        if statistic in rows and rows[statistic].value is not None
+    ]
+
+
 def unit_name(kind: str, criterion: str = "") -> str:
     """Return the unit that the rows of a kind count; several criteria of an item are several targets."""
     unit = "target" if criterion == ALL else "item"

@@ -38,9 +38,22 @@ def test_latex_writes_intervals_after_values_and_escapes_text():
     assert r"\begin{tabular}{llr}" in text and text.count(r"\midrule") == 1
 
 
-def test_latex_leaves_out_text_that_is_the_same_in_all_rows():
-    text = latex_table([{"kind": "preference", "n": 3}, {"kind": "preference", "n": 3}], "", "")
-    assert "preference" not in text and text.count("3 ") == 2
+def test_text_that_is_the_same_in_all_rows_is_in_the_caption():
+    rows = [{"kind": "preference", "bias": "length", "n": 3}] * 2
+    text = latex_table(rows, "Preferences for length.", "")
+    assert r"\caption{Preferences for length. All rows: kind preference.}" in text
+    assert text.count("preference") == 1 and text.count("3 ") == 2
+
+
+def test_the_interval_of_columns_low_and_high_follows_the_column_before_them():
+    rows = [{"judge": "a", "accuracy": 0.855, "low": 0.8, "high": 0.9, "coverage": 1.0, "coverage_low": 0.9,
+             "coverage_high": None, "n": 3}]  # fmt: skip
+    text = latex_table(rows, "", "")
+    assert "a & 0.855 [0.800, 0.900] & 1.000 & 3" in text
+
+
+def test_greek_letters_and_signs_are_commands():
+    assert latex_table([{"n": 3}], "ω ≥ 0.5 and ε − 1", "").count("$") == 8
 
 
 def test_no_character_is_a_command():
