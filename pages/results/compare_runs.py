@@ -101,7 +101,7 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
         default=requested or names[1::-1],
         key=f"runs_of_{study.id}",
         max_selections=MAX_RUNS,
-        on_change=clear_selection,
+        on_change=item_drilldown.close_item,
         help="The first run is the one that the others are compared with.",
     )
     if len(chosen) < 2:
@@ -138,17 +138,14 @@ def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
     """Draw the choices of kind, criterion and scenario into a row, if there are several."""
     kinds = list(dict.fromkeys(kind for kind, _ in compared.keys))
     with row:
-        kind = choices.choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), clear_selection)
+        kind = choices.choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), item_drilldown.close_item)
         criteria = [criterion for key, criterion in compared.keys if key == kind]
-        criterion = choices.choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, clear_selection)
+        criterion = choices.choose(
+            "Criterion", criteria, "criterion", agreement_rows.criterion_name, item_drilldown.close_item
+        )
         found = sorted(set(map(str, compared.dataset(kind, criterion).scenario.tolist())))
-        scenario = choices.choose_scenario(found, clear_selection)
+        scenario = choices.choose_scenario(found, item_drilldown.close_item)
     return kind, criterion, scenario
-
-
-def clear_selection() -> None:
-    """Close the open item, after a change of what is compared."""
-    item_drilldown.clear_selection()
 
 
 def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, comparison: RunComparison) -> None:
@@ -179,7 +176,7 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
 def choose_pair(pairs: Sequence[Pair], names: Mapping[str, str]) -> Pair:
     """Draw the choice of a pair, if there are several."""
     titles = {f"{names[pair.first]} → {names[pair.second]}": pair for pair in pairs}
-    return titles[choices.choose("Pair", list(titles), "compared", on_change=clear_selection)]
+    return titles[choices.choose("Pair", list(titles), "compared", on_change=item_drilldown.close_item)]
 
 
 def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
@@ -188,7 +185,7 @@ def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
     titles = {f"{first} → {second}": (first, second) for first, second in counts}
     if len(titles) < 2:
         return None
-    chosen = choices.choose("Change", [ALL_CHANGES, *titles], "change", on_change=clear_selection)
+    chosen = choices.choose("Change", [ALL_CHANGES, *titles], "change", on_change=item_drilldown.close_item)
     listed = [f"{title}: {counts[transition]:,}" for title, transition in list(titles.items())[:MAX_TRANSITIONS]]
     more = f" · {len(titles) - MAX_TRANSITIONS} more" if len(titles) > MAX_TRANSITIONS else ""
     st.caption(escape_markdown(" · ".join(listed)) + more, width="content")

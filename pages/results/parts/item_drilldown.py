@@ -44,6 +44,12 @@ def clear_selection() -> None:
     select()
 
 
+def close_item() -> None:
+    """Close the open item, after a change of a widget that has a URL parameter of its own."""
+    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
+    st.session_state["clicked"] = {"item": None, "part": None}
+
+
 def apply_selection() -> None:
     """Write the selection to the URL.
 

@@ -48,3 +48,13 @@ def test_opinions_on_items_that_an_annotator_has_not_labelled_are_hidden() -> No
     app = visit(PAGE, annotator="zoe")
     assert "17 targets hidden until you have labelled them" in page_text(app)
     assert len(app.dataframe) == 3
+
+
+def test_another_scenario_closes_the_open_item() -> None:
+    prepare_study(list(planted()))
+    app = visit(PAGE, item="item 0", among="even")
+    scenario = app.selectbox(key="among")
+    scenario.select("odd").run()
+    assert not app.exception
+    # A browser refuses to delete the parameter of a widget.
+    assert "among" in app.query_params and "item" not in app.query_params
