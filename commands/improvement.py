@@ -158,15 +158,13 @@ def propose(
     as_json: Json = False,
 ) -> None:
     """Store a variant of the judge of a run."""
+    from core.formats.text import read_text
     from core.improvement.changes import parse_changes
     from storage.database import write
     from storage.improvement import judges, variants
 
     engine, source = open_study(database, study)
-    try:
-        changes = parse_changes(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise TiebreakError(f"{file} cannot be read as a text file.") from None
+    changes = parse_changes(read_text(file))
 
     def add(session: Any) -> str:
         current = judges.of_run(session, source.id, run, criterion)

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 
 from core.errors import FileFormatError
 from core.experiments import variants
+from core.formats.text import read_text
 from core.frozen import Frozen
 from core.llm.defaults import PARALLEL_CALLS
 from core.protocols import settings_file
@@ -73,10 +74,7 @@ class Definition(Selection):
 
 def load(path: Path) -> Definition:
     """Return the experiment in a file; its default name is the file's. Raises FileFormatError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise FileFormatError(f"{path} cannot be read as a text file.") from None
+    text = read_text(path)
     return parse(text, name=path.stem, folder=path.parent)
 
 

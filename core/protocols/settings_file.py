@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from core.errors import FileFormatError, TiebreakError
+from core.formats.text import read_text
 from core.frozen import Frozen
 from core.items import Criterion
 from core.llm import secrets, setting_checks
@@ -52,10 +53,7 @@ class _RunFields(Frozen):
 
 def load_run_file(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
     """Return the content of a settings file; `criteria` are the study's. Raises FileFormatError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise FileFormatError(f"{path} cannot be read as a text file.") from None
+    text = read_text(path)
     return parse_run_file(text, protocol, criteria)
 
 

@@ -87,7 +87,7 @@ def test_an_invalid_text_is_refused_with_one_sentence(text: str, sentence: str) 
 
 
 def test_a_missing_file_is_refused() -> None:
-    with pytest.raises(FileFormatError, match="cannot be read as a text file"):
+    with pytest.raises(FileFormatError, match="cannot be read: No such file"):
         load_settings(Path("missing.yaml"), GRADING, [])
 
 
