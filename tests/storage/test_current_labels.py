@@ -245,7 +245,7 @@ def test_pages_that_share_data_have_the_figures_of_data_that_is_loaded_again(
         loaded = judge_opinions.load(session, study)
         undecided = undecided_targets(session, study.id)
     made: list[str] = []
-    for module, name in ((judge_ranking, "rank_judges"), (alignment, "combine"), (agreement, "measure_panel")):
+    for module, name in ((judge_ranking, "rank_judges"), (alignment, "align"), (agreement, "measure_panel")):
         monkeypatch.setattr(module, name, counting(getattr(module, name), made))
     for name, number, value in (("cat", 4, 1), ("cat", 0, 2), ("dan", 3, 1)):
         save(engine, study.id, name, number, value)
@@ -254,7 +254,7 @@ def test_pages_that_share_data_have_the_figures_of_data_that_is_loaded_again(
         made.clear()
         shared = [judge_ranking.report(data, query, resamples=20) for _ in range(2)]
         rows = alignment.rows_of(engine, study, data, resamples=20)
-        assert made == ["rank_judges", "combine"]  # one set of targets for all, and one with missing verdicts as ties
+        assert made == ["rank_judges", "align"]  # one set of targets for all
         other = alignment.load_data(engine, study, "gold")
         assert repr(shared) == repr([judge_ranking.report(other, query, resamples=20)] * 2) and shared[0]
         assert rows == alignment.rows_of(engine, study, other, resamples=20)
