@@ -24,6 +24,7 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
+from core.formats.tables import rows_csv
 from core.labels import Adjudication, Label, Opinion, Scale
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Usage, Verdict, VerdictReached
@@ -524,3 +525,13 @@ def test_the_reference_is_in_the_address_and_changes_the_figures() -> None:
 
 def a_verdict_opinion(judge: str, value: int) -> Opinion:
     return Opinion(kind="preference", judge=judge, stage="verdict", value=value, criterion="helpfulness")
+
+
+def test_the_files_of_a_chart_name_the_judge_of_each_row() -> None:
+    known = AlignmentRow("a", "preference", "helpfulness", "all", "accuracy_gold", 0.8, 0.7, 0.9, 40, 3, 0, "")
+    undefined = replace(known, judge="b", value=None, low=None, high=None)
+    ceiling = replace(known, statistic="human_ceiling", value=0.9)
+    rows = {"a": {"accuracy_gold": known, "human_ceiling": ceiling}, "b": {"accuracy_gold": undefined}}
+    shown = alignment_rows.chart_rows(rows, "accuracy_gold", "human_ceiling")
+    assert [(row.judge, row.statistic) for row in shown] == [("a", "accuracy_gold"), ("a", "human_ceiling")]
+    assert rows_csv(shown).startswith("judge,")
