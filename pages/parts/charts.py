@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cache, chart_files, chart_selection, colours, intervals, numbers
+from pages.parts import axes, chart_cache, chart_files, chart_selection, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import place_rows, wrap_names
 
@@ -107,7 +107,7 @@ def interval_figure(
     positions = rows.positions
     figure = go.Figure()
     for number, line in enumerate(series):
-        add_intervals(figure, line, positions, shift=0.13 * (2 * number - len(series) + 1))
+        add_intervals(figure, line, positions, shift=0.13 * (len(series) - 1 - 2 * number))
     _add_counts(figure, series, positions)
     names = list(positions)
     labels = {name: label for line in series for name, label in line.labels.items()}
@@ -117,7 +117,9 @@ def interval_figure(
         ticktext=[shown[labels.get(name, name)] for name in names],
         range=[-0.1, rows.end + 0.1],
     )
-    figure.update_xaxes(title=axis, range=[_axis_start(series), 1.03], tickvals=[-1, -0.5, 0, 0.5, 1])
+    drawn = [end for line in series for row in line.rows.values() for end in (row.low, row.value, row.high)]
+    drawn += [] if reference_line is None else [reference_line.value]
+    figure.update_xaxes(title=axis, **axes.fit_axis(axes.fit_range([end for end in drawn if end is not None])))
     height = 100 + 30 * (len(series) > 1) + rows.height
     if height > MAX_ROWS * ROW_HEIGHT:
         figure.update_xaxes(side="top")
@@ -166,9 +168,8 @@ def _add_counts(figure: "go.Figure", series: Sequence[Series], positions: Mappin
     """Write n to the right of each interval."""
     rows_by_name = {name: [line.rows[name] for line in series if name in line.rows] for name in positions}
     ends = [max(_interval_end(row) for row in rows) for rows in rows_by_name.values()]
-    figure.add_trace(
-        intervals.counts(ends, list(positions.values()), [rows[-1].items for rows in rows_by_name.values()])
-    )
+    items = [[row.items for row in rows] for rows in rows_by_name.values()]
+    figure.add_trace(intervals.counts(ends, list(positions.values()), items))
 
 
 def _interval_end(row: AgreementRow) -> float:
@@ -185,12 +186,6 @@ def hover_text(name: str, series: str, row: AgreementRow, details: str = "") -> 
         "Click to list the items",
     ]
     return "<br>".join(lines)
-
-
-def _axis_start(series: Sequence[Series]) -> float:
-    """Return where the axis begins: below zero only if a value or an interval is."""
-    ends = [end for line in series for row in line.rows.values() for end in (row.low, row.value) if end is not None]
-    return max(-1.02, min([-0.04, *(end - 0.05 for end in ends)]))
 
 
 def mix_colours(pale: str, dark: str, share: float | None) -> str:

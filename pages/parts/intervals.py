@@ -36,15 +36,15 @@ def _distance(lower: float | None, upper: float | None) -> float:
     return 0.0 if lower is None or upper is None else max(0.0, upper - lower)
 
 
-def counts(ends: Sequence[float | None], places: Sequence[Any], numbers: Sequence[int]) -> "go.Scatter":
-    """Return n to the right of the end of each interval."""
+def counts(ends: Sequence[float | None], places: Sequence[Any], numbers: Sequence[Sequence[int]]) -> "go.Scatter":
+    """Return n to the right of the end of each interval; of several intervals in a row, each n that differs."""
     import plotly.graph_objects as go
 
     return go.Scatter(
         x=ends,
         y=places,
         mode="text",
-        text=[f"\u00a0\u00a0\u00a0n {number:,}" for number in numbers],
+        text=[f"\u00a0\u00a0\u00a0n {', '.join(f'{number:,}' for number in dict.fromkeys(row))}" for row in numbers],
         textposition="middle right",
         textfont={"size": 11},
         cliponaxis=False,
@@ -81,4 +81,5 @@ def row_figure(
             unselected={"marker": {"opacity": 0.4}},
         )
     )
-    return figure.add_trace(counts([value if high is None else high for value, _, high in intervals], places, numbers))
+    ends = [value if high is None else high for value, _, high in intervals]
+    return figure.add_trace(counts(ends, places, [(number,) for number in numbers]))

@@ -8,18 +8,18 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.formats.tables import csv_text
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cache, charts, clickable_table, column_notes, downloads, numbers, resources, shell
+from pages.parts import charts, clickable_table, column_notes, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, choices, critique_summary, judge_charts
+from pages.results.parts import alignment_data, choices, critique_summary
 from storage import aius, database, labels, studies
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
 from storage.studies import Study
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    pass
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
@@ -144,25 +144,17 @@ def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
     if not points:
         st.caption("F1 is undefined: it needs AIUs of both the critique and its reference.")
         return
-    figure = share_figure(
+    figure = charts.shared_interval_figure(
         [Series("", points)],
         title=f"F1 of critique authors, judged by {source}",
-        axis=f"{level.capitalize()} F1, with its 95 % interval",
+        axis=f"{level.capitalize()} F1 and 95 % interval",
         order=list(points),
+        reference_line=None,
     )
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, None, None)}" for name, row in points.items())
     data = ChartData(ranking, unit="AIUs")
     author = st.query_params.get("author")
     charts.draw(figure, "authors", f"F1 by author: {alt}", _select_author, data, author)
-
-
-@chart_cache.built_once
-def share_figure(series: Sequence[Series], *, title: str, axis: str, order: Sequence[str]) -> "go.Figure":
-    """Return a figure of shares, on the part of their axis that has the values and their intervals."""
-    rows = [row for line in series for row in line.rows.values()]
-    ends = [end for row in rows for end in (row.low, row.value, row.high) if end is not None]
-    figure = charts.interval_figure(series, title=title, axis=axis, order=order, reference_line=None)
-    return figure.update_xaxes(judge_charts.share_axis(judge_charts.share_range(ends)))
 
 
 def _select_author() -> None:
@@ -236,11 +228,12 @@ def draw_judges(leaderboard: Leaderboard) -> None:
         st.caption(NO_ACCURACY)
         return
     series = accuracy_series(defined)
-    figure = share_figure(
+    figure = charts.shared_interval_figure(
         series,
         title="Accuracy of judges on AIUs",
-        axis="Share of AIUs judged as people do",
+        axis="Share of AIUs judged as people do, and 95 % interval",
         order=list(dict.fromkeys(accuracy.judge for accuracy in defined)),
+        reference_line=None,
     )
     left, right = st.columns([3, 2], gap="medium")
     with left:

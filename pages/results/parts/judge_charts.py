@@ -1,6 +1,5 @@
 """Charts of the page Judges: accuracy of each judge, accuracy against coverage, and differences between judges."""
 
-import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,17 @@ from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.decision_rule import Decision
 from core.statistics.reports.recommendations import JudgeEvaluation, Ranking
 from core.wording import equate_p
-from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, heat_map, intervals, numbers
+from pages.parts import (
+    axes,
+    chart_cache,
+    chart_cells,
+    chart_selection,
+    charts,
+    colours,
+    heat_map,
+    intervals,
+    numbers,
+)
 from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, count_lines, place_rows, wrap_names
 
 if TYPE_CHECKING:
@@ -47,7 +56,7 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
         if members:
             figure.add_trace(_points(members, positions, decision, symbol))
     figure.update_xaxes(title="Accuracy and 95 % interval", showgrid=True, zeroline=False)
-    figure.update_xaxes(share_axis(zoomed_range(ranking)))
+    figure.update_xaxes(axes.fit_axis(zoomed_range(ranking)))
     _add_coverage(figure, judges, positions)
     _add_lines(figure, ranking, end)
     figure.update_yaxes(
@@ -78,22 +87,9 @@ def zoomed_range(ranking: Ranking) -> tuple[float, float]:
     """Return the range of the axis: everything drawn with a margin, within 0 and 1."""
     estimates = [judge.accuracy for judge in ranking.judges] + [ranking.ceiling]
     estimates += [baseline.accuracy for baseline in ranking.baselines[:1]]
-    return share_range(
+    return axes.fit_range(
         [end for estimate in estimates for end in (estimate.low, estimate.value, estimate.high) if end is not None]
     )
-
-
-def share_range(shares: Sequence[float]) -> tuple[float, float]:
-    """Return the range of an axis of shares: all of them with a margin, within 0 and 1."""
-    return max(-0.02, min(shares, default=0.0) - 0.05), min(1.02, max(shares, default=1.0) + 0.05)
-
-
-def share_axis(ends: tuple[float, float]) -> dict[str, Any]:
-    """Return the range of an axis of shares with at most six ticks, none of them below 0 or above 1."""
-    low, high = max(0.0, ends[0]), min(1.0, ends[1])
-    step = next((step for step in (0.01, 0.02, 0.05, 0.1) if high - low <= 5 * step), 0.2)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return {"range": ends, "tickvals": [round(place * step, 2) for place in range(first, last + 1)]}
 
 
 def _points(
@@ -168,8 +164,8 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     import plotly.graph_objects as go
 
     judges = [judge for judge in ranking.judges if judge.coverage.value]
-    coverages = share_range([*(judge.coverage.value or 0.0 for judge in judges), 1.0])
-    accuracies = share_range([judge.accuracy.value for judge in judges if judge.accuracy.value is not None])
+    coverages = axes.fit_range([*(judge.coverage.value or 0.0 for judge in judges), 1.0])
+    accuracies = axes.fit_range([judge.accuracy.value for judge in judges if judge.accuracy.value is not None])
     figure = go.Figure(
         go.Scatter(
             x=[judge.coverage.value for judge in judges],
@@ -189,8 +185,8 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
             cliponaxis=False,
         )
     )
-    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", **share_axis(coverages))
-    figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False, **share_axis(accuracies))
+    figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", **axes.fit_axis(coverages))
+    figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False, **axes.fit_axis(accuracies))
     figure.add_vline(x=1, line={"color": charts.GREY, "width": 1}, layer="below")
     for end in (0, 1):
         if accuracies[0] <= end <= accuracies[1]:

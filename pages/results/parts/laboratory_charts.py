@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport
-from pages.parts import chart_cache, charts, colours, intervals, numbers
+from pages.parts import axes, chart_cache, charts, colours, intervals, numbers
 from pages.parts.name_rows import wrap_name
-from pages.results.parts import judge_charts
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -68,7 +67,7 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
 def _axis(estimates: Iterable[Estimate]) -> dict[str, Any]:
     """Return the part of an axis of shares that has the estimates and their intervals."""
     ends = [end for estimate in estimates for end in (estimate.low, estimate.value, estimate.high) if end is not None]
-    return judge_charts.share_axis(judge_charts.share_range(ends))
+    return axes.fit_axis(axes.fit_range(ends))
 
 
 def _hover_text(name: str, estimate: Estimate) -> str:

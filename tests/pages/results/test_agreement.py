@@ -166,8 +166,18 @@ def test_points_are_sorted_with_intervals_and_n() -> None:
     assert [text.strip() for text in sizes.text] == ["n 3", "n 1,200"]
     assert list(figure.layout.yaxis.ticktext) == ["low", "high"]
     assert figure.layout.annotations[0].text == "people 0.62"
+    assert figure.layout.xaxis.range == pytest.approx((0.05, 0.85))
     chart_selection.select_points(figure, "low")
     assert list(marks.selectedpoints) == [0]
+
+
+@pytest.mark.usefixtures("light_theme")
+def test_the_first_of_two_series_is_above_the_other_and_each_n_is_shown() -> None:
+    series = [charts.Series("first", {"a": a_row(0.9, items=39)}), charts.Series("last", {"a": a_row(0.7, items=35)})]
+    figure = charts.interval_figure(series, title="t", axis="a", order=["a"], reference_line=None)
+    first, last, sizes = figure.data
+    assert first.y[0] > last.y[0]
+    assert sizes.text[0].strip() == "n 39, 35"
 
 
 @pytest.mark.usefixtures("light_theme")

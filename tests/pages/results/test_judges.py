@@ -93,15 +93,6 @@ def test_help_texts_of_columns_can_be_read_without_a_mouse() -> None:
     assert "**ω**: The winning rate of the alternative-annotator test" in text and "**From ceiling**" in text
 
 
-def test_axes_show_the_part_of_the_scale_with_judges() -> None:
-    assert judge_charts.share_range([0.7, 0.9]) == pytest.approx((0.65, 0.95))
-    assert judge_charts.share_range([0.01, 1.0]) == (-0.02, 1.02)
-    assert judge_charts.share_range([]) == (-0.02, 1.02)
-    assert judge_charts.share_axis((0.92, 1.02))["tickvals"] == [0.92, 0.94, 0.96, 0.98, 1.0]
-    assert judge_charts.share_axis((-0.02, 1.02))["tickvals"] == [0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    assert judge_charts.share_axis((0.37, 0.97))["tickvals"] == [0.4, 0.6, 0.8]
-
-
 def test_the_matrix_of_many_judges_has_a_colour_bar_and_names_of_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts, "theme", lambda: "light")
     judges = [f"judge {number} with a long descriptive name" for number in range(judge_charts.MAX_CELL_TEXT + 1)]
