@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, numbers
-from pages.parts.name_rows import LINE_HEIGHT, wrap_name
+from pages.parts.name_rows import LINE_HEIGHT, wrap_names
 from pages.parts.text import truncate
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def heatmap_figure(rows: PairRows, previous: PairRows, *, title: str) -> "go.Fig
     """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any.
 
     Of more than `MAX_CELL_TEXTS` raters it has small cells without texts. The columns are numbered if their names do
-    not fit; the names at the left are complete, so that files show them too.
+    not fit; the names at the left are complete, so that files show them too, or of many raters shortened to two lines.
     """
     import plotly.graph_objects as go
 
@@ -72,8 +72,8 @@ def heatmap_figure(rows: PairRows, previous: PairRows, *, title: str) -> "go.Fig
 
 
 def _name_rows(figure: "go.Figure", names: Sequence[str], is_compact: bool, is_numbered: bool) -> int:
-    """Write the complete names at the left, with their numbers if columns have them; returns the pixels of a row."""
-    labels = [wrap_name(name, COMPACT_NAME_LENGTH if is_compact else NAME_LENGTH) for name in names]
+    """Write the names at the left, with their numbers if columns have them; returns the pixels of a row."""
+    labels = list(wrap_names(names, COMPACT_NAME_LENGTH if is_compact else NAME_LENGTH).values())
     height = max([COMPACT_CELL if is_compact else CELL_SIZE, *(LINE_HEIGHT * _count_lines(label) for label in labels)])
     if is_numbered:
         labels = [f"{label} <b>{number}</b>" for number, label in enumerate(labels, start=1)]

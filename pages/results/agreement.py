@@ -38,6 +38,8 @@ from storage.studies import Study
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 PAGE = "agreement"
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
+PAIR_NAME_WIDTH = 121
+"""Pixels of the name of a rater in the list of pairs: twelve characters."""
 
 
 def shown_version(study: Study) -> Version:
@@ -180,7 +182,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     pairs = pair_rows(stage_figures[-1], query, choice)
     if len(heat_map.rater_names(pairs)) > heat_map.MAX_CELL_TEXTS:
         draw_points(study, stage_figures, query, choice, by_scenario)
-        left, right = st.columns([3, 2], gap="medium")
+        left, right = st.columns([11, 9], gap="medium")  # the list has room for names of twelve characters
         left = left.container(key="many_pairs")
         with right:
             draw_pair_list(pairs, STATISTIC_NAMES[choice.two_raters])
@@ -320,16 +322,16 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
         {
             "A × B": name_columns.pair_numbers(pair, raters),
             "n": row.items,
-            name: numbers.format_estimate(row.value, row.low, row.high),
+            "Value": numbers.format_estimate(row.value, row.low, row.high),
             **dict(zip("AB", pair, strict=True)),
         }
         for pair, row in ordered
     ]
-    table = name_columns.shorten(lines, {"A": 170, "B": 170})
+    table = name_columns.shorten(lines, {"A": PAIR_NAME_WIDTH, "B": PAIR_NAME_WIDTH})
     few = sum(row.items < FEW_ITEMS for _, row in ordered)
     st.caption(
-        f"{numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) first, then "
-        f"the lowest. {few:,} share fewer than {FEW_ITEMS}: the values of single pairs are imprecise. "
+        f"{name} of {numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) "
+        f"first, then the lowest. {few:,} share fewer than {FEW_ITEMS}: the values of single pairs are imprecise. "
         "A × B: the numbers of the raters in the matrix."
     )
     clickable_table.draw(
@@ -338,12 +340,7 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
         lambda row, _: item_drilldown.select(raters=ordered[row][0]),
         max_height=600,
         row_height=name_columns.DENSE_ROW,
-        column_config=table.columns
-        | {
-            "A × B": st.column_config.TextColumn(width=name_columns.NUMBERS_WIDTH, alignment="right"),
-            "n": st.column_config.NumberColumn(width=50),
-            name: st.column_config.TextColumn(width=140),
-        },
+        column_config=column_widths.fit_figures(table.lines, "AB") | table.columns,
     )
     table.draw_full_names()
 
@@ -380,7 +377,7 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
         _, criterion, scenario = keys[row]
         item_drilldown.select(criterion=criterion, scenario=scenario)
 
-    shown_lines = list(lines.values())
+    shown_lines = agreement_rows.without_single_criterion(list(lines.values()), by_scenario=by_scenario)
     names = {name: width for name, width in agreement_rows.WIDTHS.items() if any(name in line for line in shown_lines)}
     figures = column_widths.fit_figures(shown_lines, names, agreement_rows.COLUMNS)
     table = name_columns.shorten(shown_lines, column_widths.fit_names(shown_lines, names, figures))

@@ -160,6 +160,14 @@ def _line(
     )
 
 
+def without_single_criterion(
+    lines: Sequence[Mapping[str, str | int]], *, by_scenario: bool
+) -> list[dict[str, str | int]]:
+    """Return the table rows without the criterion if scenarios name the rows and all are of the same one."""
+    is_single = by_scenario and len({line["Criterion"] for line in lines}) == 1
+    return [{name: cell for name, cell in line.items() if not is_single or name != "Criterion"} for line in lines]
+
+
 def to_csv(rows: Iterable[AgreementRow]) -> str:
     """Return all rows as CSV, as the command line writes them."""
     return downloads.dataclass_csv(AgreementRow, rows)

@@ -257,6 +257,26 @@ def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> No
     assert sum(value is not None for line in cells.z for value in line) == len(pairs) == 23 * 22 / 2
 
 
+@pytest.mark.usefixtures("light_theme")
+def test_long_names_of_many_raters_have_two_lines_beside_the_map() -> None:
+    names = [
+        f"evaluator {number:02} · a model with a long name, temperature 0.7, strict rubric" for number in range(30)
+    ]
+    pairs = agreement_rows.rows_by_pair([a_row(0.5, f"{a} × {b}") for a, b in itertools.combinations(names, 2)])
+    figure: go.Figure = heat_map.heatmap_figure(pairs, {}, title="t")
+    assert len(set(figure.layout.yaxis.ticktext)) == 30
+    assert max(label.count("<br>") for label in figure.layout.yaxis.ticktext) == 1
+    assert figure.layout.height < 1100
+
+
+def test_a_single_criterion_is_no_column_beside_scenarios() -> None:
+    lines = [{"Criterion": "helpfulness", "Scenario": scenario, "Targets": 3} for scenario in ("all", "math")]
+    other = {"Criterion": "accuracy", "Scenario": "all", "Targets": 3}
+    assert list(agreement_rows.without_single_criterion(lines, by_scenario=True)[0]) == ["Scenario", "Targets"]
+    assert "Criterion" in agreement_rows.without_single_criterion([*lines, other], by_scenario=True)[0]
+    assert "Criterion" in agreement_rows.without_single_criterion(lines[:1], by_scenario=False)[0]
+
+
 def test_the_download_has_every_row_and_quotes_formulas() -> None:
     rows = list(csv.reader(io.StringIO(agreement_rows.to_csv([a_row(-0.25, '=cmd("x")')]))))
     assert rows[0][:5] == ["kind", "criterion", "group", "statistic", "value"]
