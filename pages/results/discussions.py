@@ -8,7 +8,17 @@ import streamlit as st
 from core.formats.tables import rows_csv
 from core.provenance import WILSON
 from core.statistics.reports.discussions import AblationRow, ChangeRow, InfluenceRow, PanelReport
-from pages.parts import charts, clickable_table, column_notes, downloads, name_columns, numbers, resources, shell
+from pages.parts import (
+    charts,
+    clickable_table,
+    column_notes,
+    column_widths,
+    downloads,
+    name_columns,
+    numbers,
+    resources,
+    shell,
+)
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -27,6 +37,11 @@ from storage.studies import Study
 
 PAGE = "discussions"
 SEPARATOR = " ← "
+P_COLUMN = {
+    "p": st.column_config.TextColumn(
+        alignment="right", help="Sign test of as many changes to the reference as from it; Holm."
+    )
+}
 
 
 @st.cache_data(max_entries=32, show_spinner="Reading discussions …")
@@ -67,11 +82,17 @@ def draw_page(study: Study) -> None:
         "same opinion share an adoption, so it is no proof of a cause. A ← B: A adopts the opinion of B."
     )
     if panel.influences:
-        figure = discussion_chart.influence_figure(panel.influences)
+        shown = discussion_chart.strongest(panel.influences)
+        figure = discussion_chart.influence_figure(shown)
         judge, _, source = st.query_params.get("change", "").partition(SEPARATOR)
         influence = [judge, source] if source else None
         points = ChartData(panel.influences, WILSON, "replies")
         charts.draw(figure, "influences", panel.sentence, _select_point, points, influence)
+        if len(shown) < len(panel.influences):
+            st.caption(
+                f"The {len(shown)} of {len(panel.influences):,} pairs of judges whose intervals begin highest. The CSV "
+                "file of the chart has all pairs."
+            )
     draw_changes(panel.changes)
     draw_targets(study, data, panel)
     draw_ablations(panel.ablations)
@@ -97,10 +118,8 @@ def draw_changes(rows: Sequence[ChangeRow]) -> None:
         }
         for row in rows
     ]
-    table = name_columns.shorten(lines, {"Judge": 260})
-    columns = table.columns | {
-        "p": st.column_config.TextColumn(help="Sign test of as many changes to the reference as from it; Holm.")
-    }
+    table = name_columns.shorten(lines, {"Judge": 360})
+    columns = column_widths.fit_figures(table.lines, {"Judge"}, P_COLUMN) | table.columns
     key = f"changes_{st.session_state.get('opened', 0)}"
     clickable_table.draw(table.lines, key, lambda row, _: select(rows[row].judge), column_config=columns)
     table.draw_full_names()
@@ -118,14 +137,15 @@ def draw_ablations(rows: Sequence[AblationRow]) -> None:
             "Judges": f"without {row.left_out}" if row.left_out else "all",
             "Rounds": f"{row.rounds}",
             "Accuracy": f"{row.accuracy:.2f}",
-            "Decided": f"{row.decided:.0%}",
+            "Decided": f"{row.decided:.2f}",
             "Difference": numbers.format_estimate(row.difference, row.low, row.high),
             "p": numbers.format_p(row.p_corrected),
         }
         for row in rows
     ]
-    table = name_columns.shorten(lines, {"Judges": 300})
-    st.dataframe(table.lines, key="ablations", hide_index=True, column_config=table.columns)
+    table = name_columns.shorten(lines, {"Judges": 360})
+    columns = column_widths.fit_figures(table.lines, {"Judges"}) | table.columns
+    st.dataframe(table.lines, key="ablations", hide_index=True, column_config=columns)
     table.draw_full_names()
     st.caption(
         f"The majority of the latest opinions on {numbers.format_count(rows[0].targets, 'target')}; no majority is an "

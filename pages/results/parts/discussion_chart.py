@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+MAX_PAIRS = 20
+"""Pairs of judge and source in the chart: a panel of 30 judges has 870."""
+
+
+def strongest(rows: Sequence[InfluenceRow]) -> list[InfluenceRow]:
+    """Return the pairs of the chart: of many those whose intervals begin highest, in the order of the rows.
+
+    Of the pairs with the highest shares, most have few replies.
+    """
+    ranked = sorted(rows, key=lambda row: -row.low)[:MAX_PAIRS]
+    return [row for row in rows if row in ranked]
+
+
 @chart_cache.built_once
 def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
     """Return a row for each judge and source: the share of adopted opinions with its interval and n."""

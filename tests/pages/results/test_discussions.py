@@ -2,6 +2,8 @@
 
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
+from core.statistics.reports.discussions import InfluenceRow
+from pages.results.parts import discussion_chart
 from storage.transfer import samples
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
@@ -28,3 +30,11 @@ def test_a_debate_has_changes_adoptions_and_ablations() -> None:
 def test_a_study_without_debates_says_so() -> None:
     prepare_study([ItemRecord(item=make_item())])
     assert "No judge of this study speaks twice" in page_text(visit(PAGE))
+
+
+def test_the_chart_has_the_pairs_whose_intervals_begin_highest() -> None:
+    few = InfluenceRow("judge 0", "judge 1", 1, 1, 1.0, 0.21, 1.0)
+    others = [InfluenceRow(f"judge {n}", "judge 0", 50, 20, 0.4, 0.28, 0.54) for n in range(1, 31)]
+    shown = discussion_chart.strongest([few, *others])
+    assert shown == others[: discussion_chart.MAX_PAIRS]
+    assert discussion_chart.strongest([few, *others[:3]]) == [few, *others[:3]]
