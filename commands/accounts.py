@@ -42,7 +42,7 @@ def add(
     from storage.accounts import invitations, registry
     from storage.database import writing
 
-    engine = open_database(database)
+    engine = open_database(database, creates=True)  # a server beyond this machine needs an account to start
     if not another_person:
         _check_similar(engine, name)
     with writing(engine) as session:

@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import typer
 
+from core.errors import TiebreakError
 from core.wording import NO_SCENARIO, scenario_of_name
 
 if TYPE_CHECKING:
@@ -91,11 +92,21 @@ def record_export(engine: "Engine", study_id: int | None, files: Sequence[str]) 
         audit.record(session, audit.Action.export, study_id=study_id, files=list(files))
 
 
-def connect(url: str | None) -> "Engine":
-    """Connect to the database; its connections are closed when the command ends."""
+def connect(url: str | None, *, creates: bool = False) -> "Engine":
+    """Connect to the database; its connections are closed when the command ends.
+
+    Raises TiebreakError if its file does not exist, unless the command `creates` it: the name may be mistyped.
+    """
     from storage import database
 
-    engine = database.connect(database.database_url(url))
+    full_url = database.database_url(url)
+    missing = None if creates else database.missing_file(full_url)
+    if missing is not None:
+        raise TiebreakError(
+            f"There is no database file {missing!r}: check --database and TIEBREAK_DATABASE_URL. "
+            "The server and `cli.py import` create a new one."
+        )
+    engine = database.connect(full_url)
     _engines.add(engine)
     return engine
 
@@ -111,12 +122,13 @@ def _close_connections() -> None:
         engine.dispose()
 
 
-def open_database(url: str | None) -> "Engine":
-    """Connect to the database, and migrate it to this version."""
+def open_database(url: str | None, *, creates: bool = False) -> "Engine":
+    """Connect to the database as `connect` does, migrate it to this version, and print if it was migrated."""
     from storage import audit, database
 
-    engine = connect(url)
-    database.upgrade(engine)
+    engine = connect(url, creates=creates)
+    if migrated := database.upgrade(engine):
+        typer.echo(migrated, err=True)
     audit.set_process_actor(f"command line ({_user_name()})")
     return engine
 

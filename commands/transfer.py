@@ -47,7 +47,7 @@ def import_file(
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
         annotators: set[str] = set()
         noted = with_annotators(records, annotators) if map else records
-        counts = import_records(open_database(database), study, noted, show)
+        counts = import_records(open_database(database, creates=True), study, noted, show)
     if warning := warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)
     files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
@@ -150,6 +150,6 @@ def restore(
     """Replace the database by a copy. Stop the server first. What it contains is copied before."""
     from storage.restore import restore as restore_copy
 
-    previous = restore_copy(connect(database), file)
+    previous = restore_copy(connect(database, creates=True), file)
     text = f"Restored {file}." + (f" The former content is in {previous}." if previous else "")
     print_result({"restored": str(file), "previous": str(previous) if previous else None}, text, as_json)

@@ -28,7 +28,7 @@ def worker(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    worker = RunWorker(open_database(database), Router, traces=traces, grace=grace)
+    worker = RunWorker(open_database(database, creates=True), Router, traces=traces, grace=grace)
     worker.start()
     typer.echo("Waiting for runs. Stop with Ctrl+C.", err=True)
     stopping.wait()

@@ -59,24 +59,29 @@ def back_up_to_folder(engine: Engine, folder: Path, keep: int | None = None) -> 
     return file
 
 
-def copy_before_upgrade(engine: Engine, revision: str) -> None:
-    """Copy the database before it is migrated to `revision`.
+def copy_before_upgrade(engine: Engine, revision: str) -> Path | None:
+    """Copy the database before it is migrated to `revision`, and return the file of the copy; None without a copy.
 
     A SQLite database that cannot be copied is not migrated. For PostgreSQL, whose server has its own backups, a
     sentence in the log says that there is no copy.
     """
     if engine.dialect.name != "postgresql":
-        if engine.url.database not in (None, "", ":memory:"):
-            database = Path(str(engine.url.database))
-            back_up(engine, unused_file(_folder() or database.parent, database, revision))
-        return
+        if engine.url.database in (None, "", ":memory:"):
+            return None
+        database = Path(str(engine.url.database))
+        file = unused_file(_folder() or database.parent, database, revision)
+        back_up(engine, file)
+        return file
     try:
         folder = _folder()
         if folder is None:
             raise TiebreakError(f"{FOLDER_VARIABLE} is not set.")
-        back_up(engine, unused_file(folder, Path(f"{engine.url.database}.dump"), revision))
+        file = unused_file(folder, Path(f"{engine.url.database}.dump"), revision)
+        back_up(engine, file)
+        return file
     except TiebreakError as error:
         log.warning("The database is migrated to revision %s without a copy: %s", revision, error)
+        return None
 
 
 def _folder() -> Path | None:

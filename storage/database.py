@@ -52,16 +52,21 @@ def database_url(url: str | None = None) -> str:
     return url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
 
 
+def parse_url(url: str) -> URL:
+    """Return the parts of the URL of a database; raises TiebreakError if it is none."""
+    try:
+        return make_url(url)
+    except ArgumentError:
+        raise TiebreakError("The database's address cannot be read: it should look like sqlite:///file.db.") from None
+
+
 @cache
 def connect(url: str) -> Engine:
     """Return the engine for a URL; one for each URL in a process.
 
     Raises TiebreakError for an unknown type of database.
     """
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        raise TiebreakError("The database's address cannot be read: it should look like sqlite:///file.db.") from None
+    parsed = parse_url(url)
     if parsed.drivername in {"postgres", "postgresql"}:
         parsed = parsed.set(drivername="postgresql+psycopg")
     match parsed.drivername:
@@ -300,11 +305,13 @@ def batches(rows: Sequence[Element], size: int) -> Iterator[Sequence[Element]]:
         yield rows[start : start + size]
 
 
-def upgrade(engine: Engine) -> None:
-    """Create the tables, or migrate them to this version; a database with data is copied first (see `backup`)."""
+def upgrade(engine: Engine) -> str:
+    """Create the tables, or migrate them to this version; a database with data is copied first (see `backup`).
+
+    Return a sentence if tables with data were migrated, otherwise an empty text.
+    """
     try:
-        if not _is_current(engine):
-            _migrate(engine)
+        return "" if _is_current(engine) else _migrate(engine)
     except DatabaseError as error:
         cause = " ".join(str(error.orig).split()).rstrip(".?")  # PostgreSQL's messages have several lines
         raise TiebreakError(f"The database cannot be opened: {cause}.") from error
@@ -324,7 +331,7 @@ def _is_current(engine: Engine) -> bool:
         return revision == newest_revision()
 
 
-def _migrate(engine: Engine) -> None:
+def _migrate(engine: Engine) -> str:
     from alembic import command
     from alembic.util import CommandError
 
@@ -332,12 +339,16 @@ def _migrate(engine: Engine) -> None:
         with _upgrading(engine) as connection:
             config = alembic_config(connection)
             revision = _pending_revision(connection, config)
-            if revision is not None and _has_data(connection):
-                backup.copy_before_upgrade(engine, revision)
+            has_data = revision is not None and _has_data(connection)
+            copy = backup.copy_before_upgrade(engine, str(revision)) if has_data else None
             command.upgrade(config, "head")
     except CommandError as error:
         reason = str(error).rstrip(".")
         raise TiebreakError(f"The database belongs to a newer version of Tiebreak: {reason}.") from error
+    if not has_data:
+        return ""
+    place = f" Its copy from before is {copy}." if copy is not None else ""
+    return f"The database was migrated to revision {revision} of its tables.{place}"
 
 
 def alembic_config(connection: Connection) -> Any:
@@ -389,6 +400,13 @@ def _upgrading(engine: Engine) -> Iterator[Connection]:
         finally:
             if engine.dialect.name == "sqlite":
                 driver.execute("PRAGMA foreign_keys=ON")
+
+
+def missing_file(url: str) -> str | None:
+    """Return the path of a SQLite file that does not exist; None for any other database."""
+    parsed = parse_url(url)
+    is_file = parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:")
+    return parsed.database if is_file and not Path(str(parsed.database)).exists() else None
 
 
 def is_empty(engine: Engine) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import gzip
 import json
 import os
 import pty
@@ -24,7 +25,7 @@ from commands.replies import format_reply
 from core.formats.records import ItemRecord
 from core.formats.tools.argilla import user_id
 from storage import run_claims, runs, studies
-from storage.database import connect, writing
+from storage.database import connect, newest_revision, writing
 from storage.transfer import samples
 from tests.conftest import make_item, make_label
 from tests.paths import ROOT
@@ -393,9 +394,50 @@ def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
 
 
 def test_an_empty_database_is_not_backed_up(run, tmp_path):
+    (tmp_path / "cli.db").touch()
     refused = run("backup", str(tmp_path / "copy.db"))
     assert refused.exit_code == 2 and "no tables" in refused.stderr
     assert not (tmp_path / "copy.db").exists()
+
+
+WITHOUT_A_DATABASE = [
+    ["judges", "--study", "s"],
+    ["alignment", "--study", "s"],
+    ["agreement", "--study", "s", "--json"],
+    ["export", "--study", "s", "--gold", "gold.csv"],
+    ["run", "--study", "s"],
+    ["studies", "list"],
+    ["studies", "rename", "s", "t"],
+    ["improve", "disagreements", "--study", "s", "--run", "r"],
+    ["summaries"],
+    ["backup", "copy.db"],
+]
+
+
+@pytest.mark.parametrize("words", WITHOUT_A_DATABASE, ids=" ".join)
+def test_a_mistyped_database_is_not_created(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(cli.app, [*words, "--database", "sqlite:///folder/mistyped.db"])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert refused.stderr.startswith("There is no database file 'folder/mistyped.db': check --database")
+    assert len(refused.stderr.splitlines()) == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_a_database_in_memory_is_opened():
+    refused = CliRunner().invoke(cli.app, ["judges", "--study", "s", "--database", "sqlite://"])
+    assert refused.exit_code == 2 and "no study" in refused.stderr
+
+
+def test_a_migration_is_stated_with_its_copy(run, tmp_path):
+    dump = gzip.decompress((ROOT / "tests/fixtures/version_0_1/database.sql.gz").read_bytes()).decode()
+    with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection:
+        connection.executescript(dump)
+    first, second = run("studies", "list", "--json"), run("studies", "list", "--json")
+    copy = tmp_path / f"cli.before-{newest_revision()}.db"
+    assert first.stderr == (
+        f"The database was migrated to revision {newest_revision()} of its tables. Its copy from before is {copy}.\n"
+    )
+    assert copy.exists() and second.stderr == "" and json.loads(first.stdout) == json.loads(second.stdout)
 
 
 def test_a_study_is_exported_where_a_protocol_is_not_installed(run, tmp_path):
@@ -617,7 +659,7 @@ def test_slices_count_the_items_without_a_scenario(run, tmp_path):
     judged = [make_trace(record.item.id, ("fair", "verdict", 1), ("own", "verdict", 1)) for record in unnamed]
     labels = [make_label(1, "ann", record.item.id) for record in unnamed]
     records = [*planted_records(named=("fair", "own")), *unnamed, *judged, *labels]
-    import_study(options.open_database(f"sqlite:///{tmp_path}/cli.db"), records)
+    import_study(options.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
     lines = run("slices", "--study", "s").stdout.splitlines()
     sentence = "3 targets without a scenario: outside of the slice of every scenario."
     assert lines[-2:] == [f"fair: {sentence}", f"own: {sentence}"]

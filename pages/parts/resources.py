@@ -1,5 +1,6 @@
 """Resources shared by all visits: the database engine, the run worker and the model client."""
 
+import logging
 import os
 
 from core.errors import TiebreakError
@@ -14,6 +15,7 @@ from storage.study_images import Route
 from storage.transfer import imports, samples
 from storage.worker import RunWorker
 
+log = logging.getLogger("tiebreak")
 WORKER_VARIABLE = "TIEBREAK_OWN_WORKER"
 NO_WORKER = "No worker is connected: requested runs wait until one is started (cli.py worker)."
 
@@ -25,7 +27,8 @@ def engine() -> Engine:
 
 def prepare_database() -> None:
     """Migrate the database to this version; an empty one also gets the sample studies."""
-    database.upgrade(engine())
+    if migrated := database.upgrade(engine()):
+        log.info(migrated)
     with database.writing(engine()) as session:
         deletions.purge(session)
         empty = not studies.names(session) and not deletions.deleted_studies(session)
