@@ -27,6 +27,7 @@ from pages.label import api
 from pages.parts import chart_files, downloads, image_routes, metrics, readiness
 from pages.parts.account_guard import AccountGuard
 from pages.parts.metrics import RequestTimer
+from pages.parts.periodic_requests import PeriodicRequestFilter
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.sections import SECTIONS, Entry
 from pages.parts.text import escape_markdown
@@ -182,6 +183,11 @@ app = st.App(
     "app.py",
     lifespan=lifespan,
     routes=own_routes(),
-    middleware=[Middleware(RequestGuard, hosts=allowed_hosts()), Middleware(AccountGuard), Middleware(RequestTimer)],
+    middleware=[
+        Middleware(RequestGuard, hosts=allowed_hosts()),
+        Middleware(AccountGuard),
+        Middleware(RequestTimer),
+        Middleware(PeriodicRequestFilter),
+    ],
     on_script_error=show_error,
 )

@@ -7,7 +7,8 @@ it prints the milliseconds, median / p95 / maximum (n),
 - sign: from a saved label until the page is sent that there is one, or figures with it;
 - figures: until a run of the page with its figures has ended;
 
-and the processor seconds of the server for each label. A browser adds its own time to draw them. See `bench_pages`.
+and the processor seconds of the server for each label, and how many runs of a page had no end (see
+`pages.parts.periodic_requests`). A browser adds its own time to draw them. See `bench_pages`.
 """
 
 import argparse
@@ -48,6 +49,8 @@ class Tab:
     """Milliseconds, for each label."""
     figures: list[float] = field(default_factory=list)
     saved: float = 0.0
+    lost_ends: int = 0
+    """Whole runs whose end was not sent."""
     problem: str = ""
 
     def expect(self) -> None:
@@ -88,6 +91,8 @@ class Visit:
         self._due: dict[str, tuple[float, float]] = {}
         """Fragment -> when it runs next, and the seconds after which it runs again."""
         self._has_sign = False
+        self._is_whole = False
+        """Whether a run of the whole page is in progress."""
         self._scheduled: set[str] = set()
         """The fragments of the last run."""
 
@@ -105,11 +110,11 @@ class Visit:
         except TimeoutError:
             self._run_fragments()
             return
-        message = ForwardMsg()
-        message.ParseFromString(content)  # type: ignore[arg-type]  # binary frames only
+        assert isinstance(content, bytes), "binary frames only"
+        message = ForwardMsg.FromString(content)
         match message.WhichOneof("type"):
             case "new_session":
-                self._has_sign, self._scheduled = False, set()
+                self._begin(not message.metadata.run.fragment_ids)
             case "navigation":
                 self._request.rerun_script.page_script_hash = message.navigation.page_script_hash
             case "auto_rerun":
@@ -119,9 +124,20 @@ class Visit:
             case "delta":
                 self._look_at(message.delta.new_element)
             case "script_finished" if message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
-                self._due = {fragment: self._due[fragment] for fragment in self._scheduled}
-                if not self._has_sign:
-                    self._tab.show_figures()
+                self._end()
+
+    def _begin(self, is_whole: bool) -> None:
+        """Begin a run; a whole run before one of a fragment has ended, also if the server has not sent its end."""
+        if self._is_whole and not is_whole:
+            self._tab.lost_ends += 1
+            self._end()
+        self._has_sign, self._scheduled, self._is_whole = False, set(), is_whole
+
+    def _end(self) -> None:
+        self._is_whole = False
+        self._due = {fragment: self._due[fragment] for fragment in self._scheduled}
+        if not self._has_sign:
+            self._tab.show_figures()
 
     def _run_fragments(self) -> None:
         for fragment, (at, interval) in self._due.items():
@@ -179,15 +195,16 @@ def measure(served: Served, names: Sequence[str], labels: int, pause: float) -> 
     for _ in range(labels):
         time.sleep(pause)
         before = processor_seconds(served.process.pid)
-        labeller.save()
         for tab in tabs:
             tab.expect()
+        labeller.save()
         wait(tabs)
         used.append(processor_seconds(served.process.pid) - before)
     print("| page | sign | figures |\n|---|---|---|")
     for tab in tabs:
         print(f"| {tab.name} | {summarize(tab.sign)} | {summarize(tab.figures)} |")
     print(f"processor seconds of the server for a label: median {statistics.median(used):.2f} (n {len(used)}); "
+          f"runs without an end: {sum(tab.lost_ends for tab in tabs)}; "
           "resident {:.0f} MB (peak {:.0f})".format(*resident_megabytes(served.process.pid)) +
           f"; load average {os.getloadavg()[0]:.1f}")  # fmt: skip
 
