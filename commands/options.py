@@ -48,7 +48,13 @@ Reference = Annotated[
 Kind = Annotated[
     str | None, typer.Option(help="A kind of judgement, such as preference. Default: the kind with most targets.")
 ]
-CriterionName = Annotated[str | None, typer.Option("--criterion", help="Default: the one with most targets, or all.")]
+CriterionName = Annotated[
+    str | None,
+    typer.Option(
+        "--criterion",
+        help="Default: the one with most targets, or all. 'all' is all of them, '\"all\"' one that has this name.",
+    ),
+]
 
 
 def parse_scenario(name: str | None) -> str | None:

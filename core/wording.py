@@ -19,6 +19,9 @@ NO_SCENARIO = "(no scenario)"
 ALL_SCENARIOS = "all scenarios"
 """The display name of the choice of no scenario."""
 RESERVED = (NO_SCENARIO, ALL_SCENARIOS)
+NO_CRITERION, ALL_CRITERIA = "(no criterion)", "All criteria"
+"""The display names of targets without a criterion, and of all criteria together."""
+RESERVED_CRITERIA = (NO_CRITERION, ALL_CRITERIA, ALL_CRITERIA.lower(), "all")
 
 
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
@@ -39,6 +42,19 @@ def scenario_of_name(name: str) -> str:
     if name == NO_SCENARIO:
         return ""
     return name[1:-1] if name.strip('"') in RESERVED else name
+
+
+def report_criterion(criterion: str) -> str:
+    """Return the name of a criterion in reports, where "all" is all criteria together; "" remains "".
+
+    A criterion that is itself called like one of RESERVED_CRITERIA, quoted or not, is quoted once more.
+    """
+    return f'"{criterion}"' if criterion.strip('"') in RESERVED_CRITERIA else criterion
+
+
+def stored_criterion(name: str) -> str:
+    """Return the criterion with a name in reports."""
+    return name[1:-1] if name.strip('"') in RESERVED_CRITERIA and name.startswith('"') else name
 
 
 def format_number(value: float, digits: int = 2) -> str:

@@ -21,6 +21,7 @@ from sqlmodel import col
 
 from core.statistics.data.columns import Column
 from core.statistics.data.label_table import LabelTable, concatenate
+from core.wording import report_criterion
 from storage.tables import AnnotatorRow, ItemRow, LabelRow, StudyRow, TargetRow
 
 if TYPE_CHECKING:
@@ -65,10 +66,15 @@ class StudyTargets:
 
     place: Place
     ids: "Ints"
-    table: LabelTable
+    stored: LabelTable
     """The columns of `TARGET_COLUMNS`."""
     positions: "Ints"
     """The places of their items in the study's file."""
+
+    @cached_property
+    def table(self) -> LabelTable:
+        """The same with the names of criteria in reports; shared, so do not modify."""
+        return self.stored.assign(criterion=self.stored["criterion"].map(report_criterion))
 
     @cached_property
     def frame(self) -> "pd.DataFrame":
@@ -82,8 +88,10 @@ class StudyTargets:
     @cached_property
     def keys(self) -> list[tuple[int, tuple[str, str, str, str]]]:
         """(id, (item, kind, criterion, part)) of each target, in an order that is the same on every database."""
-        names = (self.table[name].tolist() for name in ("kind", "criterion", "part"))
-        rows = sorted(zip(self.positions.tolist(), *names, self.ids.tolist(), self.table["item"].tolist(), strict=True))
+        names = (self.stored[name].tolist() for name in ("kind", "criterion", "part"))
+        rows = sorted(
+            zip(self.positions.tolist(), *names, self.ids.tolist(), self.stored["item"].tolist(), strict=True)
+        )
         return [(id, (item, kind, criterion, part)) for _, kind, criterion, part, id, item in rows]
 
     def rows_of(self, ids: "Ints") -> "Ints":
@@ -229,7 +237,7 @@ def _with_targets(session: Session, study_id: int, known: StudyTargets | None, r
     own_ids, own_positions = np.array(ids, np.int64), np.array(positions, np.int64)
     number, last = len(rows), int(own_ids[-1]) if rows else 0
     if known is not None:
-        both = concatenate([known.table, table]).columns
+        both = concatenate([known.stored, table]).columns
         table = LabelTable({name: column.unified() for name, column in both.items()})
         own_ids = np.concatenate([known.ids, own_ids])
         own_positions = np.concatenate([known.positions, own_positions])

@@ -10,6 +10,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.labels import Kind, Target
+from core.wording import stored_criterion
 from storage import items
 from storage.database import batches, execute, insert_missing
 from storage.tables import ItemRow, OpinionRow, TargetRow
@@ -108,16 +109,28 @@ def keys_of_study(session: Session, study_id: int) -> list[tuple[int, TargetKey]
 
 
 def frame(session: Session, study_id: int) -> "pd.DataFrame":
-    """Return the study's targets by id: item, scenario, group, kind, criterion, part; shared, so do not modify."""
+    """Return the study's targets by id: item, scenario, group, kind, criterion, part; shared, so do not modify.
+
+    Criteria have their names in reports, see `core.wording.report_criterion`.
+    """
     from storage import current_labels
 
     return current_labels.read_targets(session, study_id).frame
 
 
 def of_frame(frame: "pd.DataFrame") -> list[Target]:
-    """Return the target of each row of a data frame with the columns item, kind, criterion and part."""
+    """Return the target of each row of a data frame with the columns item, kind, criterion and part.
+
+    The frame has the names of criteria in reports, as `frame`.
+    """
     columns = (frame[name].tolist() for name in ("item", "kind", "criterion", "part"))
-    return [from_columns(*row) for row in zip(*columns, strict=True)]
+    rows = zip(*columns, strict=True)
+    return [from_columns(item, kind, stored_criterion(criterion), part) for item, kind, criterion, part in rows]
+
+
+def with_stored_criteria(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return rows with the stored names of criteria instead of those in reports."""
+    return frame.assign(criterion=frame["criterion"].map(stored_criterion))
 
 
 def newest_traces(session: Session, study_id: int, targets: Collection[Target]) -> dict[Target, int]:

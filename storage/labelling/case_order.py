@@ -135,7 +135,7 @@ def _targets(session: Session, study_id: int) -> Iterator[tuple[int, str, str, i
     from storage import current_labels
 
     known = current_labels.read_targets(session, study_id)
-    kinds, criteria = (known.table[name].tolist() for name in ("kind", "criterion"))
+    kinds, criteria = (known.stored[name].tolist() for name in ("kind", "criterion"))
     for row in zip(known.ids.tolist(), kinds, criteria, known.positions.tolist(), strict=True):
         if row[1] not in UNDECIDED_KINDS:
             yield row

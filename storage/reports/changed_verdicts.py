@@ -11,6 +11,7 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.reports.run_comparison import Pair as RunPair
 from core.statistics.reports.run_comparison import changed_targets
+from core.wording import stored_criterion
 from storage import targets
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges
 from storage.reports.judge_ranking import labelled_by, listed
@@ -98,7 +99,7 @@ def _row(
     criterion, part = dataset.criterion, str(dataset.part[place])
     if criterion == ALL and "\n" in part:  # pooled criteria are a part of the part's name
         criterion, part = part.split("\n", 1)
-    target = targets.from_columns(str(dataset.item[place]), dataset.kind, criterion, part)
+    target = targets.from_columns(str(dataset.item[place]), dataset.kind, stored_criterion(criterion), part)
     trace = trace_of(dataset, place, columns[0])
     return Pair(target, str(dataset.scenario[place]), trace, None, given), values
 

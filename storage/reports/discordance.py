@@ -17,7 +17,7 @@ from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.statistics.reports.recommendations import comparable_judges
-from core.wording import format_count, scenario_name, scenario_of_name
+from core.wording import format_count, report_criterion, scenario_name, scenario_of_name
 from storage import database
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
@@ -81,7 +81,7 @@ def contentions(session: Session, study_id: int) -> Contentions:
     )
     by_criterion: dict[str, dict[float, Any]] = defaultdict(dict)
     for criterion, trace, value in session.execute(of_criteria):
-        by_criterion[criterion][float(trace)] = value
+        by_criterion[report_criterion(criterion)][float(trace)] = value
     by_trace = {float(trace): value for trace, value in session.execute(of_traces) if value is not None}
     return Contentions(_series(by_trace), {name: _series(values) for name, values in by_criterion.items()})
 

@@ -12,6 +12,7 @@ from core.labels import PREFERENCE as PREFERENCE_SCALE
 from core.pairs import pair_numbers
 from core.statistics.reports.discussions import Debate, PanelReport, StatedOpinion, report_panel
 from core.trace import Turn
+from core.wording import report_criterion
 from storage import database, runs, targets
 from storage.reports import disagreements, turns
 from storage.reports.alignment import AlignmentData, load_data
@@ -54,7 +55,7 @@ def load_debates(session: Session, study_id: int, data: AlignmentData) -> dict[P
             debate = Debate(
                 trace.trace, trace.group, discussions, value if isinstance(value, int) else None, sequential[trace.run]
             )
-            by_run[trace.run, target.criterion].append(debate)
+            by_run[trace.run, report_criterion(target.criterion)].append(debate)
     debates: dict[Panel, list[Debate]] = defaultdict(list)
     for (run, criterion), of_run in by_run.items():
         debates[tuple(sorted(speakers[run])), criterion] += of_run

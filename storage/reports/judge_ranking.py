@@ -26,7 +26,7 @@ from core.statistics.reports.recommendations import (
     list_names,
     rank_judges,
 )
-from core.wording import scenario_name
+from core.wording import report_criterion, scenario_name
 from storage.reports import judge_costs, remembered
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
@@ -342,7 +342,9 @@ def pairs_at(
 
 def _part(pair: Pair, query: RankingQuery) -> str:
     """Return the part of a pair's target as `Dataset.part` has it."""
-    return f"{pair.target.criterion}\n{pair.target.part}" if query.criterion == ALL else pair.target.part
+    return (
+        f"{report_criterion(pair.target.criterion)}\n{pair.target.part}" if query.criterion == ALL else pair.target.part
+    )
 
 
 def listed(drilldown: Drilldown, selected: Bools, labelled: Bools) -> Drilldown:

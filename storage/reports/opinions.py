@@ -23,6 +23,7 @@ from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Kind, Scale, Value
 from core.statistics.data.columns import Column, as_text
 from core.statistics.data.label_table import LabelTable, combined_codes, groups
+from core.wording import report_criterion
 from storage import current_labels, labels, shown_orders, studies, targets
 from storage.studies import Study
 from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow
@@ -94,7 +95,9 @@ class RaterPanel:
 def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Scales:
     """Return the scale of every kind and criterion in the panels: declared, the default, or that of a score."""
     declared = studies.scales(session, study.id)
-    scales: dict[tuple[str, str], Scale] = dict(declared)  # type: ignore[arg-type]
+    scales: dict[tuple[str, str], Scale] = {
+        (kind, report_criterion(criterion)): scale for (kind, criterion), scale in declared.items()
+    }
     for panel in panels:
         for key, rows in groups(panel.values, "kind", "criterion"):
             kind, criterion = cast(tuple[Kind, str], key)
@@ -338,4 +341,4 @@ def undecided_targets(session: Session, study_id: int) -> set[TargetNames]:
         )
         .distinct()
     )
-    return {(kind, criterion, item, part) for kind, criterion, item, part in session.execute(query)}
+    return {(kind, report_criterion(criterion), item, part) for kind, criterion, item, part in session.execute(query)}

@@ -21,6 +21,7 @@ from core.statistics.data.frames import ALL
 from core.statistics.measures.bias import order_consistency
 from core.statistics.reports.alignment import AlignmentRow, By
 from core.trace import Turn
+from core.wording import stored_criterion
 from storage import aius, aspects, items, runs, shown_orders
 from storage.reports import turns
 
@@ -72,7 +73,7 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
         settings = scoring.get(recorded.run)
         by_aspect = None if settings is None else settings_of_item(settings, judged_items[recorded.run][recorded.item])
         for criterion in sorted(criteria.get(recorded.trace, ())):
-            own = recorded.of_criterion(criterion)
+            own = recorded.of_criterion(stored_criterion(criterion))
             for speaker, choices in _choices(own) if by_aspect is None else _choices_by_aspect(own, by_aspect):
                 judge = names.get((recorded.run, speaker), speaker)
                 yield OrderPair(judge, criterion, recorded.scenario, choices)

@@ -20,6 +20,7 @@ from core.protocols.refer.protocol import expected_answer
 from core.protocols.refer.settings import Settings
 from core.protocols.several_criteria import settings_of_criterion
 from core.statistics.reports.peer_errors import ReviewedTrace
+from core.wording import report_criterion
 from storage import items, labels, runs, targets
 from storage.runs import Run
 from storage.tables import ItemRow, OpinionRow, TargetRow
@@ -145,7 +146,9 @@ def _opinions_by_trace(session: Session, run_id: int, criterion: str) -> dict[tu
 def _current_labels(session: Session, study_id: int, kind: str, criterion: str) -> "pd.DataFrame":
     """Return the current labels of whole items, as `labels.frame`."""
     values = labels.frame(session, study_id)
-    return values[(values["kind"] == kind) & (values["criterion"] == criterion) & (values["part"] == "")]
+    return values[
+        (values["kind"] == kind) & (values["criterion"] == report_criterion(criterion)) & (values["part"] == "")
+    ]
 
 
 def _true_values(session: Session, run: Run, settings: Settings, values: "pd.DataFrame") -> dict[str, Value]:

@@ -14,6 +14,7 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.measures.text_clusters import MIN_TEXTS, cluster_texts
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.trace import TurnCompleted
+from core.wording import stored_criterion
 from storage import database
 from storage.events import parse_event
 from storage.reports import judge_ranking
@@ -67,7 +68,7 @@ def report(session: Session, data: AlignmentData, query: RankingQuery, judge: st
     chosen = np.arange(0, len(traces), step)
     raters = data.opinions.loc[data.opinions["judge"] == judge, "rater"].unique().tolist()
     wanted = [int(trace) for trace in traces[chosen] if trace == trace]
-    texts = _replies(session, wanted, raters, dataset.criterion)
+    texts = _replies(session, wanted, raters, stored_criterion(dataset.criterion))
     with_text = np.array([place for place in chosen if traces[place] in texts], np.int64)
     found = cluster_texts([texts[int(traces[place])] for place in with_text])
     if not found.names:

@@ -13,7 +13,7 @@ from sqlmodel import col
 from core.labels import TRUTH
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
-from core.wording import format_count
+from core.wording import format_count, report_criterion
 from storage import database, targets
 from storage.studies import Study
 from storage.tables import AnnotatorRow, LabelRow
@@ -37,7 +37,7 @@ class TagRow:
     """One tag, or all of them."""
 
     tag: str
-    """ "all" for the pooled tags."""
+    """ "all" for the pooled tags; a tag of this name is in quotes."""
     labels: int
     """Current labels whose reason has it."""
     targets: int
@@ -61,7 +61,7 @@ def report(session: Session, study_id: int, *, resamples: int = 1000) -> list[Ta
     reasons = _current_reasons(session, study_id)
     used: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for label, text in reasons.items():
-        for tag in find_tags(text):
+        for tag in map(report_criterion, find_tags(text)):
             used[tag].append(label)
     if not used:
         return []
@@ -121,7 +121,7 @@ def _frame(known: "pd.DataFrame", reasons: Reasons, tags: Sequence[str]) -> "pd.
     rows = [
         (target, name, tag, tag in tags_of)
         for (target, name), text in reasons.items()
-        for tags_of in [set(find_tags(text))]
+        for tags_of in [set(map(report_criterion, find_tags(text)))]
         for tag in tags
     ]
     ids, names, criteria, values = zip(*rows, strict=True)

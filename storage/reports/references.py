@@ -18,6 +18,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.labels import Scale, Value, majority_value, mean_value
+from core.wording import report_criterion
 from storage import labels, runs, targets
 from storage.tables import ExperimentRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.target_summaries import own_outcome
@@ -188,7 +189,8 @@ def _rows(
     for target_id, key in targets.keys_of_study(session, study_id):
         if reference.type == "debate" and key not in verdicts:
             continue
-        _, kind, criterion, _ = key
+        item, kind, stored, part = key
+        criterion = report_criterion(stored)
         verdict, scale = verdicts.get(key), scales.get((kind, criterion))
         decision: Decision | None
         if key in adjudicated:
@@ -199,7 +201,7 @@ def _rows(
         else:
             decision = decide(kind, criterion, codes_by_target.get(target_id, ()))
         if decision is not None:
-            yield (*key, *decision, target_id in disputed)
+            yield (item, kind, criterion, part, *decision, target_id in disputed)
 
 
 Decision = tuple[Value | None, float | None, str]

@@ -44,11 +44,11 @@ class Study:
 
     def labels(self) -> "pd.DataFrame":
         """One row per label that counts: item, scenario, group, kind, criterion, part, rater, value."""
-        from storage import labels
+        from storage import labels, targets
         from storage.database import reading
 
         with reading(self._engine) as session:
-            return labels.frame(session, self._stored.id)
+            return targets.with_stored_criteria(labels.frame(session, self._stored.id))
 
     def gold(self) -> "pd.DataFrame":
         """One row per target: item, kind, criterion, part, value, source, rule, distribution, annotators."""
@@ -63,11 +63,12 @@ class Study:
 
     def opinions(self) -> "pd.DataFrame":
         """One row per opinion of a judge: trace, run, item, ..., rater, stage, value (None: unreadable)."""
+        from storage import targets
         from storage.database import reading
         from storage.reports import opinions
 
         with reading(self._engine) as session:
-            return opinions.opinion_frame(session, self._stored.id)
+            return targets.with_stored_criteria(opinions.opinion_frame(session, self._stored.id))
 
     def agreement(self, by: By = "all") -> "pd.DataFrame":
         """One row per statistic: inter-annotator agreement, then agreement among judges, with 95 % intervals."""

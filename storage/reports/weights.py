@@ -25,6 +25,7 @@ from core.statistics.reports.weight_distances import (
     rater_distances,
     unit_distances,
 )
+from core.wording import report_criterion
 from storage import database, labels, runs, targets
 from storage.aspects import KIND
 from storage.reports.judge_families import judge_model
@@ -159,7 +160,9 @@ def verdict_agreement(engine: Engine, study: Study) -> list[VerdictAgreement]:
             if gold.source in DECIDED
         }
         opinions = opinion_columns(session, study.id, [PREFERENCE])
-        criteria = {id: target.criterion for id, target in targets.of_study(session, study.id, [PREFERENCE])}
+        criteria = {
+            id: report_criterion(target.criterion) for id, target in targets.of_study(session, study.id, [PREFERENCE])
+        }
         runs_by_id = {run.id: run for run in runs.of_study(session, study.id)}
     judged = Column.of(opinions.targets)
     columns = {"run": Column.of(opinions.runs), "criterion": judged.map(criteria.__getitem__)}

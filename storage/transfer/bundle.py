@@ -35,7 +35,7 @@ from core.formats.tables import csv_text
 from core.provenance import RESAMPLES, SEED, versions
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
-from storage import guidelines, labels, runs, studies
+from storage import guidelines, labels, runs, studies, targets
 from storage.database import reading
 from storage.reports import agreement, alignment
 from storage.reports.opinions import opinion_frame
@@ -57,7 +57,7 @@ COLUMNS = {
     "scenario": "scenario of the item",
     "group": "document or dialogue of the item; in agreement.csv and alignment.csv the scenario, or all",
     "kind": "what is judged, such as preference or score",
-    "criterion": "name of the criterion; all for all criteria together",
+    "criterion": 'name of the criterion; all for all criteria together, and "all" in quotes for one that has this name',
     "part": "part of the item, such as a pair of responses (1-3) or an AIU",
     "rater": "annotator or judge",
     "value": "the value; 0 is a tie of a preference; JSON for weights; empty if there is none",
@@ -136,9 +136,11 @@ def write_bundle(engine: Engine, study: Study, path: Path, *, parquet: bool = Fa
 def tables(engine: Engine, study: Study, results: Mapping[str, Rows]) -> list[Table]:
     """Return the tables of the bundle apart from gold.csv; `results` has those of `result_tables`."""
     with reading(engine) as session:
-        long = labels.frame(session, study.id).sort_values([*TARGET, "rater"], kind="stable")
+        long = targets.with_stored_criteria(labels.frame(session, study.id)).sort_values(
+            [*TARGET, "rater"], kind="stable"
+        )
         run_names = {run.id: run.name for run in runs.of_study(session, study.id)}
-        opinions = opinion_frame(session, study.id)
+        opinions = targets.with_stored_criteria(opinion_frame(session, study.id))
     opinions["run"] = opinions["run"].map(run_names)
     agreed = [(by, *astuple(row)) for by in ("all", "scenario", "raters") for row in agreement.rows(engine, study, by)]
     aligned = [(by, *astuple(row)) for by in ("all", "scenario") for row in alignment.rows(engine, study, by)]

@@ -4,7 +4,16 @@ import pytest
 
 from commands.output import format_table
 from core.formats.tables import latex_table, rows_csv
-from core.wording import NO_SCENARIO, equate_p, format_estimate, format_p, scenario_name, scenario_of_name
+from core.wording import (
+    NO_SCENARIO,
+    equate_p,
+    format_estimate,
+    format_p,
+    report_criterion,
+    scenario_name,
+    scenario_of_name,
+    stored_criterion,
+)
 
 ROW = {"judge": "a", "accuracy": 0.0004, "p": 2e-7, "p_corrected": 0.0123}
 
@@ -39,3 +48,9 @@ def test_tables_print_p_values_and_csv_has_all_their_digits() -> None:
 def test_a_display_name_belongs_to_one_scenario(scenario: str) -> None:
     assert scenario_of_name(scenario_name(scenario)) == scenario
     assert (scenario_name(scenario) == NO_SCENARIO) == (scenario == "")
+
+
+@pytest.mark.parametrize("criterion", ["", "help", "all", '"all"', "All criteria", "(no criterion)", '"help"'])
+def test_a_name_in_reports_belongs_to_one_criterion(criterion: str) -> None:
+    assert stored_criterion(report_criterion(criterion)) == criterion
+    assert report_criterion(criterion) not in ("all", "All criteria", "(no criterion)")

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.labels import Level, Scale
 from core.statistics.reports.agreement import AgreementRow
-from core.wording import scenario_name
+from core.wording import ALL_CRITERIA, NO_CRITERION, scenario_name
 from pages.parts import downloads, numbers
 from storage.reports.agreement import PanelReport
 from storage.reports.agreement_items import ItemQuery
@@ -67,7 +67,7 @@ STATISTICS_BY_LEVEL: Mapping[Level, StatisticChoice] = {
 WEIGHT_STATISTICS = StatisticChoice(
     "weights_distance", "weights_distance", ("weights_distance", "rank_distance", "kendall_w")
 )
-ALL_CRITERIA, ALL = "All criteria", "all"
+ALL = "all"
 
 
 def statistics_for(scale: Scale | None) -> StatisticChoice:
@@ -76,8 +76,8 @@ def statistics_for(scale: Scale | None) -> StatisticChoice:
 
 
 def criterion_name(criterion: str) -> str:
-    """Return the display name of a criterion."""
-    return {"all": ALL_CRITERIA, "": "(no criterion)"}.get(criterion, criterion)
+    """Return the display name of a criterion as reports name it, see `core.wording.report_criterion`."""
+    return {ALL: ALL_CRITERIA, "": NO_CRITERION}.get(criterion, criterion)
 
 
 def select_rows(

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.labels import Scale
 from core.statistics.reports.alignment import AlignmentRow
-from core.wording import scenario_name, scenario_of_name
+from core.wording import report_criterion, scenario_name, scenario_of_name
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -289,7 +289,9 @@ def draw_selected_items(
     item = item_drilldown.draw_drilldown(drilldown)
     if item is not None:
         if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:
-            st.caption(f"Values on {escape_markdown(item.target.criterion)}; the table has every criterion.")
+            st.caption(
+                f"Values on {escape_markdown(report_criterion(item.target.criterion))}; the table has every criterion."
+            )
         item_drilldown.draw_detail(study, item)
 
 

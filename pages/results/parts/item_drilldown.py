@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.llm import images
 from core.pairs import target_item, target_name
+from core.wording import report_criterion
 from pages.parts import clickable_table, items, name_columns, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
@@ -172,7 +173,7 @@ def table_line(
     """Return the table row of an item: a column for each of `raters`, and one for all `others`."""
     row = {"Item": judged_item.target.item, "Scenario": judged_item.scenario}
     if several_criteria:
-        row["Criterion"] = judged_item.target.criterion
+        row["Criterion"] = report_criterion(judged_item.target.criterion)
     if judged_item.target.part:
         row["Part"] = judged_item.target.part
     row |= {rater: HIDDEN_TEXT if judged_item.blind else format_values(judged_item, rater) for rater in raters}
