@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, numbers
 from pages.parts.name_rows import LINE_HEIGHT, wrap_names
-from pages.parts.text import truncate
+from pages.parts.text import natural_order, truncate
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -106,11 +106,7 @@ def _place_numbers(figure: "go.Figure") -> "go.Figure":
 
 def rater_names(rows: PairRows) -> list[str]:
     """Return the raters of pairs in the order of their names, "annotator 2" before "annotator 10"."""
-
-    def natural(name: str) -> list[tuple[int, str]]:
-        return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
-
-    return sorted({name for pair in rows for name in pair}, key=natural)
+    return sorted({name for pair in rows for name in pair}, key=natural_order)
 
 
 def column_numbers(count: int) -> list[str]:

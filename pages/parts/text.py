@@ -82,6 +82,11 @@ def _cut_between(name: str, places: Sequence[int], length: int) -> str:
     return "…".join(name[start:end] for start, end in spans) + "…" * (spans[-1][1] < len(name))
 
 
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """Return the key that sorts "annotator 2" before "annotator 10"."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name) if part]
+
+
 def truncate(text: str, length: int = 80) -> str:
     """Return a text on one line, cut to `length` characters with an ellipsis."""
     line = " ".join(text.split())

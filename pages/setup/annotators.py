@@ -1,22 +1,26 @@
 """The annotators of a study: labels, pace, agreement, drift and changes after the reveal."""
 
+from collections.abc import Mapping, Sequence
+
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.statistics.reports.agreement import AgreementRow, agreement_row
-from pages.parts import charts, numbers, permissions, resources, shell
+from pages.parts import charts, name_columns, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
+from pages.parts.name_columns import ShortenedTable
+from pages.parts.text import natural_order
 from pages.setup.parts import annotator_figures, drift_chart
 from storage import database
 from storage.access import Permission
 from storage.labelling import assignment
 from storage.reports import annotators, training
-from storage.reports.annotators import AnnotatorSummary, Share
+from storage.reports.annotators import AnnotatorSummary, Pace, Share
 from storage.reports.training import TrainingResult
 from storage.studies import Study
 
-NAME_WIDTH = 170  # pixels: a long name is cut, so a phone shows a figure next to it
+NAME_WIDTH = 170  # pixels: a long name is shortened, so a phone shows a figure next to it
 KIND_NAMES = {
     "preference": "preferences",
     "score": "scores",
@@ -64,13 +68,16 @@ def draw_tables(summaries: list[AnnotatorSummary]) -> None:
                 "n revealed": summary.changes.revealed,
             }
         )
-    columns = _columns()
-    st.dataframe(pace, hide_index=True, column_config=columns)
-    st.dataframe(quality, hide_index=True, column_config=columns)
-    st.caption(
-        f"{numbers.format_count(len(summaries), 'annotator')} · "
-        f"{numbers.format_count(sum(summary.labels for summary in summaries), 'label')} · 95 % intervals"
-    )
+    for lines in (pace, quality):
+        table = _draw_table(lines)
+    table.draw_full_names()
+
+
+def _draw_table(lines: Sequence[Mapping[str, object]]) -> ShortenedTable:
+    """Draw lines with an annotator each; a missing figure is a dash."""
+    table = name_columns.shorten(lines, {"Annotator": NAME_WIDTH})
+    st.dataframe(table.lines, hide_index=True, column_config=_columns() | table.columns, placeholder="–")
+    return table
 
 
 def _columns() -> dict[str, ColumnConfig | str | None]:
@@ -93,7 +100,6 @@ def _columns() -> dict[str, ColumnConfig | str | None]:
         "Seconds, median": "Active time per target, summed over the labels of a target.",
     }
     return {
-        "Annotator": st.column_config.TextColumn(width=NAME_WIDTH),
         **{name: st.column_config.TextColumn(help=text, alignment="right") for name, text in shares.items()},
         **{name: st.column_config.NumberColumn(help=text, format="%.0f") for name, text in counts.items()},
     }
@@ -109,7 +115,7 @@ def draw_training(results: list[TrainingResult]) -> None:
         return
     st.subheader("Training and hidden checks", anchor=False)
     state = {True: "passed", False: "not passed", None: "not finished"}
-    st.dataframe(
+    table = _draw_table(
         [
             {
                 "Annotator": result.annotator,
@@ -121,10 +127,9 @@ def draw_training(results: list[TrainingResult]) -> None:
                 "n checks": result.checks.n,
             }
             for result in results
-        ],
-        hide_index=True,
-        column_config=_columns(),
+        ]
     )
+    table.draw_full_names()
     st.caption("Shares of right answers with Wilson's 95 % intervals.")
 
 
@@ -138,12 +143,21 @@ def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
     figure = charts.interval_figure(
         [Series("", measured)],
         title="Agreement with the other annotators",
-        axis="mean share of equal labels",
+        axis="Mean share of equal labels and 95 % interval",
         order=order,
         reference_line=None,
     )
     alt = "Agreement of each annotator with the others, with 95 % intervals"
     charts.draw(figure, "agreement_with_others", alt, data=ChartData([measured[name] for name in order]))
+
+
+def describe_time(pace: Pace) -> str:
+    """Return `3 min of active time (2 labels without a time)`."""
+    untimed = numbers.format_count(pace.labels - pace.timed, "label")
+    if not pace.timed:
+        return "no label has a time"
+    missing = f" ({untimed} without a time)" if pace.labels > pace.timed else ""
+    return f"{numbers.format_duration(pace.seconds)} of active time{missing}"
 
 
 def _row(summary: AnnotatorSummary) -> AgreementRow:
@@ -156,11 +170,7 @@ def draw_details(summaries: list[AnnotatorSummary]) -> None:
     name = st.selectbox("Annotator", names, key="annotator_details", bind="query-params")
     summary = summaries[names.index(name) if name in names else 0]
     kinds = ", ".join(f"{count:,} {KIND_NAMES.get(kind, kind)}" for kind, count in sorted(summary.by_kind.items()))
-    untimed = summary.pace.labels - summary.pace.timed
-    st.markdown(
-        f"{kinds or 'No labels in effect'} · {numbers.format_duration(summary.pace.seconds)} of active time"
-        + (f" ({untimed:,} labels without a time)" if untimed else "")
-    )
+    st.markdown(f"{kinds or 'No labels in effect'} · {describe_time(summary.pace)}")
     changed = summary.changes
     if changed.revealed:
         st.markdown(
@@ -186,6 +196,7 @@ if all_summaries is None:
 trained = load_training(study) if not is_annotator else []
 if is_annotator:
     all_summaries = [summary for summary in all_summaries if summary.name == viewer]
+all_summaries = sorted(all_summaries, key=lambda summary: natural_order(summary.name))
 if is_annotator and study.rules.check_share:
     all_summaries = [annotators.without_gold(summary) for summary in all_summaries]
 if not any(summary.labels for summary in all_summaries):
@@ -195,8 +206,12 @@ if not any(summary.labels for summary in all_summaries):
 else:
     if is_annotator:
         st.caption("Your own figures.")
-    draw_tables(all_summaries)
-    draw_training(trained)
+    st.caption(
+        f"{numbers.format_count(len(all_summaries), 'annotator')} · "
+        f"{numbers.format_count(sum(summary.labels for summary in all_summaries), 'label')} · 95 % intervals"
+    )
     if not is_annotator:
         draw_agreement(all_summaries)
+    draw_tables(all_summaries)
+    draw_training(trained)
     draw_details(all_summaries)

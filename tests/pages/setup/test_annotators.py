@@ -34,6 +34,20 @@ def test_every_annotator_has_a_row_with_intervals_and_n():
     assert "2 annotators · 12 labels" in page_text(page)
 
 
+def test_annotators_are_in_natural_order_with_short_names_and_a_dash_for_no_time():
+    names = [f"Dr. Maximiliane Freifrau von und zu Hohenlohe-Waldenburg {number}" for number in (10, 9, 1)]
+    items = [ItemRecord(item=make_item(f"item {number}")) for number in range(3)]
+    prepare_study([*items, *(make_label(1, name, "item 0", seconds=None) for name in names)])
+    page = visit("setup/annotators", "eve")
+    assert not page.exception
+    for table in page.dataframe[:2]:
+        shown = table.value["Annotator"].tolist()
+        assert [name[-2:].strip("g ") for name in shown] == ["1", "9", "10"] and max(map(len, shown)) < 20
+        assert table.proto.placeholder == "–"
+    assert "Full names" in {one.label for one in page.expander}
+    assert "no label has a time" in page_text(page)
+
+
 def test_a_named_annotator_sees_the_own_row_only():
     prepare(annotators=("ann", "bob"))
     page = visit("setup/annotators", "ann")
