@@ -15,7 +15,7 @@ import streamlit as st
 from core.statistics.reports.agreement import AgreementRow
 from pages.parts import axes, chart_cache, chart_files, chart_selection, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
-from pages.parts.name_rows import place_rows, wrap_names
+from pages.parts.name_rows import LINE_HEIGHT, place_rows, wrap_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -131,7 +131,10 @@ def interval_figure(
             line={"dash": "dash", "color": GREY},
             annotation={"text": f"{reference_line.name} {reference_line.value:.2f}", "yanchor": "bottom", "y": 1},
         )
-    return apply_layout(figure, title, height, legend=len(series) > 1)
+    apply_layout(figure, title, height, legend=len(series) > 1)
+    if reference_line is not None and len(series) > 1:  # the legend is above the name of the line
+        figure.update_layout(legend_y=1.02 + LINE_HEIGHT / rows.height, margin_t=figure.layout.margin.t + LINE_HEIGHT)
+    return figure
 
 
 shared_interval_figure = chart_cache.built_once(interval_figure)

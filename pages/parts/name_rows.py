@@ -3,6 +3,7 @@
 Of more than MAX_FULL names the long ones are shortened in their middle. The full name is shown on hover.
 """
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,12 @@ LINE_LENGTH, LONG_LINE_LENGTH = 24, 44
 """Characters of a line: a phone has room for the shorter one."""
 MAX_FULL, SHORT = 14, 40
 """Names up to which all are shown in full, and characters of a shortened one, which has about two lines."""
+
+
+class NameWrapper(textwrap.TextWrapper):
+    """Breaks lines at blanks and after hyphens, those before a digit too, as in `gpt-4o`: so no word is cut."""
+
+    wordsep_re = re.compile(r"(\s+|[^\s-]+-+(?=\S))")
 
 
 @dataclass(frozen=True)
@@ -62,4 +69,4 @@ def wrap_names(names: Iterable[str], length: int = LINE_LENGTH) -> dict[str, str
 
 def wrap_name(name: str, length: int = LINE_LENGTH) -> str:
     """Return the full name in lines of at most `length` characters."""
-    return "<br>".join(escape(line, quote=False) for line in textwrap.wrap(name, length)) or "–"
+    return "<br>".join(escape(line, quote=False) for line in NameWrapper(length).wrap(name)) or "–"

@@ -22,6 +22,7 @@ from pages.results.parts import (
     alignment_notes,
     alignment_rows,
     alignment_table,
+    choices,
     item_drilldown,
     reference_choice,
 )
@@ -129,7 +130,7 @@ def choose_view(
         )
         include_first = False
         if any(alignment.FIRST_OPINION in row.judge for row in rows if row.kind == kind):
-            include_first = st.toggle("Include first opinions", key="firsts", bind="query-params")
+            include_first = st.toggle("First opinions", key="firsts", bind="query-params")
         all_columns = st.toggle("All columns", key="all_columns", bind="query-params")
     return (kind, criterion, statistic), by_scenario, include_first, all_columns
 
@@ -142,17 +143,7 @@ def has_adjudications(data: AlignmentData, kind: str, criterion: str) -> bool:
 
 def _choose(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str]) -> str:
     """Draw a choice; a single option is returned without a widget."""
-    if len(options) < 2:
-        return options[0]
-    return st.selectbox(
-        label,
-        options,
-        format_func=format_func,
-        key=key,
-        bind="query-params",
-        width=300,
-        on_change=alignment_differences.clear_selection,
-    )
+    return choices.choose(label, options, key, format_func, alignment_differences.clear_selection)
 
 
 def empty_state(study: Study, data: AlignmentData) -> None:

@@ -12,6 +12,13 @@ def test_a_wrapped_name_is_complete() -> None:
     assert wrap_name("<b>") == "&lt;b&gt;" and wrap_name("") == "–"
 
 
+def test_a_name_is_broken_at_blanks_and_hyphens() -> None:
+    assert wrap_name("evaluator 02 · claude-3-instruct-2026-preview, strict", 18).split("<br>") == [
+        "evaluator 02 ·", "claude-3-instruct-", "2026-preview,", "strict",
+    ]  # fmt: skip
+    assert wrap_name("gpt-4o - cold", 7).split("<br>") == ["gpt-4o", "- cold"]
+
+
 def test_rows_of_long_names_are_higher_and_do_not_overlap() -> None:
     rows = place_rows(["short", LONG, "other"])
     assert rows.positions["short"] > rows.positions[LONG] > rows.positions["other"] == 0.5
