@@ -8,7 +8,17 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.formats.tables import csv_text
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import charts, clickable_table, column_notes, downloads, numbers, resources, shell
+from pages.parts import (
+    charts,
+    clickable_table,
+    column_notes,
+    column_widths,
+    downloads,
+    name_columns,
+    numbers,
+    resources,
+    shell,
+)
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
@@ -23,6 +33,8 @@ if TYPE_CHECKING:
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
+AUTHOR_WIDTH = 260
+"""Largest width of a column of authors or judges, in pixels."""
 GROUP_NAMES = {"human": "all people", "llm": "all models"}
 SCORES = ("precision", "recall", "f1")
 ACCURACY_NOTE = "Accuracy of a judge: the share of AIUs that it judges as people do."
@@ -118,24 +130,26 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
         for reason in dict.fromkeys(row.reason for row in ranking if row.reason):
             names = [escape_markdown(display_name(row)) for row in ranking if row.reason == reason]
             st.caption(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}: {escape_markdown(reason)}.")
-        downloads.draw_csv_download(lambda: rows_csv(rows), "critiques.csv")
+    lines = [table_line(row) for row in ranking]
+    figures = column_widths.fit_figures(lines, {"Author"})
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Author": AUTHOR_WIDTH}, figures))
     clickable_table.draw(
-        [table_line(row) for row in ranking],
+        table.lines,
         "board",
         lambda row, _: _select(display_name(ranking[row])),
-        column_config=_right_aligned(
-            "Precision", "Recall", "F1", "Coverage", "Possible P", "Possible R", "Possible F1"
-        ),
+        column_config=figures | table.columns,
     )
+    table.draw_full_names()
     st.caption(
         "AIU: atomic information unit, one claim of a critique. Precision: the share of a critique's AIUs that are "
         "true. Recall: the share of the reference critique's AIUs that it has. F1: their harmonic mean."
     )
     if any(row.unread for row in ranking):
         st.caption(
-            "Coverage: the share of judgements of AIUs that have a value; the others are left out. Possible: the score "
-            "if all of them were false, and if all of them were true."
+            "Coverage: the share of judgements of AIUs that have a value; the others are left out. Possible F1: F1 if "
+            "all of them were false, and if all of them were true; the CSV file has precision and recall too."
         )
+    downloads.draw_csv_download(lambda: rows_csv(rows), "critiques.csv")
 
 
 def draw_f1_chart(ranking: Sequence[Row], source: str, level: str) -> None:
@@ -244,11 +258,14 @@ def draw_judges(leaderboard: Leaderboard) -> None:
             "left out; the last columns have the readable share, and the possible effect of the others. The number "
             "of AIUs is in parentheses."
         )
-    columns = _right_aligned("All critiques", "By people", "By models", "Readable") | {
-        "Range": st.column_config.TextColumn(alignment="right", help=numbers.RANGE_HELP)
-    }
-    st.dataframe(accuracy_lines(leaderboard.accuracies), hide_index=True, column_config=columns)
-    column_notes.draw(columns)
+    lines = accuracy_lines(leaderboard.accuracies)
+    names = {"Judge": AUTHOR_WIDTH, "Task": AUTHOR_WIDTH}
+    help_text = {"Range": st.column_config.TextColumn(alignment="right", help=numbers.RANGE_HELP)}
+    figures = column_widths.fit_figures(lines, names, help_text)
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, names, figures))
+    st.dataframe(table.lines, hide_index=True, column_config=figures | table.columns)
+    table.draw_full_names()
+    column_notes.draw(figures)
 
 
 def display_name(row: Row) -> str:
@@ -275,9 +292,7 @@ def table_line(row: Row) -> dict[str, str | int]:
         "F1": _format(row.f1, row.f1_interval),
         "Critiques": row.critiques,
         "AIUs": row.aius,
-        "Coverage": "" if row.coverage is None else f"{row.coverage:.0%}",
-        "Possible P": numbers.format_range(row.precision_range),
-        "Possible R": numbers.format_range(row.recall_range),
+        "Coverage": "" if row.coverage is None else f"{100 * row.coverage:.0f} %",
         "Possible F1": numbers.format_range(row.f1_range),
     }
 

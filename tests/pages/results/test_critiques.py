@@ -57,8 +57,8 @@ def test_unread_judgements_show_as_coverage_and_possible_scores(sample: None) ->
     app = switch_to("results/critiques", study="s", source="judge B", level="micro")
     board = app.dataframe[0].value
     of_model = board[board["Author"] == "model K"].iloc[0]
-    assert (of_model["Coverage"], of_model["Possible P"], of_model["Possible R"]) == ("98%", "0.79 to 0.81", "")
-    assert "Possible: the score if all of them were false" in page_text(app)
+    assert (of_model["Coverage"], of_model["Possible F1"]) == ("98 %", "0.59 to 0.60")
+    assert "Possible F1: F1 if all of them were false" in page_text(app)
 
 
 def test_an_author_in_the_address_lists_their_critiques(sample: None) -> None:
