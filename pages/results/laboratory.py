@@ -9,7 +9,7 @@ from core.formats.tables import csv_text
 from core.labels import Target
 from core.statistics.data.estimate import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
-from pages.parts import charts, clickable_table, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, clickable_table, column_widths, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, laboratory_charts, reference_choice
@@ -78,8 +78,10 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
             data=ChartData(report.curve),
         )
     lines = [scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes]
-    table = name_columns.shorten(lines, {"Weights": NAME_WIDTH, "Less": NAME_WIDTH})
-    st.dataframe(table.lines, hide_index=True, column_config=table.columns)
+    names = {"Weights": NAME_WIDTH, "Minus": NAME_WIDTH}
+    figures = column_widths.fit_figures(lines, names, {"Note": st.column_config.TextColumn()})
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, names, figures))
+    st.dataframe(table.lines, hide_index=True, column_config=figures | table.columns)
     table.draw_full_names()
     if report.weights:
         draw_weights(report.weights)
@@ -94,7 +96,7 @@ def scheme_line(scheme: str, less: str, agreement: Estimate) -> dict[str, str]:
     estimate = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
     return {
         "Weights": scheme,
-        "Less": less,
+        "Minus": less,
         "Agreement": estimate,
         "Items": f"{agreement.items:,}",
         "Note": agreement.reason,
@@ -117,7 +119,9 @@ def draw_weights(rows: Sequence[WeightRow]) -> None:
     lines: dict[str, dict[str, str]] = {}
     for row in rows:
         lines.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
-    st.dataframe(list(lines.values()), hide_index=True)
+    rows_of_aspects = list(lines.values())
+    columns = column_widths.fit_figures(rows_of_aspects, {"Aspect"})
+    st.dataframe(rows_of_aspects, hide_index=True, column_config=columns)
     st.caption("In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for.")
 
 

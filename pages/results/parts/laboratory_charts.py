@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 ROW_HEIGHT, CURVE_HEIGHT = 40, 360
-AXIS = "Agreement with the reference"
+AXIS = "Agreement with the reference and 95 % interval"
 
 
 @chart_cache.built_once
@@ -28,7 +28,7 @@ def agreement_figure(report: LaboratoryReport) -> "go.Figure":
         [row.agreement.items for row in rows],
         charts.accent_colour(),
     )
-    figure.update_xaxes(title=AXIS, tickformat=".0%", zeroline=False, fixedrange=True)
+    figure.update_xaxes(title=AXIS, zeroline=False, fixedrange=True)
     figure.update_xaxes(_axis(row.agreement for row in rows))
     names = [wrap_name(row.scheme) for row in rows]
     figure.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(rows) - 0.4], fixedrange=True)
@@ -59,7 +59,7 @@ def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
         )
     largest = max(point.k for point in curve)
     figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)), fixedrange=True)
-    figure.update_yaxes(title=AXIS, tickformat=".0%", zeroline=False, fixedrange=True)
+    figure.update_yaxes(title=AXIS, zeroline=False, fixedrange=True)
     figure.update_yaxes(_axis(point.agreement for point in curve))
     return charts.apply_layout(figure, "Agreement by number of aspects", CURVE_HEIGHT, legend=True)
 
