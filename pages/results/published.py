@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import charts, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, column_widths, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, choices, published_chart, reference_choice
@@ -19,7 +19,7 @@ from storage.studies import Study
 
 DOCS = "docs/published.md"
 PAGE = "published"
-WIDTHS = {"Scorer": 210, "Group": 200, "Statistic": 190}
+WIDTHS = {"Scorer": 210, "Group": 250, "Statistic": 190}
 """The largest width of each column of names, in pixels: the value and its interval are visible beside them."""
 
 
@@ -64,7 +64,9 @@ def draw_page(study: Study) -> None:
         return
     rows = compute(drawn_version)
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
-    draw_table(study, tables[name], rows)
+    with row:
+        chosen = choose_rows(rows)
+    draw_table(tables[name], rows, chosen)
 
 
 def empty_state(study: Study) -> None:
@@ -77,15 +79,14 @@ def empty_state(study: Study) -> None:
     )
 
 
-def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]) -> None:
-    """Draw the question of a table, the answer in words, a chart of one statistic, and all rows."""
+def draw_table(table: PublishedTable, rows: Sequence[PublishedRow], chosen: Sequence[PublishedRow]) -> None:
+    """Draw the question of a table, the answer in words, a chart of the chosen statistic, and all rows."""
     st.subheader(f"{table.paper.partition(',')[0]}, {table.title}", anchor=False)
     st.markdown(escape_markdown(table.question))
     st.caption(f"{table.paper}. Caveats and published values: {DOCS}. In a terminal: `cli.py table {table.name}`.")
     if not rows:
         st.info(f"No rows yet: this table needs {table.needs}.")
         return
-    chosen = choose_rows(rows)
     st.markdown(f"**{escape_markdown(published_chart.summarize(chosen))}**")
     if chosen:
         charts.draw(
@@ -95,10 +96,7 @@ def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]
     if len({row.statistic for row in rows}) == 1:  # the sentence and the chart name it, and the notes need its room
         lines = [{name: cell for name, cell in one.items() if name != "Statistic"} for one in lines]
     shortened = name_columns.shorten(lines, WIDTHS)
-    columns = shortened.columns | {
-        "Value": st.column_config.TextColumn(width=138, alignment="right"),
-        "n": st.column_config.TextColumn(width=56, alignment="right"),
-    }
+    columns = column_widths.fit_figures(lines, {*WIDTHS, "Note"}) | shortened.columns
     st.dataframe(shortened.lines, key="published_rows", hide_index=True, column_config=columns)
     shortened.draw_full_names()
     downloads.draw_csv_download(lambda: downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
@@ -106,16 +104,12 @@ def draw_table(study: Study, table: PublishedTable, rows: Sequence[PublishedRow]
 
 def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     """Draw the choice of a statistic and a group; returns the rows with a value, one for each scorer."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        statistics = list(dict.fromkeys(row.statistic for row in rows))
-        statistic = statistics[0]
-        if len(statistics) > 1:
-            statistic = st.selectbox("Statistic", statistics, key="statistic", bind="query-params", width=360)
-        found = dict.fromkeys(row.group for row in rows if row.statistic == statistic)
-        groups = sorted(found, key=lambda name: name != MEAN)  # the mean of all groups first, if there is one
-        group = groups[0]
-        if len(groups) > 1:
-            group = st.selectbox("Group", groups, key="group", bind="query-params", width=360)
+    if not rows:
+        return []
+    statistic = choices.choose("Statistic", list(dict.fromkeys(row.statistic for row in rows)), "statistic")
+    found = dict.fromkeys(row.group for row in rows if row.statistic == statistic)
+    groups = sorted(found, key=lambda name: name != MEAN)  # the mean of all groups first, if there is one
+    group = choices.choose("Group", groups, "group")
     chosen = [row for row in rows if (row.statistic, row.group) == (statistic, group) and row.value is not None]
     return list({row.scorer: row for row in chosen}.values())
 

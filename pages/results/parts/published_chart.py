@@ -45,9 +45,11 @@ def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
     first = ranked[0]
     ends = [end for row in ranked for end in (row.value, row.low, row.high) if end is not None]
     margin = 0.06 * ((max(ends) - min(ends)) or 1)
+    title = first.statistic[:1].upper() + first.statistic[1:]
+    has_intervals = any(row.low is not None for row in ranked)
     chart.update_xaxes(
-        title=escape(first.statistic, quote=False),
-        range=[min(0.0, min(ends)) - margin, max(ends) + 2.5 * margin],
+        title=escape(title, quote=False) + " and 95 % interval" * has_intervals,
+        range=[min(ends) - margin, max(ends) + 2.5 * margin],
         zeroline=True,
         zerolinecolor=charts.GREY,
         fixedrange=True,
@@ -55,8 +57,8 @@ def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
     chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(ranked) - 0.4], fixedrange=True)
     lines = max(map(count_lines, names))
     height = 120 + max(ROW_HEIGHT, LINE_HEIGHT * lines + GAP * (lines > 1)) * len(ranked)
-    title = escape(first.group or first.statistic, quote=False)
-    return charts.apply_layout(chart, title, height, legend=False)
+    heading = escape(f"{title}: {first.group}" if first.group else title, quote=False)
+    return charts.apply_layout(chart, heading, height, legend=False)
 
 
 def describe(rows: Sequence[PublishedRow]) -> str:
