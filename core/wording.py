@@ -18,7 +18,7 @@ NO_SCENARIO = "(no scenario)"
 """The display name of the items without a scenario."""
 ALL_SCENARIOS = "all scenarios"
 """The display name of the choice of no scenario."""
-RESERVED = (NO_SCENARIO, ALL_SCENARIOS)
+RESERVED = (NO_SCENARIO, ALL_SCENARIOS, "all")
 NO_CRITERION, ALL_CRITERIA = "(no criterion)", "All criteria"
 """The display names of targets without a criterion, and of all criteria together."""
 RESERVED_CRITERIA = (NO_CRITERION, ALL_CRITERIA, ALL_CRITERIA.lower(), "all")
@@ -37,8 +37,13 @@ def scenario_name(scenario: str) -> str:
     return f'"{scenario}"' if scenario.strip('"') in RESERVED else scenario or NO_SCENARIO
 
 
+def scenario_group(scenario: str) -> str:
+    """Return the name of a scenario among groups, where "all" is all scenarios; "" for the items without one."""
+    return scenario and scenario_name(scenario)
+
+
 def scenario_of_name(name: str) -> str:
-    """Return the scenario with a display name, "" if it is that of the items without one."""
+    """Return the scenario with a display name or that of a group, "" for the items without one."""
     if name == NO_SCENARIO:
         return ""
     return name[1:-1] if name.strip('"') in RESERVED else name

@@ -11,7 +11,6 @@ from core.formats.tables import rows_csv
 from core.provenance import PREDICTION_POWERED
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
-from core.wording import scenario_name
 from pages.parts import (
     chart_cache,
     charts,
@@ -253,7 +252,7 @@ def table_line(row: SystemRow, by_scenario: bool) -> dict[str, str]:
     """Return the table row of a system."""
     line = {"System": row.system}
     if by_scenario:
-        line["Scenario"] = ALL if row.scenario == ALL else scenario_name(row.scenario)
+        line["Scenario"] = row.scenario
     line |= {
         "Together": numbers.format_estimate(row.value, row.low, row.high),
         "People alone": numbers.format_estimate(row.people, row.people_low, row.people_high),

@@ -13,6 +13,7 @@ from core.statistics.data.frames import ALL, By, pooled_scales
 from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
+from core.wording import scenario_group
 from storage import database
 from storage.reports.opinions import (
     RaterGroup,
@@ -51,8 +52,9 @@ class PanelReport:
         """Yield all rows, with the panel's name in their groups."""
         for row in self.overall:
             yield replace(row, group=self.name or row.group)
-        for row in (*self.scenarios, *self.pairs):
-            yield replace(row, group=" · ".join(filter(None, (self.name, row.group))))
+        groups = [(row, scenario_group(row.group)) for row in self.scenarios]
+        for row, group in (*groups, *((row, row.group) for row in self.pairs)):
+            yield replace(row, group=" · ".join(filter(None, (self.name, group))))
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ def _report_panel(
 
 def _group_name(panel: RaterPanel, group: str, by: By) -> str:
     """Return `coding` for annotators, `judges, last opinions · coding` for judges."""
+    group = scenario_group(group) if by == "scenario" else group
     part = "" if by in ("all", "criterion") else group
     return " · ".join(filter(None, (panel.name, part))) if panel.stage else group
 

@@ -21,7 +21,7 @@ from core.statistics.data.frames import ALL
 from core.statistics.measures.bias import order_consistency
 from core.statistics.reports.alignment import AlignmentRow, By
 from core.trace import Turn
-from core.wording import stored_criterion
+from core.wording import scenario_group, stored_criterion
 from storage import aius, aspects, items, runs, shown_orders
 from storage.reports import turns
 
@@ -49,7 +49,7 @@ def rows(session: Session, study_id: int, opinions: "pd.DataFrame", by: By) -> l
     """
     groups: dict[tuple[str, str, str], list[OrderPair]] = defaultdict(list)
     for pair in pairs(session, study_id, opinions):
-        groups[pair.judge, pair.criterion, pair.scenario if by == "scenario" else ALL].append(pair)
+        groups[pair.judge, pair.criterion, scenario_group(pair.scenario) if by == "scenario" else ALL].append(pair)
     return [_row(judge, criterion, group, of_judge) for (judge, criterion, group), of_judge in sorted(groups.items())]
 
 

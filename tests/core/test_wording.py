@@ -10,6 +10,7 @@ from core.wording import (
     format_estimate,
     format_p,
     report_criterion,
+    scenario_group,
     scenario_name,
     scenario_of_name,
     stored_criterion,
@@ -44,10 +45,11 @@ def test_tables_print_p_values_and_csv_has_all_their_digits() -> None:
     assert rows_csv([ROW]).splitlines()[-1] == "a,0.0004,2e-07,0.0123"
 
 
-@pytest.mark.parametrize("scenario", ["", "math", "(no scenario)", '"(no scenario)"', "all scenarios", '"math"'])
+@pytest.mark.parametrize("scenario", ["", "math", "(no scenario)", '"(no scenario)"', "all scenarios", "all", '"math"'])
 def test_a_display_name_belongs_to_one_scenario(scenario: str) -> None:
     assert scenario_of_name(scenario_name(scenario)) == scenario
     assert (scenario_name(scenario) == NO_SCENARIO) == (scenario == "")
+    assert scenario_of_name(scenario_group(scenario)) == scenario and scenario_group(scenario) != "all"
 
 
 @pytest.mark.parametrize("criterion", ["", "help", "all", '"all"', "All criteria", "(no criterion)", '"help"'])

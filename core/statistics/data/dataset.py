@@ -30,6 +30,7 @@ from core.statistics.data.frames import (
 )
 from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings, Scores, category_numbers, fill_grid, mean_scores
+from core.wording import scenario_group
 
 BY_PEOPLE, ADJUDICATED = "by people", "adjudicated"
 """Sources of the values of a reference; others name their origin."""
@@ -122,7 +123,7 @@ class Dataset:
             return
         names = self.scenario.astype(str)
         for name in np.unique(names).tolist():
-            yield self.subset(name, names == name)
+            yield self.subset(scenario_group(name), names == name)
 
 
 ALL_DISPUTED = ", all on disputed items"

@@ -26,6 +26,7 @@ from core.statistics.reports.category_alignment import (
     verdict_statistics,
 )
 from core.statistics.reports.score_alignment import score_statistics
+from core.wording import scenario_group
 
 By = Literal["all", "scenario", "criterion"]
 RECALL_BY_KIND = {"aiu_precision": False, "aiu_recall": True}
@@ -282,7 +283,9 @@ def split_weight_opinions(opinions: pd.DataFrame, by: By) -> Iterator[tuple[tupl
     """Yield ((criterion, group, judge), rows)."""
     if not len(opinions):
         return
-    group = opinions["scenario"] if by == "scenario" else pd.Series(ALL, index=opinions.index)
+    group = pd.Series(ALL, index=opinions.index)
+    if by == "scenario":
+        group = opinions["scenario"].map(as_text).map(scenario_group)
     for (criterion, name, judge), rows in opinions.groupby(
         [opinions["criterion"].map(as_text), group.map(as_text), opinions["judge"]], sort=True
     ):

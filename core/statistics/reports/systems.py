@@ -15,7 +15,7 @@ from core.statistics.data.arrays import Bools, Floats
 from core.statistics.data.frames import ALL
 from core.statistics.measures.bradley_terry import SystemRating, rate_systems
 from core.statistics.measures.prediction_powered import prediction_powered_mean
-from core.wording import format_count
+from core.wording import format_count, scenario_name
 
 GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "undecided")
 SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge", "undecided")
@@ -28,7 +28,7 @@ class SystemRow:
 
     system: str
     scenario: str
-    """A scenario, or "all"."""
+    """The name of a scenario, or "all"."""
     value: float | None
     """From people's labels and the judge's verdicts together."""
     low: float | None
@@ -90,7 +90,7 @@ def _parts(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     names = sorted(name for name in set(frame["scenario"]) if name)
     if len(names) > 1:
         for name in names:
-            yield name, frame[frame["scenario"] == name]
+            yield scenario_name(name), frame[frame["scenario"] == name]
 
 
 def _win_row(games: pd.DataFrame, scenario: str, system: str, strength: SystemRating | None) -> SystemRow:

@@ -14,6 +14,7 @@ from core.aspects import Weights, truncate_rankings
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.rankings import kendall_distance, partial_ranking_distance
+from core.wording import scenario_group
 
 ALL = "all"
 """The name of all categories together."""
@@ -127,7 +128,7 @@ def average_weights(units: Sequence[WeightUnit], *, resamples: int = 1000) -> li
         for rater, is_judge, weights in _unit_weights(unit):
             for aspect, weight in weights.items():
                 if aspect in shared:
-                    for scenario in (ALL, unit.scenario) if has_categories else (ALL,):
+                    for scenario in (ALL, scenario_group(unit.scenario)) if has_categories else (ALL,):
                         values.setdefault((rater, is_judge, scenario, aspect), []).append(weight)
     return [AverageWeight(*key, mean_estimate(weights, resamples=resamples)) for key, weights in values.items()]
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.labels import Scale
 from core.statistics.reports.alignment import AlignmentRow
-from core.wording import report_criterion, scenario_name, scenario_of_name
+from core.wording import NO_SCENARIO, report_criterion, scenario_name, scenario_of_name
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -155,7 +155,7 @@ def link_other_page(study: Study, kind: str) -> None:
 def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, statistic: str) -> None:
     """Draw the judge in each scenario; a click restricts everything below to that scenario."""
     statistic_view = VIEWS[statistic]
-    rows_by_scenario = {scenario_name(group): scenario_rows for group, scenario_rows in rows.items() if group != "all"}
+    rows_by_scenario = {group or NO_SCENARIO: scenario_rows for group, scenario_rows in rows.items() if group != "all"}
     points = alignment_rows.defined_rows(rows_by_scenario, statistic)
     points = dict(sorted(points.items(), key=lambda pair: -(pair[1].value or 0.0)))
     if points:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
-from core.wording import scenario_name
+from core.wording import NO_SCENARIO
 from pages.parts import downloads, numbers
 from pages.parts.values import RESPONSE_NAMES
 from storage.reports.alignment import FIRST_OPINION
@@ -14,7 +14,7 @@ from storage.reports.judge_costs import JudgeCost
 from storage.reports.references import BY_PEOPLE, Reference
 
 Place = tuple[str, str]
-"""A judge, and a scenario or "all"."""
+"""A judge, and the group of a scenario or "all"."""
 Figures = dict[Place, dict[str, AlignmentRow]]
 """The rows of each judge and group by the name of their statistic."""
 Line = dict[str, str | int]
@@ -238,7 +238,7 @@ def table_line(
     columns |= {"no_verdict_rate": "No verdict"}
     line: Line = {"Judge": place[0]}
     if by_scenario:
-        line["Scenario"] = ALL if place[1] == ALL else scenario_name(place[1])
+        line["Scenario"] = place[1] or NO_SCENARIO
     row = rows.get(statistic)
     if row is None or row.kind != CRITIQUE_KIND:
         line |= {"Targets": row.items if row else 0, "Annotators": row.raters if row else 0}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.statistics.data.frames import ALL
+from core.wording import scenario_of_name
 from pages.parts import clickable_table, column_widths, name_columns
 from pages.results.parts import alignment_differences, alignment_rows
 from pages.results.parts.alignment_rows import Figures, Place
@@ -50,5 +51,5 @@ def draw_table(
 def _select_place(judge: str, group: str) -> None:
     """Select the targets on which a judge differs from people, in one scenario unless the group is all of them."""
     st.session_state[TABLE_NUMBER] = st.session_state.get(TABLE_NUMBER, 0) + 1
-    scenario = {} if group == ALL else {"scenario": group}
+    scenario = {} if group == ALL else {"scenario": scenario_of_name(group)}
     alignment_differences.select(judge, cell=alignment_differences.ALL_DIFFERENCES, **scenario)

@@ -1,4 +1,4 @@
-"""Criteria with a name that reports use for all criteria together."""
+"""Criteria and scenarios with a name that reports use for all of them together."""
 
 import pytest
 from sqlalchemy import Engine
@@ -17,6 +17,7 @@ from tests.storage.shared import RUN
 
 ITEMS = 30
 CRITERIA = ("all", "help")
+SCENARIOS = ("all", "math", "")
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def study(engine: Engine) -> Study:
     for number in range(ITEMS):
         item, value = f"i{number}", 1 + number % 2
         responses = (Response(text="short", system="a"), Response(text="a longer text", system="b"))
-        records.append(ItemRecord(item=Item(id=item, prompt="?", responses=responses)))
+        records.append(ItemRecord(item=Item(id=item, prompt="?", responses=responses, scenario=SCENARIOS[number % 3])))
         records += [
             LabelRecord(label=Label(target=make_target(item, criterion=criterion), annotator=name, value=value))
             for criterion in CRITERIA
@@ -86,3 +87,14 @@ def test_tables_of_labels_have_the_stored_name(engine: Engine, study: Study) -> 
         assert {row[column] for row in tables[name].rows} == {"all", "help"}
     column = tables["alignment"].columns.index("criterion")
     assert {row[column] for row in tables["alignment"].rows} == {"all", '"all"', "help"}
+
+
+def test_groups_of_scenarios_differ_from_the_group_of_all(engine: Engine, study: Study) -> None:
+    rows = [row for by in ("all", "scenario") for row in alignment.rows(engine, study, by, resamples=2)]
+    found = {row.group: row.items for row in rows if (row.criterion, row.statistic) == ("help", "accuracy_gold")}
+    assert found == {"all": 30, '"all"': 10, "math": 10, "": 10}
+    agreed = agreement.rows(engine, study, "scenario")
+    assert {row.group for row in agreed} == {'"all"', "math", ""}
+    rated = systems.report(engine, study, criterion="help", resamples=2).rows
+    assert {row.scenario: row.labelled for row in rated} == {"all": 30, '"all"': 10, "math": 10}
+    assert len(rated) == 6
