@@ -17,7 +17,7 @@ from core.statistics.reports.weight_distances import (
     rank_distance,
     top_k_distance,
 )
-from pages.parts import clickable_table, column_notes, numbers, resources, shell
+from pages.parts import clickable_table, column_notes, column_widths, name_columns, numbers, resources, shell
 from pages.parts.text import escape_markdown, truncate
 from pages.results.parts import alignment_data, choices, weight_charts
 from pages.results.parts.alignment_data import Version
@@ -28,6 +28,8 @@ from storage.studies import Study
 
 PAGE = "weights"
 MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
+RATER_WIDTH = 190
+"""Largest width of a column of raters, in pixels."""
 PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
 
 
@@ -152,7 +154,8 @@ def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: Distance
     if not rows:
         st.caption("No two raters have given weights to the same aspects.")
         return
-    selected = draw_pairs(rows) or pointed
+    to_people_first = sorted(rows, key=lambda row: row.rater_b != PEOPLE)
+    selected = draw_pairs(to_people_first) or pointed
     if selected is not None:
         draw_weightings(study, selected, choice)
 
@@ -203,7 +206,8 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
     """Draw a table of all pairs of raters; returns the selected one."""
     lines = [
         {
-            "Raters": "people, all pairs" if row.rater_a == row.rater_b else f"{row.rater_a} × {row.rater_b}",
+            "Rater": row.rater_a,
+            "Other rater": "people, all pairs" if row.rater_a == row.rater_b else row.rater_b,
             "Between": "people" if row.among_annotators else "judge and people",
             "Distance": format_estimate(row.distance),
             "Undefined as 0": numbers.format_estimate(row.distance_undefined_as_zero, None, None),
@@ -212,15 +216,14 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
         }
         for row in rows
     ]
-    columns = {
-        "Distance": st.column_config.TextColumn(alignment="right"),
-        "Undefined as 0": st.column_config.TextColumn(
-            alignment="right",
-            help="Equal weights have no order. The paper counts them as the same order; here they are left out.",
-        ),
-    }
-    clicked = clickable_table.draw(lines, "pairs", column_config=columns)
-    column_notes.draw(columns)
+    help_text = "Equal weights have no order. The paper counts them as the same order; here they are left out."
+    zero_column = {"Undefined as 0": st.column_config.TextColumn(alignment="right", help=help_text)}
+    names = {"Rater": RATER_WIDTH, "Other rater": RATER_WIDTH}
+    figures = column_widths.fit_figures(lines, {*names, "Between"}, zero_column)
+    table = name_columns.shorten(lines, names)
+    clicked = clickable_table.draw(table.lines, "pairs", column_config=figures | table.columns)
+    table.draw_full_names()
+    column_notes.draw(zero_column)
     st.caption("Click a row, or a point of the chart, to list the weightings.")
     return None if clicked is None else rows[clicked]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.statistics.reports.weight_distances import PEOPLE, RaterDistance
 from pages.parts import chart_cache, charts, colours, intervals, numbers
 from pages.parts.chart_files import ChartData
-from pages.parts.text import truncate
+from pages.parts.name_rows import place_rows
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -32,9 +32,13 @@ def draw_distances(rows: Sequence[RaterDistance], human: RaterDistance | None, a
 def distance_figure(rows: Sequence[RaterDistance], human: RaterDistance | None, axis: str) -> "go.Figure":
     """Return the figure, judges in the given order from the top; undefined distances are left out."""
     defined = [row for row in rows if row.distance.value is not None]
+    # Of a study with one annotator, a judge can be compared with others than people.
+    names = [row.rater_a if row.rater_b == PEOPLE else f"{row.rater_a} × {row.rater_b}" for row in defined]
+    placed = place_rows(names, row_height=ROW_HEIGHT)
+    places = [placed.positions[name] for name in names]
     figure = intervals.row_figure(
         [intervals.of_estimate(row.distance) for row in defined],
-        [escape(truncate(row.rater_a, 30), quote=False) for row in defined],
+        places,
         [_hover_text(row) for row in defined],
         [row.units - row.undefined for row in defined],
         charts.accent_colour(),
@@ -44,10 +48,11 @@ def distance_figure(rows: Sequence[RaterDistance], human: RaterDistance | None, 
     if human is not None and human.distance.value is not None:
         _add_human_line(figure, human)
         ends.append(human.distance.high or human.distance.value)
-    figure.update_yaxes(autorange="reversed")
+    figure.update_yaxes(
+        tickvals=places, ticktext=[placed.labels[name] for name in names], range=[-0.1, placed.end + 0.1]
+    )
     figure.update_xaxes(title=axis, range=[0, max(ends, default=1) * 1.15], zeroline=True)
-    title = "Distance of each judge's weights from people's"
-    charts.apply_layout(figure, title, 150 + ROW_HEIGHT * len(defined))
+    charts.apply_layout(figure, "Judges' weights: distance from people's", 150 + placed.height)
     return figure.update_layout(margin={"t": 90})
 
 
