@@ -245,7 +245,7 @@ def draw_judges(leaderboard: Leaderboard) -> None:
     figure = charts.shared_interval_figure(
         series,
         title="Accuracy of judges on AIUs",
-        axis="Share of AIUs judged as people do, and 95 % interval",
+        axis="Accuracy and 95 % interval",
         order=list(dict.fromkeys(accuracy.judge for accuracy in defined)),
         reference_line=None,
     )

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from core.statistics.reports.discussions import InfluenceRow
 from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import place_rows
+from pages.parts.name_rows import MAX_FULL, SHORT, place_rows
+from pages.parts.text import shorten_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+JUDGE_LENGTH = (SHORT - len(" ← ")) // 2
+"""Characters of each name of a pair of many: the chart shortens longer pairs, and would leave out one of them."""
 MAX_PAIRS = 20
 """Pairs of judge and source in the chart: a panel of 30 judges has 870."""
 
@@ -28,7 +31,9 @@ def strongest(rows: Sequence[InfluenceRow]) -> list[InfluenceRow]:
 @chart_cache.built_once
 def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
     """Return a row for each judge and source: the share of adopted opinions with its interval and n."""
-    names = [f"{row.judge} ← {row.source}" for row in rows]
+    judges = dict.fromkeys(judge for row in rows for judge in (row.judge, row.source))
+    short = shorten_names(judges, JUDGE_LENGTH) if len(rows) > MAX_FULL else {judge: judge for judge in judges}
+    names = [f"{short[row.judge]} ← {short[row.source]}" for row in rows]
     placed = place_rows(names)
     places = [placed.positions[name] for name in names]
     figure = intervals.row_figure(
@@ -46,7 +51,10 @@ def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
     end = max((row.high for row in rows), default=1.0)
     figure.update_xaxes(title="Adopted share and 95 % interval", range=[-0.02, min(1.1, 1.2 * end)], showgrid=True)
     figure.update_xaxes(tickvals=[0, 0.25, 0.5, 0.75, 1], zeroline=True, zerolinecolor=charts.GREY)
-    return charts.apply_layout(figure, "Who adopts whose opinion", 110 + placed.height)
+    height = 110 + placed.height
+    if height > charts.MAX_ROWS * charts.ROW_HEIGHT:
+        figure.update_xaxes(side="top")
+    return charts.apply_layout(figure, "Who adopts whose opinion", height)
 
 
 def _hover(row: InfluenceRow) -> str:

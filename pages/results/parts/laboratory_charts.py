@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 ROW_HEIGHT, CURVE_HEIGHT = 40, 360
-AXIS = "Agreement with the reference and 95 % interval"
+AXIS = "Agreement and 95 % interval"
 
 
 @chart_cache.built_once

@@ -22,7 +22,7 @@ def test_axes_show_the_part_of_the_scale_with_data(monkeypatch: pytest.MonkeyPat
     agreement = Estimate(0.75, 0.7, 0.8, 40, 40, 0, 0, 0, "")
     figure = laboratory_charts.curve_figure([CurvePoint(1, laboratory_charts.HEAVIEST, agreement)])
     assert tuple(figure.layout.yaxis.range) == pytest.approx((0.65, 0.85))
-    assert figure.layout.yaxis.title.text == "Agreement with the reference and 95 % interval"
+    assert figure.layout.yaxis.title.text == "Agreement and 95 % interval"
 
 
 def test_the_answer_of_the_sample() -> None:
