@@ -4,6 +4,11 @@ A command exits with 0, or with 2 and one sentence on standard error. With --jso
 output, and nothing else there. Modules are imported by the commands that need them, so `--help` is fast.
 """
 
+if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C
+    from commands.first_interrupts import end_at_once
+
+    end_at_once()
+
 import sys
 from collections.abc import Callable
 from typing import Any

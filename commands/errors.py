@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from commands import first_interrupts, options
 from core.errors import TiebreakError
 
 INTERRUPTED = 130
@@ -28,13 +29,14 @@ class ErrorFormattingGroup(TyperGroup):
         """Run a command, or print the help without one, and exit."""
         words = list(sys.argv[1:] if args is None else args) or ["--help"]
         try:
+            first_interrupts.raise_again()
             code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
         except (TiebreakError, typer.TyperException) as error:
             exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
         except Exception as error:
             exit_with_error(database_sentence(error))
         if code == INTERRUPTED:
-            exit_with_error("Interrupted: the command had not ended.")
+            exit_with_error(f"Interrupted: the command had not ended. {options.describe_changes()}")
         sys.exit(code)
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from storage.studies import Study
 
 _engines: "WeakSet[Engine]" = WeakSet()
+_changed: "WeakSet[Engine]" = WeakSet()
+"""Databases in which the command has stored something."""
 
 DatabaseUrl = Annotated[
     str | None,
@@ -103,10 +105,10 @@ def connect(url: str | None, *, creates: bool = False) -> "Engine":
 
     Raises TiebreakError if its file does not exist, unless the command `creates` it: the name may be mistyped.
     """
-    from storage import database
+    from storage import database, database_urls
 
     full_url = database.database_url(url)
-    missing = None if creates else database.missing_file(full_url)
+    missing = None if creates else database_urls.missing_file(full_url)
     if missing is not None:
         raise TiebreakError(
             f"There is no database file {missing!r}: check --database and TIEBREAK_DATABASE_URL. "
@@ -135,8 +137,26 @@ def open_database(url: str | None, *, creates: bool = False) -> "Engine":
     engine = connect(url, creates=creates)
     if migrated := database.upgrade(engine):
         typer.echo(migrated, err=True)
+    _watch_changes(engine)
     audit.set_process_actor(f"command line ({_user_name()})")
     return engine
+
+
+def _watch_changes(engine: "Engine") -> None:
+    """Note in `_changed` when a transaction that writes is committed."""
+    from sqlalchemy import Connection, event
+
+    @event.listens_for(engine, "commit")
+    def _note(connection: Connection) -> None:
+        if connection.get_execution_options().get("writes", False):
+            _changed.add(engine)
+
+
+def describe_changes() -> str:
+    """Return a sentence about what a command that was interrupted has stored in the database."""
+    if _changed:
+        return "The database has changes that it had stored before; the audit log lists them."
+    return "The database was not changed."
 
 
 def _user_name() -> str:

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import typer
@@ -71,6 +72,18 @@ def with_progress(records: Iterable[Record], total: int, show: ShowProgress) -> 
         if done % 100 == 0:
             show(done, max(total, done))
     show(done, done)
+
+
+def with_reading_lines(records: Iterable[Record], path: Path, *, quiet: bool) -> Iterator[Record]:
+    """Yield the records of a file, and print its name at once on a terminal, and their number every LINE_SECONDS."""
+    if not quiet and sys.stderr.isatty():
+        typer.echo(f"Reading {path}", err=True)
+    next_line = time.monotonic() + LINE_SECONDS
+    for count, record in enumerate(records, 1):
+        yield record
+        if not quiet and count % 100 == 0 and time.monotonic() >= next_line:
+            typer.echo(f"Reading {path}: {count:,} records", err=True)
+            next_line = time.monotonic() + LINE_SECONDS
 
 
 def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:

@@ -102,9 +102,23 @@ def run(
         typer.echo("\n".join(filter(None, sentences)), err=True)
         start = partial(create_run, engine, request)
     with stop_requests() as requests:
-        ended, progress = execute(engine, start(), requests, quiet=as_json)
+        run_id = start()
+        if resume is None:
+            print_changed_name(engine, run_id, request.name)
+        ended, progress = execute(engine, run_id, requests, quiet=as_json)
         words = ("run", "--study", study, "--resume", ended.name)
         _print_end(ended, progress, as_json, command_line(*words, database=database))
+
+
+def print_changed_name(engine: "Engine", run_id: int, wanted: str) -> None:
+    """Print the name of a new run if the study has another run with the name that was wanted for it."""
+    from storage import runs
+    from storage.database import reading
+
+    with reading(engine) as session:
+        name = runs.get(session, run_id).name
+    if name != wanted:
+        typer.echo(f"The study has a run {wanted!r}: this one is called {name!r}.", err=True)
 
 
 def _refuse_other_options(context: typer.Context) -> None:

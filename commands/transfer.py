@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, connect, open_database
-from commands.output import print_result, progress_bar
+from commands.output import print_result, progress_bar, with_reading_lines
 from core.errors import TiebreakError
 from core.formats.registry import FORMAT_NAMES
 
@@ -46,7 +46,8 @@ def import_file(
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
         annotators: set[str] = set()
-        noted = with_annotators(records, annotators) if map else records
+        read = with_reading_lines(records, path, quiet=as_json)
+        noted = with_annotators(read, annotators) if map else read
         counts = import_records(open_database(database, creates=True), study, noted, show)
     if warning := warn_of_models(annotators):
         typer.echo(f"Warning: {warning}", err=True)

@@ -18,13 +18,12 @@ from typing import Any, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Result, create_engine, event, func, insert, inspect, select, text
 from sqlalchemy import Engine as Engine  # re-exported: pages pass both on, and import nothing else of SQLAlchemy
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, TimeoutError
+from sqlalchemy.exc import DatabaseError, DBAPIError, TimeoutError
 from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.errors import TiebreakError
-from storage import backup, bulk_inserts, change_guard, database_errors, json_columns, sqlite_file
+from storage import backup, bulk_inserts, change_guard, database_errors, database_urls, json_columns, sqlite_file
 from storage import postgresql as postgresql_settings
 from storage.postgresql import DEFERRED
 
@@ -52,21 +51,13 @@ def database_url(url: str | None = None) -> str:
     return url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
 
 
-def parse_url(url: str) -> URL:
-    """Return the parts of the URL of a database; raises TiebreakError if it is none."""
-    try:
-        return make_url(url)
-    except ArgumentError:
-        raise TiebreakError("The database's address cannot be read: it should look like sqlite:///file.db.") from None
-
-
 @cache
 def connect(url: str) -> Engine:
     """Return the engine for a URL; one for each URL in a process.
 
     Raises TiebreakError for an unknown type of database.
     """
-    parsed = parse_url(url)
+    parsed = database_urls.parse(url)
     if parsed.drivername in {"postgres", "postgresql"}:
         parsed = parsed.set(drivername="postgresql+psycopg")
     match parsed.drivername:
@@ -400,13 +391,6 @@ def _upgrading(engine: Engine) -> Iterator[Connection]:
         finally:
             if engine.dialect.name == "sqlite":
                 driver.execute("PRAGMA foreign_keys=ON")
-
-
-def missing_file(url: str) -> str | None:
-    """Return the path of a SQLite file that does not exist; None for any other database."""
-    parsed = parse_url(url)
-    is_file = parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:")
-    return parsed.database if is_file and not Path(str(parsed.database)).exists() else None
 
 
 def is_empty(engine: Engine) -> bool:

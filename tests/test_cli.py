@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +20,8 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
-from commands import options, statistics
+from commands import options, output, statistics, transfer
+from commands import runs as run_commands
 from commands.output import progress_bar
 from commands.replies import format_reply
 from core.formats.records import ItemRecord
@@ -27,6 +29,7 @@ from core.formats.tools.argilla import user_id
 from storage import run_claims, runs, studies
 from storage.database import connect, newest_revision, writing
 from storage.transfer import samples
+from storage.worker import launch
 from tests.conftest import make_item, make_label
 from tests.paths import ROOT
 from tests.storage.reports.planted_judges import planted_records
@@ -378,8 +381,68 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(statistics, "open_study", interrupt)
+    monkeypatch.setattr(options, "_changed", set())
     result = run("agreement", "--study", "tour")
-    assert (result.exit_code, result.stderr) == (2, "Interrupted: the command had not ended.\n")
+    sentences = "Interrupted: the command had not ended. The database was not changed.\n"
+    assert (result.exit_code, result.stderr) == (2, sentences)
+
+
+def test_an_interrupted_command_states_that_it_has_stored_changes(run_with_sample, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(transfer, "print_result", interrupt)
+    monkeypatch.setattr(options, "_changed", set())
+    changed = run_with_sample("import", str(samples.path()), "--study", "another")
+    assert changed.exit_code == 2
+    assert changed.stderr.splitlines()[-1] == (
+        "Interrupted: the command had not ended. The database has changes that it had stored before; the audit log "
+        "lists them."
+    )
+
+
+def test_ctrl_c_during_the_imports_of_a_command_is_one_line(tmp_path):
+    slow = tmp_path / "typer"
+    slow.mkdir()
+    (slow / "__init__.py").write_text("print('importing', flush=True)\nimport time\ntime.sleep(60)\n")
+    command = subprocess.Popen(
+        [sys.executable, "-c", f"import sys, runpy; sys.path.insert(0, {str(tmp_path)!r}); "
+         f"runpy.run_path({str(ROOT / 'cli.py')!r}, run_name='__main__')"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert command.stdout is not None and command.stdout.readline() == "importing\n"
+    command.send_signal(signal.SIGINT)
+    assert command.communicate(timeout=60)[1] == "Interrupted: the command had not begun.\n"
+    assert command.returncode == 2
+
+
+def test_a_run_whose_name_is_used_states_its_other_name(run_with_sample, monkeypatch, tmp_path):
+    monkeypatch.setattr(run_commands, "execute", lambda engine, run_id, *_, **__: launch.progress(engine, run_id))
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("judges: [{name: a, model: local}, {name: b, model: local}]\ncriterion: helpfulness\n")
+    words = ["run", "--study", "tour", "--settings", str(settings), "--limit", "1", "--name", "r4"]
+    first, second = (run_with_sample(*words).stderr for _ in range(2))
+    assert "is called" not in first
+    assert "The study has a run 'r4': this one is called 'r4 2'.\n" in second
+
+
+def test_an_import_states_what_it_reads(capsys, monkeypatch):
+    path, records = Path("study.jsonl"), range(300)
+    assert list(output.with_reading_lines(records, path, quiet=False)) == list(records)
+    assert capsys.readouterr().err == ""  # it took less than LINE_SECONDS
+    monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
+    assert list(output.with_reading_lines(records, path, quiet=True)) == list(records)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert list(output.with_reading_lines(records, path, quiet=False)) == list(records)
+    lines = ["Reading study.jsonl", *(f"Reading study.jsonl: {count} records" for count in (100, 200, 300))]
+    assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_an_import_counts_the_records_that_are_read(run, monkeypatch):
+    monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
+    imported = run("import", str(samples.path()), "--study", "tour")
+    assert imported.stderr.startswith(f"Reading {samples.path()}: 100 records\n")
 
 
 def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
