@@ -133,16 +133,22 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
 
 
 def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeReport | None:
-    _, chosen = _with_chosen_judges(data, query)
+    dataset, chosen = _with_chosen_judges(data, query)
     if chosen is None:
         return None
     ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
-    return JudgeReport(query, ranking, not_compared(data, query), f"{data.reference}: {ranking.sources}")
+    left_out = _not_compared(data, query, dataset, chosen)
+    return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}")
 
 
 def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:
     """Return the judges of a query that are not compared, with the reason."""
-    dataset, chosen = _with_chosen_judges(data, query)
+    return _not_compared(data, query, *_with_chosen_judges(data, query))
+
+
+def _not_compared(
+    data: AlignmentData, query: RankingQuery, dataset: Dataset | None, chosen: Dataset | None
+) -> dict[str, str]:
     judges = {} if dataset is None else dataset.judges
     compared = {} if chosen is None else chosen.judges
     few = {name: TOO_FEW for name in judges if name not in compared}

@@ -90,11 +90,12 @@ class Dataset:
         """Return only the targets where the mask is true, under the group's name."""
         if mask.all():
             return replace(self, group=group)
+        places = np.flatnonzero(mask)  # a mask is searched for every column
         judges = {
             name: JudgeOpinions(
-                opinions.asked[mask],
-                opinions.values[mask],
-                {side: values[mask] for side, values in opinions.sides.items()},
+                opinions.asked[places],
+                opinions.values[places],
+                {side: values[places] for side, values in opinions.sides.items()},
                 opinions.origins,
                 opinions.stage,
             )
@@ -105,15 +106,15 @@ class Dataset:
             group=group,
             ratings=self.ratings.select(items=mask),
             judges=judges,
-            gold=self.gold[mask],
-            gold_scores=self.gold_scores[mask],
-            sources=self.sources[mask],
-            disputed=self.disputed[mask],
-            scenario=self.scenario[mask],
-            item=self.item[mask],
-            part=self.part[mask],
-            system=None if self.system is None else self.system[mask],
-            critique=self.critique[mask],
+            gold=self.gold[places],
+            gold_scores=self.gold_scores[places],
+            sources=self.sources[places],
+            disputed=self.disputed[places],
+            scenario=self.scenario[places],
+            item=self.item[places],
+            part=self.part[places],
+            system=None if self.system is None else self.system[places],
+            critique=self.critique[places],
         )
 
     def split(self, by: By) -> Iterator["Dataset"]:

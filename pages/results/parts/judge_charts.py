@@ -57,8 +57,8 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
             figure.add_trace(_points(members, positions, decision, symbol))
     figure.update_xaxes(title="Accuracy and 95 % interval", showgrid=True, zeroline=False)
     figure.update_xaxes(axes.fit_axis(zoomed_range(ranking)))
-    _add_coverage(figure, judges, positions)
     _add_lines(figure, ranking, end)
+    _add_coverage(figure, judges, positions)
     figure.update_yaxes(
         tickvals=list(positions.values()),
         ticktext=numbered_names(ranking, rows.labels),
@@ -146,16 +146,17 @@ def _add_lines(figure: "go.Figure", ranking: Ranking, end: float) -> None:
     lines += [
         (baseline.name.partition(":")[0], baseline.accuracy.value, "dot", 0.0) for baseline in ranking.baselines[:1]
     ]
-    for name, value, dash, lift in lines:
-        if value is not None:
-            figure.add_shape(
-                type="line", x0=value, x1=value, y0=-0.1, y1=end + lift,
-                line={"dash": dash, "color": charts.GREY, "width": 1.5}, layer="below",
-            )  # fmt: skip
-            figure.add_annotation(
-                x=value, y=end + lift, text=f"{name} {value:.2f}", showarrow=False, yanchor="bottom",
-                font={"size": 11}, xanchor="center",
-            )  # fmt: skip
+    drawn = [line for line in lines if line[1] is not None]
+    text = {"showarrow": False, "xanchor": "center", "yanchor": "bottom", "font": {"size": 11}}
+    # All at once: each call of `add_shape` or `add_annotation` validates those that were added before.
+    figure.layout.shapes = [
+        {"type": "line", "x0": value, "x1": value, "y0": -0.1, "y1": end + lift, "layer": "below"}
+        | {"line": {"dash": dash, "color": charts.GREY, "width": 1.5}}
+        for _, value, dash, lift in drawn
+    ]
+    figure.layout.annotations = [
+        {"x": value, "y": end + lift, "text": f"{name} {value:.2f}"} | text for name, value, _, lift in drawn
+    ]
 
 
 @chart_cache.built_once
@@ -187,10 +188,14 @@ def coverage_figure(ranking: Ranking) -> "go.Figure":
     )
     figure.update_xaxes(title="Share of targets with a verdict", tickformat=".0%", **axes.fit_axis(coverages))
     figure.update_yaxes(title="Accuracy", showgrid=True, zeroline=False, **axes.fit_axis(accuracies))
-    figure.add_vline(x=1, line={"color": charts.GREY, "width": 1}, layer="below")
-    for end in (0, 1):
-        if accuracies[0] <= end <= accuracies[1]:
-            figure.add_hline(y=end, line={"color": charts.GREY, "width": 1}, layer="below")
+    bounds = [{"x0": 1, "x1": 1, "y0": 0, "y1": 1, "yref": "y domain"}]
+    bounds += [
+        {"x0": 0, "x1": 1, "xref": "x domain", "y0": end, "y1": end}
+        for end in (0, 1)
+        if accuracies[0] <= end <= accuracies[1]
+    ]
+    line = {"type": "line", "line": {"color": charts.GREY, "width": 1}, "layer": "below"}
+    figure.layout.shapes = [bound | line for bound in bounds]
     return charts.apply_layout(figure, "Accuracy by coverage", 320)
 
 

@@ -208,8 +208,9 @@ def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: py
     with database.writing(resources.engine()) as session:
         target = Target(item="i0", kind="preference", criterion="helpfulness")
         labels.save(session, studies.get(session, "s").id, target, "dan", 0)
-    app.run()
     (entry,) = background._entries.values()
+    entry.ended = 0.0  # long ago: others have had the processor since
+    app.run()
     assert entry.job is not None
     entry.job.result(20)
     assert entry.seconds and "4 annotators" in page_text(app.run())
