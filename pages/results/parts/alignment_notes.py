@@ -10,7 +10,7 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_rows
 from pages.results.parts.alignment_rows import VIEWS
 
-MAX_COMPARISONS = 3
+MAX_COMPARISONS = 2
 """Judges up to which the comparison of each with the human ceiling is written next to the chart; of more, that of the
 best: the chart has them all, and a phone has no room."""
 MISSING_VERDICTS = (

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.statistics.data.frames import ALL
-from core.wording import scenario_of_name
+from core.wording import NO_SCENARIO, scenario_of_name
 from pages.parts import clickable_table, column_widths, name_columns
+from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_differences, alignment_rows
 from pages.results.parts.alignment_rows import Figures, Place
 from storage.reports.judge_costs import JudgeCost
@@ -33,19 +34,29 @@ def draw_table(
         for place in order
     ]
     names = {"Judge": 270} | ({"Scenario": 160} if by_scenario else {})
-    figures = column_widths.fit_figures(lines, {*names, alignment_rows.REASON_COLUMN})
+    reasons = [(place, str(line.pop(alignment_rows.REASON_COLUMN))) for place, line in zip(order, lines, strict=True)]
+    figures = column_widths.fit_figures(lines, names)
     table = name_columns.shorten(lines, column_widths.fit_names(lines, names, figures))
-    has_reasons = any(line[alignment_rows.REASON_COLUMN] for line in lines)
-    reason_column = st.column_config.TextColumn(width="large") if has_reasons else None
     # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
     clickable_table.draw(
         table.lines,
         f"table_{st.session_state.get(TABLE_NUMBER, 0)}",
         lambda row, _: _select_place(*order[row]),
         max_height=MAX_HEIGHT,
-        column_config=table.columns | figures | {alignment_rows.REASON_COLUMN: reason_column},
+        column_config=table.columns | figures,
     )
     table.draw_full_names()
+    _draw_reasons([(place, reason) for place, reason in reasons if reason])
+
+
+def _draw_reasons(reasons: Sequence[tuple[Place, str]]) -> None:
+    """Draw why figures of judges are undefined, under the table: a column of sentences would not fit a screen."""
+    if not reasons:
+        return
+    with st.expander(f"{alignment_rows.REASON_COLUMN}: {len(reasons):,}", icon=":material/info:"):
+        for (judge, group), reason in reasons:
+            place = judge if group == ALL else f"{judge} · {group or NO_SCENARIO}"
+            st.caption(f"**{escape_markdown(place)}** – {escape_markdown(reason)}")
 
 
 def _select_place(judge: str, group: str) -> None:
