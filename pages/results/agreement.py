@@ -338,7 +338,7 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
         table.lines,
         key,
         lambda row, _: item_drilldown.select(raters=ordered[row][0]),
-        max_height=600,
+        max_height=480,
         row_height=name_columns.DENSE_ROW,
         column_config=column_widths.fit_figures(table.lines, "AB") | table.columns,
     )

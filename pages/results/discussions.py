@@ -37,6 +37,8 @@ from storage.studies import Study
 
 PAGE = "discussions"
 SEPARATOR = " ← "
+NAME_WIDTH, MAX_HEIGHT = 210, 340
+"""Pixels of names, which leave room for a figure on a phone, and of a table; a longer one is scrolled."""
 P_COLUMN = {
     "p": st.column_config.TextColumn(
         alignment="right", help="Sign test of as many changes to the reference as from it; Holm."
@@ -118,10 +120,12 @@ def draw_changes(rows: Sequence[ChangeRow]) -> None:
         }
         for row in rows
     ]
-    table = name_columns.shorten(lines, {"Judge": 360})
+    table = name_columns.shorten(lines, {"Judge": NAME_WIDTH})
     columns = column_widths.fit_figures(table.lines, {"Judge"}, P_COLUMN) | table.columns
     key = f"changes_{st.session_state.get('opened', 0)}"
-    clickable_table.draw(table.lines, key, lambda row, _: select(rows[row].judge), column_config=columns)
+    clickable_table.draw(
+        table.lines, key, lambda row, _: select(rows[row].judge), max_height=MAX_HEIGHT, column_config=columns
+    )
     table.draw_full_names()
     column_notes.draw(columns)
 
@@ -143,9 +147,10 @@ def draw_ablations(rows: Sequence[AblationRow]) -> None:
         }
         for row in rows
     ]
-    table = name_columns.shorten(lines, {"Judges": 360})
+    table = name_columns.shorten(lines, {"Judges": NAME_WIDTH})
     columns = column_widths.fit_figures(table.lines, {"Judges"}) | table.columns
-    st.dataframe(table.lines, key="ablations", hide_index=True, column_config=columns)
+    height = min(clickable_table.HEADER + clickable_table.ROW * len(lines), MAX_HEIGHT)
+    st.dataframe(table.lines, key="ablations", hide_index=True, height=height, column_config=columns)
     table.draw_full_names()
     st.caption(
         f"The majority of the latest opinions on {numbers.format_count(rows[0].targets, 'target')}; no majority is an "
