@@ -83,6 +83,11 @@ def computed(key: Hashable, version: Version, seconds: float, compute: "Compute[
         memory.release()
 
 
+def describe(subject: str) -> str:
+    """Return that the figures of a subject, such as `50,000 items`, are computed."""
+    return f"Computing the figures of {subject} in the background; they appear here when they are complete."
+
+
 def has_figures(key: Hashable, newest: Version, compute: "Compute[Version]") -> bool:
     """Return whether a version is complete; otherwise the newest is computed in the background.
 

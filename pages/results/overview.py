@@ -85,9 +85,10 @@ def draw_page(study: Study) -> None:
 
 def draw_computing(study: Study, counts: StudyCounts) -> None:
     """Draw the rows of judges and people without their figures."""
-    draw_row(study, "Judges", judge_sentences(counts, alignment_data.COMPUTING), [TRACES, JUDGES])
+    computing = alignment_data.describe_computing(study)
+    draw_row(study, "Judges", judge_sentences(counts, computing), [TRACES, JUDGES])
     people = people_size(counts)
-    draw_row(study, "People", [people, *([alignment_data.COMPUTING] if counts.labels else [])], [AGREEMENT])
+    draw_row(study, "People", [people, *([computing] if counts.labels else [])], [AGREEMENT])
 
 
 def load_counts(study: Study) -> StudyCounts:

@@ -40,11 +40,11 @@ class StudyCounts:
     annotators: int
 
 
-def size(session: Session, study_id: int) -> int:
-    """Return the number of items times the number of runs."""
+def size(session: Session, study_id: int) -> tuple[int, int]:
+    """Return the numbers of items and of runs."""
     items = select(func.count()).select_from(ItemRow).where(col(ItemRow.study_id) == study_id)
     runs = select(func.count()).select_from(RunRow).where(col(RunRow.study_id) == study_id)
-    return (session.scalar(items) or 0) * (session.scalar(runs) or 0)
+    return session.scalar(items) or 0, session.scalar(runs) or 0
 
 
 @reading_for(COUNTS)

@@ -35,7 +35,7 @@ from tests.browser.conftest import Served, serve, stop_server
 
 LIMIT = 240.0
 """Seconds that the figures of a page may take."""
-SIGNS = ("newer label", "computed in the background")
+SIGNS = ("newer label", "in the background")
 
 
 @dataclass

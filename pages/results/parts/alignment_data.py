@@ -30,7 +30,6 @@ LARGE = 20_000
 """Items times runs from which a page does not wait for its first figures."""
 AWAITED = "awaited_figures"
 """The name of the key of the first figures that a page waits for, in the state of the session."""
-COMPUTING = "The figures are computed in the background."
 
 
 def label_version(study: Study) -> Version:
@@ -78,7 +77,7 @@ def has_first_figures(study: Study, page: str, version: Version, compute: Callab
     """
     if not is_large(study) or has_figures(study, page, version, compute):
         return True
-    st.info(COMPUTING, icon=":material/sync:")
+    st.info(describe_computing(study), icon=":material/sync:")
     return False
 
 
@@ -94,12 +93,24 @@ def has_data(study: Study, page: str, version: Version, reference: str) -> bool:
 
 def is_large(study: Study) -> bool:
     """Return whether a page does not wait for its first figures."""
+    items, runs = load_size(study)
+    return items * runs >= LARGE
 
-    def read() -> int:
+
+def load_size(study: Study) -> tuple[int, int]:
+    """Return the numbers of items and runs of a study."""
+
+    def read() -> tuple[int, int]:
         with database.reading(resources.engine()) as session:
             return overview.size(session, study.id)
 
-    return live.load_shared("size", (live.study_topic(study.id),), read) >= LARGE
+    return live.load_shared("size", (live.study_topic(study.id),), read)
+
+
+def describe_computing(study: Study) -> str:
+    """Return what is computed for a page that waits for its first figures."""
+    items, runs = load_size(study)
+    return background.describe(f"{numbers.format_count(items, 'item')} and {numbers.format_count(runs, 'run')}")
 
 
 def rerun_on_change(

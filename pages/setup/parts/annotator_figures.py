@@ -6,7 +6,7 @@ from datetime import tzinfo
 
 import streamlit as st
 
-from pages.parts import background, live, permissions, resources, shell
+from pages.parts import background, live, numbers, permissions, resources, shell
 from storage import database
 from storage.reports import annotators
 from storage.reports.annotators import AnnotatorSummary
@@ -17,7 +17,6 @@ LARGE = 20_000
 """Labels from which the page does not wait for its first figures."""
 INTERVAL = 0.5
 """Seconds after which a page that waits for figures looks for them again."""
-COMPUTING = "The figures are computed in the background."
 NEWER = "There are newer labels, opinions or decisions. The figures with them are computed in the background."
 
 
@@ -51,7 +50,7 @@ def load_shown(study: Study) -> list[AnnotatorSummary] | None:
         return load_summaries(url, study.id, version, str(zone), zone)
 
     if newest[0] >= LARGE and not background.has_figures(key, newest, compute):
-        st.info(COMPUTING, icon=":material/sync:")
+        st.info(background.describe(numbers.format_count(newest[0], "label")), icon=":material/sync:")
         _rerun_when_complete(key, newest, None)
         return None
     start, shown = time.thread_time(), background.shown_version(key, newest)

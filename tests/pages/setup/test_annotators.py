@@ -1,5 +1,6 @@
 """The page of the annotators: figures with intervals and n, and who sees whose."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -113,7 +114,8 @@ def test_a_large_study_is_drawn_before_its_first_figures_and_with_the_last_compl
     prepare()
     monkeypatch.setattr(annotator_figures, "LARGE", 1)
     page = visit("setup/annotators", "eve")
-    assert [info.value for info in page.info] == [annotator_figures.COMPUTING] and not page.dataframe
+    stated = r"Computing the figures of [1-9]\d* labels in the background; they appear here when they are complete\."
+    assert [bool(re.fullmatch(stated, info.value)) for info in page.info] == [True] and not page.dataframe
     entry = complete_figures()
     entry.seconds, entry.ended = 10 * background.LIMIT, 0.0  # as if they had taken long, long ago
     page.run()
