@@ -8,32 +8,9 @@ from dataclasses import asdict, is_dataclass
 from itertools import zip_longest
 from typing import Any
 
+from core.formats.latex_text import DEFINITION, escape_latex
 from core.formats.spreadsheet import escape_formula
 from core.wording import format_estimate, format_number, format_p, is_p_value
-
-LATEX_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "–": "--",
-    "±": r"$\pm$",
-    "−": "$-$",
-    "×": r"$\times$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "·": r"$\cdot$",
-    "…": r"\dots{}",
-    "α": r"$\alpha$",
-    "ε": r"$\varepsilon$",
-    "κ": r"$\kappa$",
-    "ρ": r"$\rho$",
-    "τ": r"$\tau$",
-    "ω": r"$\omega$",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
 
 NOT_PRINTED = ("items_total", "pairs", "dropped", "reason", "raters")
 """Columns that a printed table does not have."""
@@ -124,7 +101,6 @@ def latex_tabular(
 ) -> str:
     r"""Return a `table` environment for the package booktabs; `alignment` has "l" or "r" for each column."""
     rows = [
-        r"% \usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(caption)}}}",
@@ -138,12 +114,8 @@ def latex_tabular(
         r"\end{tabular}",
         r"\end{table}",
     ]
-    return "\n".join(rows) + "\n"
-
-
-def escape_latex(text: str) -> str:
-    """Return text on one line in which no character is a LaTeX command."""
-    return "".join(LATEX_SPECIAL.get(character, character) for character in " ".join(text.split()))
+    used = [DEFINITION] if any(r"\unicodetext" in row for row in rows) else []
+    return "\n".join([r"% \usepackage{booktabs}", *used, *rows]) + "\n"
 
 
 def _latex_line(cells: Iterable[str]) -> str:

@@ -4,7 +4,8 @@ import csv
 import io
 from dataclasses import dataclass
 
-from core.formats.tables import escape_latex, latex_table, rows_csv
+from core.formats.latex_text import DEFINITION
+from core.formats.tables import latex_table, rows_csv
 from core.statistics.data.estimate import Estimate
 
 
@@ -56,5 +57,7 @@ def test_greek_letters_and_signs_are_commands():
     assert latex_table([{"n": 3}], "ω ≥ 0.5 and ε − 1", "").count("$") == 8
 
 
-def test_no_character_is_a_command():
-    assert escape_latex("a\nb~^<|>{") == r"a b\textasciitilde{}\textasciicircum{}\textless{}\textbar{}\textgreater{}\{"
+def test_a_table_defines_the_command_of_names_in_other_scripts():
+    text = latex_table([{"judge": "裁判", "n": 3}, {"judge": "b", "n": 4}], "", "")
+    assert text.index(DEFINITION) < text.index(r"\unicodetext{裁判}{U+88C1 U+5224} & 3")
+    assert DEFINITION not in latex_table([{"judge": "Zoë ≥ ω", "n": 3}], "n – κ", "")
