@@ -26,6 +26,10 @@ def escape_markdown(text: str) -> str:
     return FIRST_SIGN.sub(r":small[\g<0>]", escaped)
 
 
+NARROW_GAP = 3
+"""Characters that are shown rather than replaced by an ellipsis."""
+
+
 def shorten_names(names: Iterable[str], length: int) -> dict[str, str]:
     """Return each name cut in its middle to `length` characters.
 
@@ -68,15 +72,18 @@ def _cut_between(name: str, places: Sequence[int], length: int) -> str:
     """Return the beginning of a name and its characters around each place, in full if they need more than `length`."""
     beginning = length // (2 + sum(place >= length // 3 for place in places))
     places = [place for place in places if place >= beginning]
-    width = (length - beginning - len(places) - 1) // max(1, len(places))
-    if len(name) <= length or width < 1:
+    if len(name) <= length:
         return name
-    starts = [place - width // 4 for place in places]
-    windows = [(start, min(start + width, len(name))) for start in starts]
-    used = sum(end - start + 1 for start, end in windows) + (windows[-1][1] < len(name))
-    spans = [(0, length - used)]
-    for start, end in windows:
-        if start <= spans[-1][1]:
+    texts = (_show_places(name, beginning, places, width) for width in range(length, 0, -1))
+    return next((text for text in texts if len(text) <= length), name)
+
+
+def _show_places(name: str, beginning: int, places: Sequence[int], width: int) -> str:
+    """Return the first `beginning` characters of a name and about `width` at each place, without what is between."""
+    spans = [(0, beginning)]
+    for place in places:
+        start, end = place - width // 4, min(place - width // 4 + width, len(name))
+        if start <= spans[-1][1] + NARROW_GAP:
             start = spans.pop()[0]
         spans.append((start, end))
     return "…".join(name[start:end] for start, end in spans) + "…" * (spans[-1][1] < len(name))

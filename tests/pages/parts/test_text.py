@@ -42,6 +42,8 @@ def test_shortened_names_show_where_they_differ():
         "first…d 1 last …",
         "first…d 2 last …",
     ]
+    names = [f"evaluator {n:02d} · {model}, a long rubric" for n, model in enumerate(("gpt-4o", "claude", "llama"))]
+    assert list(shorten_names(names, 20).values())[1] == "evaluator 01 · clau…"
     name = "gpt-4o-2024-08-06, temperature 0.{}, pairwise v3 with a long rubric, sampled {}"
     names = [name.format(*values) for values in product("07", "AB")]
     short = shorten_names(names, 26)
