@@ -243,8 +243,6 @@ def apply_layout(
 
 LEGEND_LINE = 20
 """Pixels of an entry of a legend above the rows."""
-LEGEND_WIDTH = 300
-"""Pixels of the text of an entry: more than half of a phone's width, so each entry has its own line."""
 
 
 def place_legend(figure: "go.Figure", entries: int, *, right: int) -> "go.Figure":
@@ -260,8 +258,9 @@ def place_legend(figure: "go.Figure", entries: int, *, right: int) -> "go.Figure
         above += 52 + 16 * str(figure.layout.xaxis.title.text).count("<br>")
     legend = {
         "orientation": "h",
-        "entrywidth": LEGEND_WIDTH,
-        "entrywidthmode": "pixels",
+        # A vertical legend would move the rows to its right.
+        "entrywidth": 1,
+        "entrywidthmode": "fraction",
         "x": 0,
         "xref": "container",
         "xanchor": "left",

@@ -123,9 +123,12 @@ def draw_caveats(rows: Sequence[SystemRow]) -> None:
     for row in rows:
         for caveat in filter(None, row.reason.split("; ")):
             systems.setdefault(caveat, []).append(row.system)
+    lines = []
     for caveat, names in systems.items():
-        prefix = "" if len(names) == len(rows) else f"{', '.join(names)}: "
-        st.caption(f":material/info: {escape_markdown(prefix + caveat)}.")
+        prefix = "All systems" if len(names) == len(rows) else ", ".join(names)
+        lines.append(f":material/info: {escape_markdown(f'{prefix}: {caveat}')}.")
+    if lines:
+        st.caption("  \n".join(lines))
 
 
 def format_labels(fewest: float, most: float) -> str:
@@ -175,9 +178,8 @@ def describe(rows: Sequence[SystemRow]) -> str:
     if best.low is None or second.high is None:
         return f"Not enough data to rank the systems. {text}."
     verdict = "is ahead of" if best.low > second.high else "is not clearly ahead of"
-    return f"{best.system} {verdict} {second.system}. {text}; {second.system}: " + numbers.format_estimate(
-        second.value, second.low, second.high
-    )
+    other = numbers.format_estimate(second.value, second.low, second.high)
+    return f"{best.system} {verdict} {second.system}. {text}; {second.system}: {other}."
 
 
 @chart_cache.built_once
@@ -231,10 +233,9 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
     n = "n: labelled + only judged targets" if with_judge else "n: labelled targets"
     figure.update_xaxes(title=f"{unit} ({n})", showgrid=True, zeroline=False)
     lines = max(wrap_name(row.system).count("<br>") + 1 for row in rows)
-    height = 190 + max(ROW_HEIGHT + 20, LINE_HEIGHT * lines) * len(rows)
+    height = 130 + max(ROW_HEIGHT + 20, LINE_HEIGHT * lines) * len(rows)
     charts.apply_layout(figure, "Systems, with 95 % intervals", height, legend=True)
-    legend = {"orientation": "h", "x": 0, "xref": "container", "y": 0, "yref": "container", "yanchor": "bottom"}
-    return figure.update_layout(margin={"t": 40, "b": 112, "r": 84}, legend=legend)
+    return charts.place_legend(figure, len(figure.data), right=84)
 
 
 Ends = tuple[float | None, float | None, float | None]

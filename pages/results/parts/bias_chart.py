@@ -74,7 +74,7 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
     figure.update_xaxes(
         title="Effect and 95 % interval", range=[-limit, limit], showgrid=True, zeroline=False, nticks=4
     )
-    charts.apply_layout(figure, "Biases of each judge", 96 + round(ROW_HEIGHT * at), legend=True)
+    charts.apply_layout(figure, "Biases of each judge", 112 + round(ROW_HEIGHT * (at + 0.8)), legend=True)
     return charts.place_legend(figure, 2, right=128)
 
 

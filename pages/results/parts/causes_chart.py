@@ -55,5 +55,5 @@ def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
     names = [rows.labels[errors.judge] for errors in judged]
     figure.update_yaxes(tickvals=places, ticktext=names, range=[0, rows.end], showgrid=False, zeroline=False)
     figure.update_xaxes(title="Share of the disagreements", range=[0, 1], tickformat=".0%", zeroline=False, nticks=4)
-    charts.apply_layout(figure, "Causes of each judge's disagreements", 96 + rows.height, legend=True)
+    charts.apply_layout(figure, "Causes of each judge's disagreements", 112 + rows.height, legend=True)
     return charts.place_legend(figure, len(CAUSES), right=64).update_layout(barmode="stack")

@@ -38,6 +38,8 @@ SYMBOLS: Mapping[Decision, str] = {
     "do not use": "x",
     "not enough data": "diamond-open",
 }
+HEAD = 1.5
+"""Rows above the first judge, for the names of the ceiling and the baseline."""
 MAX_CELL_TEXT = 14
 """Judges up to which a matrix has the differences as texts."""
 
@@ -62,13 +64,14 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
     figure.update_yaxes(
         tickvals=list(positions.values()),
         ticktext=numbered_names(ranking, rows.labels),
-        range=[-0.1, end + 1.4],
+        range=[-0.1, end + HEAD - 0.1],
         showgrid=False,
         zeroline=False,
     )
     decisions = len({judge.decision for judge in judges})
     right = 48 if len({judge.accuracy.items for judge in judges}) == 1 else 92
-    charts.apply_layout(figure, "Accuracy and coverage of each judge", 130 + rows.height, legend=True)
+    height = 130 + rows.height + round(HEAD * ROW_HEIGHT)
+    charts.apply_layout(figure, "Accuracy and coverage of each judge", height, legend=True)
     return charts.place_legend(figure, decisions, right=right)
 
 

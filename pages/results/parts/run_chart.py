@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.data.estimate import Estimate
-from pages.parts import chart_cache, charts, intervals, numbers
+from pages.parts import axes, chart_cache, charts, intervals, numbers
 from pages.parts.name_rows import GAP, LINE_HEIGHT, count_lines, wrap_names
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ def figure(rows: Sequence[tuple[str, Estimate]], title: str, axis: str) -> "go.F
         charts.accent_colour(),
     )
     ends = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
-    margin = 0.06 * ((max(ends) - min(ends)) or 1)
-    chart.update_xaxes(title=axis, range=[min(ends) - margin, max(ends) + 3 * margin], zeroline=False, fixedrange=True)
-    chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(drawn) - 0.4], fixedrange=True)
+    chart.update_xaxes(title=axis, showgrid=True, zeroline=False, **axes.fit_axis(axes.fit_range(ends)))
+    chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(drawn) - 0.4], showgrid=False, zeroline=False)
     lines = max(map(count_lines, names))
     height = 110 + max(ROW_HEIGHT, LINE_HEIGHT * lines + GAP) * len(drawn)
     return charts.apply_layout(chart, title, height, legend=False)
