@@ -150,6 +150,8 @@ def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
 
 def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, comparison: RunComparison) -> None:
     """Draw the targets on which two runs have different verdicts; a click opens the item or its trace."""
+    if not comparison.pairs:
+        return
     st.subheader("Verdicts that changed", anchor=False)
     changed = [pair for pair in comparison.pairs if pair.changed]
     if not changed:

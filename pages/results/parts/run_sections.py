@@ -35,7 +35,7 @@ NAME_WIDTH, NOTE_WIDTH = 240, 160
 """The largest width of a run's name and of a note, in pixels."""
 ONLY_IN_FILE = ("percent", "gwet_ac1")
 """Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts."""
-AXES = {"accuracy_gold": "accuracy, 95 % interval", "pearson": "Pearson's r, 95 % interval"}
+AXES = {"accuracy_gold": "Accuracy and 95 % interval", "pearson": "Pearson's r and 95 % interval"}
 
 
 def draw_settings(compared: ComparedRuns) -> None:
@@ -114,6 +114,9 @@ def draw_pairs(compared: ComparedRuns, comparison: RunComparison) -> None:
     with st.container() if len(sentences) <= MAX_SENTENCES else st.expander(f"The {len(sentences)} pairs in words"):
         for sentence in sentences:
             st.markdown(escape_markdown(sentence))
+    if not comparison.pairs:
+        st.caption("No two of these runs have verdicts on this criterion: choose another one.")
+        return
     lines = [_pair_line(pair, titles) for pair in comparison.pairs]
     names = dict.fromkeys(name for line in sorted(lines, key=len, reverse=True) for name in line)
     lines = [{name: line.get(name, "" if name == "Note" else "–") for name in names} for line in lines]

@@ -3,7 +3,7 @@
 from core.formats.records import ItemRecord
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
-from tests.storage.reports.test_run_comparison import a_run, planted
+from tests.storage.reports.test_run_comparison import a_run, a_trace, planted
 
 PAGE = "results/compare_runs"
 
@@ -33,6 +33,14 @@ def test_two_runs_are_compared() -> None:
     assert figures.iloc[0]["Tokens"] == "100" and figures.iloc[0]["$ per 1,000"] == "1.00"
     assert list(settings["Setting"]) == ["judge.model"]
     assert "+Judge twice." in app.code[-1].value
+
+
+def test_runs_of_different_criteria_have_no_empty_table_of_pairs() -> None:
+    of_first = [record for record in planted() if getattr(record, "run", "") != "second"]
+    prepare_study(of_first + [a_trace("second", n, 1, kind="answer") for n in range(3)])
+    app = visit(PAGE)
+    assert not app.exception and "No two of these runs have verdicts on this criterion" in page_text(app)
+    assert all(len(frame.value) for frame in app.dataframe) and "Verdicts that changed" not in page_text(app)
 
 
 def test_the_address_selects_runs_a_change_and_an_item() -> None:
