@@ -24,7 +24,7 @@ from storage.reports.order_consistency import OrderPair
 from storage.studies import Study
 
 PAGE = "biases"
-WIDTHS = {"Judge": 300, "Bias": 150, "Found": 70}
+WIDTHS = {"Judge": 300}
 """The largest widths of columns of names, in pixels."""
 NOTE_WIDTH = 160
 
@@ -93,14 +93,13 @@ def draw_rows(rows: list[BiasRow]) -> None:
     st.markdown(f"**{escape_markdown(summarize(rows))}**")
     st.caption(
         "Effect: how much more often than one half a judge chooses the response shown first, the longer one, or that "
-        "of its own model family; 0 is no bias, 0.5 is always. For length and family, people's own preference is "
-        "taken out: the effect is the average over the pairs on which people chose that response and those on which "
-        "they chose the other."
+        "of its own model family (self-preference); 0 is no bias, 0.5 is always. For length and family, people's own "
+        "preference is taken out: the effect is the average over the pairs on which people chose that response and "
+        "those on which they chose the other."
     )
     if any(row.effect.value is not None for row in rows):
         data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts")
-        with st.container(height=640 if len(rows) > 2 * charts.MAX_ROWS else "content", border=False):
-            charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
+        charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
     if rows:
         lines = [table_line(row) for row in rows]
         lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
@@ -115,6 +114,8 @@ def draw_rows(rows: list[BiasRow]) -> None:
 
 
 COLUMNS = {
+    "Bias": st.column_config.TextColumn(),
+    "Found": st.column_config.TextColumn(),
     "n": st.column_config.TextColumn(
         alignment="right",
         help="Verdicts for one of the two responses, on pairs for which the side is known; a tie or a missing verdict "

@@ -10,7 +10,7 @@ from core.formats.tables import rows_csv
 from core.provenance import CAUSE_MODEL
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import charts, downloads, name_columns, numbers, permissions, resources, shell
+from pages.parts import charts, column_widths, downloads, name_columns, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_comparison, slice_section
@@ -29,6 +29,8 @@ from storage.studies import Study
 
 PAGE, SENTENCES = "causes", 3
 """The name of the page, and the judges with a sentence: the chart and the table have all."""
+JUDGE_WIDTH = 400
+"""The largest width of the names in the table, in pixels."""
 SECTIONS = ("Causes", "Slices", "Replies", "To label")
 
 
@@ -185,11 +187,18 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
         sentences = " ".join(errors.sentence for errors in found)
         data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
         charts.draw(causes_chart.causes_figure(found), "causes", sentences, data=data)
-    table = name_columns.shorten([table_line(errors) for errors in found], {"Judge": 300})
-    st.dataframe(table.lines, key="causes_table", hide_index=True, column_config=table.columns)
-    table.draw_full_names()
+    draw_table([table_line(errors) for errors in found])
     if found:
         downloads.draw_csv_download(lambda: rows_csv(judge_errors.table(found)), "causes.csv")
+
+
+def draw_table(lines: Sequence[dict[str, str]]) -> None:
+    """Draw the table of judges, without columns that have no value."""
+    lines = [{name: line[name] for name in line if any(one[name] not in ("", "–") for one in lines)} for line in lines]
+    figures = column_widths.fit_figures(lines, ("Judge",), {"Why": st.column_config.TextColumn()})
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Judge": JUDGE_WIDTH}, figures))
+    st.dataframe(table.lines, key="causes_table", hide_index=True, column_config=figures | table.columns)
+    table.draw_full_names()
 
 
 def table_line(errors: JudgeErrors) -> dict[str, str]:

@@ -21,7 +21,7 @@ from core.statistics.reports.recommendations import (
     Ranking,
     summarize,
 )
-from pages.parts import charts, column_notes, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, column_notes, column_widths, downloads, name_columns, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
@@ -43,8 +43,8 @@ from storage.studies import Study
 
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
-JUDGE_WIDTH = 190
-"""Largest width of the names in the table, in pixels: with it every column is visible on a screen of 1440 pixels."""
+JUDGE_WIDTH = 400
+"""Largest width of the names in the table, in pixels."""
 CEILING_HELP = (
     "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own accuracy "
     "against it. It also counts targets without a majority of all, so it is not the difference of the column Accuracy "
@@ -72,6 +72,16 @@ RANGE_HELP = (
     "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "
     "distance from the ceiling and ω have no such range: read them with the coverage."
 )
+
+HELP = {
+    "Accuracy": ACCURACY_HELP,
+    "Coverage": COVERAGE_HELP,
+    "Range": RANGE_HELP,
+    "From ceiling": CEILING_HELP,
+    "ω": WINNING_HELP,
+}
+COLUMNS = {name: st.column_config.TextColumn(alignment="right", help=text) for name, text in HELP.items()}
+COLUMNS["Decision"] = st.column_config.TextColumn()
 
 
 @st.cache_data(max_entries=64, show_spinner="Comparing judges …")
@@ -295,17 +305,10 @@ def draw_table(ranking: Ranking) -> None:
         for name, role, estimate in others
         if estimate.value is not None
     ]
-    table = name_columns.shorten(lines, {"Judge": JUDGE_WIDTH})
-    columns = table.columns | {
-        "": st.column_config.TextColumn(width=32, alignment="right"),
-        "Decision": st.column_config.TextColumn(width=132),
-        "Accuracy": st.column_config.TextColumn(alignment="right", width=140, help=ACCURACY_HELP),
-        "Coverage": st.column_config.TextColumn(alignment="right", width=140, help=COVERAGE_HELP),
-        "Range": st.column_config.TextColumn(alignment="right", width=105, help=RANGE_HELP),
-        "From ceiling": st.column_config.TextColumn(alignment="right", width=174, help=CEILING_HELP),
-        "ω": st.column_config.TextColumn(alignment="right", width=52, help=WINNING_HELP),
-    }
-    st.dataframe(table.lines, key="judges_table", hide_index=True, column_config=columns)
+    lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
+    columns = column_widths.fit_figures(lines, ("Judge",), COLUMNS)
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Judge": JUDGE_WIDTH}, columns))
+    st.dataframe(table.lines, key="judges_table", hide_index=True, column_config=columns | table.columns)
     table.draw_full_names()
     draw_reasons(ranking)
     column_notes.draw(columns)

@@ -1,7 +1,7 @@
 """The items of a selected figure with their values, and links to each item and its trace."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -9,7 +9,7 @@ import streamlit as st
 from core.llm import images
 from core.pairs import target_item, target_name
 from core.wording import report_criterion
-from pages.parts import clickable_table, items, name_columns, numbers, resources, shell
+from pages.parts import clickable_table, column_widths, items, name_columns, numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from storage import database, studies
@@ -159,12 +159,17 @@ def draw_table(judged_items: list[TargetValues]) -> None:
         row_height=ROW_HEIGHT,
         max_height=MAX_HEIGHT,
         column_config=table.columns
-        | headings
+        | {name: heading | {"width": value_width(rows, name, heading["label"])} for name, heading in headings.items()}
         | {OTHERS: st.column_config.TextColumn(help="The values of the other raters; an open item names them.")},
     )
     trace_id = st.session_state.pop("open_trace", None)
     if trace_id is not None:
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace_id)})
+
+
+def value_width(rows: Sequence[Mapping[str, str]], rater: str, heading: str) -> int:
+    """Return the pixels of a rater's column in which its heading and values are complete."""
+    return column_widths.text_width([heading, *(row.get(rater, "") for row in rows)])
 
 
 def table_line(

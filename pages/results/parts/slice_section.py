@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.formats.tables import rows_csv
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import clickable_table, column_notes, downloads, numbers
+from pages.parts import clickable_table, column_notes, column_widths, downloads, name_columns, numbers
 from pages.parts.text import escape_markdown
 from storage.reports import discordance
 from storage.reports.rationales import RationaleReport
@@ -14,13 +14,21 @@ from storage.reports.rationales import RationaleReport
 SEPARATOR = ": "
 KEY = "slices_table"
 COLUMNS = {
+    "Found": st.column_config.TextColumn(),
     "Differs": st.column_config.TextColumn(
-        help="Targets of the slice on which the judge differs from the majority of people, of those with a verdict."
+        alignment="right",
+        help="Targets of the slice on which the judge differs from the majority of people, of those with a verdict.",
     ),
-    "Elsewhere": st.column_config.TextColumn(help="The same outside of the slice, where its feature is known."),
-    "Excess": st.column_config.TextColumn(help="The difference of the two shares, with its 95 % interval."),
-    "p": st.column_config.TextColumn(help="Corrected over all slices of all judges."),
+    "Elsewhere": st.column_config.TextColumn(
+        alignment="right", help="The same outside of the slice, where its feature is known."
+    ),
+    "Excess": st.column_config.TextColumn(
+        alignment="right", help="The difference of the two shares, with its 95 % interval."
+    ),
+    "p": st.column_config.TextColumn(alignment="right", help="Corrected over all slices of all judges."),
 }
+TARGETS_WIDTH = 560
+"""The largest width of the condition of a slice, in pixels."""
 
 
 def chosen_slice() -> Slice | None:
@@ -53,12 +61,7 @@ def draw_section(rows: Sequence[SliceRow], judge: str, without_scenario: int) ->
         f"unanimous* those with two labels or more.{unnamed} Fisher's exact test, corrected "
         "by Benjamini and Hochberg's method over all judges. Click a row."
     )
-    lines = [table_line(row) for row in own]
-    key = f"{KEY}_{st.session_state.get('opened', 0)}"
-    clickable_table.draw(
-        lines, key, lambda row, _: select(own[row].slice),
-        column_config=COLUMNS,
-    )  # fmt: skip
+    draw_table(own, f"{KEY}_{st.session_state.get('opened', 0)}")
     column_notes.draw(COLUMNS)
     downloads.draw_csv_download(lambda: rows_csv(discordance.table(rows)), "slices.csv", "download_slices")
 
@@ -77,8 +80,18 @@ def draw_rationales(report: RationaleReport, judge: str) -> None:
         "after its most characteristic terms, and tested as a slice; corrected over the clusters. Click a row."
     )
     key = f"rationales_{st.session_state.get('opened', 0)}"
-    rows = list(report.rows)
-    clickable_table.draw([table_line(row) for row in rows], key, lambda row, _: select(rows[row].slice))
+    draw_table(report.rows, key)
+
+
+def draw_table(rows: Sequence[SliceRow], key: str) -> None:
+    """Draw the table of slices; a click on a row selects its slice."""
+    lines = [table_line(row) for row in rows]
+    figures = column_widths.fit_figures(lines, ("Targets",), COLUMNS)
+    table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Targets": TARGETS_WIDTH}, figures))
+    clickable_table.draw(
+        table.lines, key, lambda row, _: select(rows[row].slice), column_config=figures | table.columns
+    )
+    table.draw_full_names()
 
 
 def summarize(judge: str, found: Sequence[SliceRow], tested: Sequence[SliceRow]) -> str:

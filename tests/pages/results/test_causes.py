@@ -22,6 +22,12 @@ def test_every_judge_has_a_sentence_and_labels_can_be_requested() -> None:
     assert "At the request of one more label of" in page_text(visit(PAGE, section="To label"))
 
 
+def test_a_table_without_causes_has_their_reason_and_no_empty_column() -> None:
+    prepare_study(list(planted_records(20)))
+    row = visit(PAGE).dataframe[0].value.to_dict("records")[0]
+    assert list(row) == ["Judge", "Disagreements", "Why"] and "needed" in row["Why"]
+
+
 def test_a_study_without_labels_says_what_is_needed() -> None:
     prepare_study([ItemRecord(item=make_item())])
     assert "no target has both a value of the reference and a verdict" in page_text(visit(PAGE))

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.formats.records import ItemRecord, Record
+from core.formats.records import ItemRecord, Record, TraceRecord
 from core.labels import Target
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from pages.parts import background, charts, resources
+from pages.parts.name_rows import ROW_HEIGHT
 from pages.results.parts import difference_list, judge_charts
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label
@@ -20,6 +21,7 @@ from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import RUN
 
 PAGE = "results/judges"
+ESTIMATE = Estimate(0.8, 0.7, 0.9, items=40, items_total=40, raters=2, pairs=40)
 PAIRS = (("b", 0.1, 0.2), ("c", 0.1, 0.01), ("d", -0.3, 0.01), ("e", None, None))
 
 
@@ -134,6 +136,26 @@ def test_points_have_the_numbers_of_their_judges_and_overlapping_ones_a_common_t
     assert [text.strip() for text in points.text] == ["1", "2, 3", "", "", "", "", "4, 5, 6 …"]
 
 
+def test_rows_of_few_judges_are_as_high_as_those_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: "light")
+    heights = {}
+    for count in (2, 12):
+        evaluation = SimpleNamespace(accuracy=ESTIMATE, coverage=ESTIMATE, decision="use")
+        judges = [SimpleNamespace(judge=f"judge {n}", **vars(evaluation)) for n in range(count)]
+        figure = judge_charts.accuracy_figure(SimpleNamespace(judges=judges, ceiling=ESTIMATE, baselines=[]))
+        low, high = figure.layout.yaxis.range
+        # The title, the legend and the axis with its name in two lines take the rest.
+        heights[count] = (figure.layout.height - figure.layout.margin.t - 82) / (high - low)
+    assert heights == {2: pytest.approx(ROW_HEIGHT, abs=1), 12: pytest.approx(ROW_HEIGHT, abs=1)}
+
+
+def test_the_table_has_no_range_if_every_judge_has_a_verdict_on_every_target() -> None:
+    without_verdicts = [record for record in planted_records() if not isinstance(record, TraceRecord)]
+    prepare_study(without_verdicts + [make_trace(f"i{number}", ("good", "verdict", 1)) for number in range(60)])
+    rows = table(visit(PAGE))
+    assert "Range" not in rows[0] and "most frequent answer: response" in str(rows)
+
+
 def test_a_number_that_would_cover_another_one_or_a_point_is_left_out() -> None:
     points = [(100.0, 50.0), (80.0, 50.0), (82.0, 58.0), (100.0, 90.0)]
     assert judge_charts._without_overlaps(["1 ", "2 ", "3 ", "4 "], points) == ["", "2 ", "", "4 "]
@@ -197,7 +219,7 @@ def test_the_labels_that_separate_two_judges_are_planned() -> None:
     assert "good and silent are separated at 95 %" in page_text(app).replace("\\", "")
     (row,) = app.dataframe[0].value.to_dict("records")
     assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", "0")
-    assert row["First right : second right"] == "40 : 0 of 40"
+    assert row["Right"] == "40 : 0 of 40"
 
 
 def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
