@@ -224,13 +224,14 @@ def biases(
     as_json: Json = False,
 ) -> None:
     """Print each judge's position bias, length bias and self-preference. P-values are corrected by Holm's method."""
-    from core.statistics.reports.judge_biases import summarize
     from storage.reports import judge_biases
 
     engine, source = open_study(database, study)
     found = judge_biases.of_study(engine, source, criterion=criterion, scenario=scenario, reference=reference)
     rows = judge_biases.table(found)
-    print_result(rows, f"{summarize(found)}\n{format_table(rows, 'No bias can be tested.')}", as_json)
+    print_result(
+        rows, f"{judge_biases.sentence(engine, source, found)}\n{format_table(rows, 'No bias can be tested.')}", as_json
+    )
 
 
 def formats(

@@ -17,7 +17,7 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, bias_chart, choices, format_section, reference_choice
 from pages.results.parts.alignment_data import Version
 from storage import database
-from storage.reports import format_effects, judge_biases, order_consistency
+from storage.reports import format_effects, judge_biases, judge_families, order_consistency
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.order_consistency import OrderPair
@@ -84,13 +84,14 @@ def draw_page(study: Study) -> None:
 
     rows, formats = compute(drawn_version)
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
-    draw_rows(rows)
+    systems = (of_item for _, of_item in data.systems.values())
+    draw_rows(rows, summarize(rows, judge_families.unknown_systems(systems, study.rules.families)))
     format_section.draw_section(formats)
 
 
-def draw_rows(rows: list[BiasRow]) -> None:
+def draw_rows(rows: list[BiasRow], sentence: str) -> None:
     """Draw the sentence, the chart and the table."""
-    st.markdown(f"**{escape_markdown(summarize(rows))}**")
+    st.markdown(f"**{escape_markdown(sentence)}**")
     st.caption(
         "Effect: how much more often than one half a judge chooses the response shown first, the longer one, or that "
         "of its own model family (self-preference); 0 is no bias, 0.5 is always. For length and family, people's own "
@@ -99,7 +100,7 @@ def draw_rows(rows: list[BiasRow]) -> None:
     )
     if any(row.effect.value is not None for row in rows):
         data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts")
-        charts.draw(bias_chart.bias_figure(rows), "biases", summarize(rows), data=data)
+        charts.draw(bias_chart.bias_figure(rows), "biases", sentence, data=data)
     if rows:
         lines = [table_line(row) for row in rows]
         lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]

@@ -10,9 +10,9 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
-from core.statistics.reports.judge_biases import BiasRow, bias_rows
-from storage import database
-from storage.reports import judge_ranking, order_consistency
+from core.statistics.reports.judge_biases import BiasRow, bias_rows, summarize
+from storage import database, items
+from storage.reports import judge_families, judge_ranking, order_consistency
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.reports.order_consistency import OrderPair
@@ -61,6 +61,13 @@ def of_study(
     with database.reading(engine) as session:
         both_orders = list(order_consistency.pairs(session, study.id, data.opinions))
     return report(data, RankingQuery("preference", criteria[0], scenario), both_orders)
+
+
+def sentence(engine: Engine, study: Study, rows: Sequence[BiasRow]) -> str:
+    """Return the biases of a study in one line, with the systems that have no known model family."""
+    with database.reading(engine) as session:
+        systems = [outline.systems for outline in items.outlines(session, study.id).values()]
+    return summarize(rows, judge_families.unknown_systems(systems, study.rules.families))
 
 
 def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:

@@ -1,6 +1,6 @@
 """The model family of each judge and each system, and the responses of a judge's own family."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,3 +65,9 @@ def judge_model(settings: Any, name: str) -> str:
         if isinstance(judge, dict) and judge.get("name") == name and isinstance(judge.get("spec"), dict):
             return str(judge["spec"].get("model"))
     return ""
+
+
+def unknown_systems(systems: Iterable[Sequence[str | None]], named: Mapping[str, str]) -> list[str]:
+    """Return the systems without a known family, by name; `systems` are those of the responses of each item."""
+    names = {name for of_item in systems for name in of_item if name}
+    return sorted(name for name in names if find_family(name, named) is None)

@@ -14,7 +14,6 @@ from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, PREDICT
 from core.statistics.data.frames import ALL
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.agreement import AgreementRow
-from core.statistics.reports.judge_biases import summarize as summarize_biases
 from core.statistics.reports.recommendations import Ranking, summarize
 from core.wording import STATISTIC_NAMES, format_estimate, format_p
 from storage.database import reading
@@ -188,7 +187,7 @@ def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
     ]
     return Section(
         "Biases of judges",
-        [summarize_biases(rows)],
+        [judge_biases.sentence(engine, study, rows)],
         rows=printed,
         table_caption=caption("Biases of judges", [row.effect.items for row in rows], "verdicts", BIAS_TESTS),
     )

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, Scale, select_rows
 from core.statistics.data.judged_patterns import JudgedPatterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures import bias, critiques, dawid_skene
+from core.statistics.measures import bias, correlation, critiques, dawid_skene
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.measures.critiques import AiuCounts, count_aius
 from core.statistics.reports import weight_statistics
@@ -46,6 +47,15 @@ OWN_REFERENCES = (
 WITH_GOLD = ("accuracy_gold", "cohen_kappa_gold")
 
 
+class Basis(NamedTuple):
+    """The targets that a statistic compares with the reference."""
+
+    numbers: bool = False
+    """Those with a number of the reference, such as a mean between two categories; otherwise those with a value."""
+    with_missing: bool = False
+    """Whether targets without a verdict count."""
+
+
 @dataclass(frozen=True)
 class AlignmentRow:
     """One statistic of one judge's alignment with annotators."""
@@ -63,7 +73,7 @@ class AlignmentRow:
     pairs: int
     reason: str
     reference: str = ""
-    """The reference of the judge: the number of values by source, on the judge's items."""
+    """The reference of the judge: the number of values by source, on the targets of the statistic."""
 
 
 def alignment_rows(
@@ -121,8 +131,11 @@ def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000, seed: i
 def judge_rows(dataset: Dataset, judge: str, estimates: Mapping[str, Estimate]) -> list[AlignmentRow]:
     """Return one row for each estimate of a judge, with the reference if the statistic uses it."""
     rows = rows_from_estimates(judge, dataset.kind, dataset.criterion, dataset.group, estimates)
-    reference = reference_mix(dataset, dataset.judges[judge])
-    return [replace(row, reference=reference) if uses_reference(row) else row for row in rows]
+    mix = cache(lambda basis: reference_mix(dataset, dataset.judges[judge], basis))
+    return [
+        replace(row, reference=mix(reference_basis(dataset, row.statistic))) if uses_reference(row) else row
+        for row in rows
+    ]
 
 
 def judge_statistics(
@@ -163,13 +176,20 @@ def uses_reference(row: AlignmentRow) -> bool:
     return not row.statistic.startswith(OWN_REFERENCES) and not row.statistic.endswith("_majority")
 
 
-def reference_mix(dataset: Dataset, opinions: JudgeOpinions) -> str:
-    """Return the sources of the reference on the items that the judge decided, such as "41 by people".
+def reference_basis(dataset: Dataset, statistic: str) -> Basis:
+    """Return which targets of a dataset a statistic compares with the reference."""
+    uses_numbers = statistic.startswith(tuple(correlation.FUNCTIONS)) or not dataset.scale.categories
+    return Basis(uses_numbers, statistic == "example_level_agreement")
 
-    Says if all of these items are disputed ones: they are harder than others.
+
+def reference_mix(dataset: Dataset, opinions: JudgeOpinions, basis: Basis) -> str:
+    """Return the sources of the reference on the targets of a statistic of the judge, such as "41 by people".
+
+    Says if all of these targets are disputed ones: they are harder than others.
     """
-    has_value = ~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores)
-    return source_mix(dataset, ~np.isnan(opinions.values) & has_value) or "no item in common"
+    known = ~np.isnan(dataset.gold_scores if basis.numbers else dataset.gold)
+    judged = opinions.asked if basis.with_missing else ~np.isnan(opinions.values)
+    return source_mix(dataset, judged & known) or "no item in common"
 
 
 def dawid_skene_rows(dataset: Dataset) -> list[AlignmentRow]:
@@ -233,7 +253,7 @@ def critique_rows(datasets: Sequence[Dataset], resamples: int, seed: int) -> lis
     rows = []
     for (criterion, group), parts in by_group.items():
         for judge in dict.fromkeys(name for part in parts for name in part.judges):
-            mixes = [reference_mix(part, part.judges[judge]) for part in parts if judge in part.judges]
+            mixes = [reference_mix(part, part.judges[judge], Basis()) for part in parts if judge in part.judges]
             reference = "; ".join(dict.fromkeys(mixes))
             for suffix, counts in zip(("", "_people"), aiu_counts(parts, judge), strict=True):
                 estimates = critiques.critique_scores(counts, resamples=resamples, seed=seed)

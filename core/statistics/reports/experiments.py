@@ -17,7 +17,13 @@ from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
 from core.statistics.data.encoded_opinions import Strings
 from core.statistics.data.frames import Scale
 from core.statistics.measures.comparison import Comparison, correct_p_values, paired_comparison
-from core.statistics.reports.alignment import AlignmentRow, judge_statistics, reference_mix, rows_from_estimates
+from core.statistics.reports.alignment import (
+    AlignmentRow,
+    judge_statistics,
+    reference_basis,
+    reference_mix,
+    rows_from_estimates,
+)
 from core.statistics.reports.judge_comparison import correlation_difference
 
 REPEAT_SEPARATOR = "\x1f"
@@ -151,7 +157,6 @@ def _cell_results(dataset: Dataset, levels: Levels, resamples: int, seed: int) -
         of_items = _rows(distinct, 0, seed)
     else:
         single, distinct, of_items = [pooled], dataset, pooled
-    reference = reference_mix(distinct, distinct.judges["cell"])
     for statistic, row in pooled.items():
         of_repeats = [rows.get(statistic) for rows in single]
         counts = tuple(0 if one is None else one.items for one in of_repeats)
@@ -170,7 +175,7 @@ def _cell_results(dataset: Dataset, levels: Levels, resamples: int, seed: int) -
                 items,
                 counts,
                 "; ".join(filter(None, [_missing_repeats(len(values), len(counts)), row.reason])),
-                reference,
+                reference_mix(distinct, distinct.judges["cell"], reference_basis(distinct, statistic)),
             ),
         )
 

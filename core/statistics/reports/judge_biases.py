@@ -6,9 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from core.statistics import notes
 from core.statistics.data.arrays import Bools, Floats
 from core.statistics.data.dataset import Dataset, consensus
 from core.statistics.data.ratings import Ratings
+from core.statistics.measures.bias import NO_SIDE
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.side_bias import (
     SideEffect,
@@ -28,11 +30,7 @@ CHOICES: Mapping[Bias, tuple[str, str]] = {
     "self-preference": ("the response of its own family", "the response of another family"),
 }
 """Bias -> what a positive and a negative effect prefer."""
-UNTESTED: Mapping[Bias, str] = {
-    "position": "the order in which the responses were shown is not known",
-    "length": "no two responses differ in length",
-    "self-preference": "no response is known to be of a judge's own model family",
-}
+UNTESTED: Mapping[Bias, str] = {bias: NO_SIDE[side] for side, bias in SIDES.items()}
 """Bias -> why no judge has a row of it."""
 ONE_ANSWER = "gives the same answer to every target that it decides"
 """Why length and self-preference are not tested: the answer explains every choice of a side."""
@@ -89,11 +87,14 @@ def correct_rows(rows: Sequence[BiasRow]) -> list[BiasRow]:
     return [row if row.effect.p is None else replace(row, p_corrected=next(corrected)) for row in rows]
 
 
-def summarize(rows: Sequence[BiasRow]) -> str:
-    """Return one line: the detected biases, and the number of tested ones."""
+def summarize(rows: Sequence[BiasRow], unknown_systems: Sequence[str] = ()) -> str:
+    """Return one line: the detected biases, and the number of tested ones.
+
+    `unknown_systems` are those without a known model family.
+    """
     tested = sum(row.p_corrected is not None for row in rows)
     found = sorted((row for row in rows if row.found), key=lambda row: -abs(row.effect.value or 0))
-    untested = describe_untested(rows)
+    untested = describe_untested(rows, unknown_systems)
     if not tested:
         return f"No bias could be tested.{untested}"
     number = format_count(tested, "test")
@@ -103,12 +104,18 @@ def summarize(rows: Sequence[BiasRow]) -> str:
     return f"{'; '.join(row.sentence for row in found[:3])}{more}. {len(found)} of {number} found a bias.{untested}"
 
 
-def describe_untested(rows: Sequence[BiasRow]) -> str:
+def describe_untested(rows: Sequence[BiasRow], unknown_systems: Sequence[str]) -> str:
     """Return a sentence with the biases that no judge has a row of, and those of judges with one answer, after a space;
     empty if there are none.
     """
     biases = {row.bias for row in rows}
-    missing = [f"{bias} ({reason})" for bias, reason in UNTESTED.items() if bias not in biases]
+    reasons = dict(UNTESTED)
+    if unknown_systems:
+        names = notes.list_names(unknown_systems)
+        reasons["self-preference"] += (
+            f"; the model family of {names} is not known and can be named in the study's setting Families of models"
+        )
+    missing = [f"{bias} ({reason})" for bias, reason in reasons.items() if bias not in biases]
     for bias in SIDES.values():
         judges = [row.judge for row in rows if row.bias == bias and row.effect.reason == ONE_ANSWER]
         missing += [f"{bias} of {judge} ({ONE_ANSWER})" for judge in judges]

@@ -141,7 +141,9 @@ def available_statistics(by_place: Figures, reference: Reference, *, adjudicated
     """Return the statistics that at least one judge has, in the order of `VIEWS`; the first one is the default.
 
     Those with people's majority are left out if something else than people's decisions is the reference. They are
-    last if the reference is gold with adjudicated values, which differs from the majority.
+    last if the reference is gold with adjudicated values, which differs from the majority; without them the majority
+    is the same and also has the human ceiling. An open page stays at its statistic when the first adjudication is
+    stored: what a reader looks at does not change by another person's decision.
     """
     names = {name for rows in by_place.values() for name in rows}
     if reference.type not in ("gold", "majority"):

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, StudyRecord, StudyRules
+from core.items import Item
 from core.statistics.reports.judge_biases import BiasRow
 from storage.reports import judge_biases
 from tests.conftest import make_item
@@ -56,3 +57,20 @@ def test_a_study_without_judges_has_one_sentence(engine: Engine) -> None:
     study = import_study(engine, [ItemRecord(item=make_item("i"))])
     with pytest.raises(TiebreakError, match="No bias can be measured"):
         judge_biases.of_study(engine, study)
+
+
+def test_untested_self_preference_names_systems_of_unknown_family(engine: Engine) -> None:
+    records = [
+        record.model_copy(update={"item": rename_systems(record.item)}) if isinstance(record, ItemRecord) else record
+        for record in planted_records()
+    ]
+    study = import_study(engine, records)
+    sentence = judge_biases.sentence(engine, study, judge_biases.of_study(engine, study))
+    assert "self-preference (no response is known to be of a judge's own model family; the model family of " in sentence
+    assert "of ours, theirs is not known and can be named in the study's setting Families of models)" in sentence
+
+
+def rename_systems(item: Item) -> Item:
+    names = ("ours", "theirs")
+    pairs = zip(item.responses, names, strict=True)
+    return item.model_copy(update={"responses": tuple(one.model_copy(update={"system": name}) for one, name in pairs)})

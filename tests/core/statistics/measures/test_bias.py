@@ -43,3 +43,13 @@ def test_self_preference_without_a_reference_is_only_a_share():
 
 def test_no_decided_verdict_is_the_reason():
     assert bias.length_bias(np.array([0.0, np.nan]), np.array([1, 2]))["judge"].reason == "no decided verdict"
+
+
+def test_an_undefined_preference_has_its_own_reason() -> None:
+    no_side = bias.length_bias(np.array([1.0, 2]), np.array([0, 0]), np.array([1.0, 2]))
+    assert {estimate.reason for estimate in no_side.values()} == {"no two responses differ in length"}
+    tie = bias.length_bias(np.array([1.0, 2]), np.array([1, 1]), np.array([0.0, np.nan]))
+    assert tie["reference"].reason == "the reference prefers no response"
+    assert tie["difference"].reason == "no pair on which the judge and the reference both prefer a response"
+    one_order = bias.order_consistency(np.array([1.0]), np.array([1]), np.array([0]))
+    assert one_order.reason == "no pair was judged in both orders"

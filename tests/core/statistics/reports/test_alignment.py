@@ -228,3 +228,20 @@ def test_one_fit_serves_all_judges_of_the_same_panel(monkeypatch):
     (ratings,) = panels
     assert list(found.values()) == fit(ratings)[0].accuracy[-3:].tolist()
     assert list(found) == sorted(judges)
+
+
+def test_the_reference_has_the_number_of_targets_of_the_statistic() -> None:
+    """Of four scores two have a majority, and all have a mean; one of the judge's scores is missing."""
+    labels = make_frame(
+        *((f"i{n}", "", "score", "", None, name, given[n]) for name, given in VOTES.items() for n in range(4))
+    )
+    opinions = make_frame(*((f"i{n}", "", "score", "", None, "gpt", given) for n, given in enumerate((1, 2, 3, None))))
+    opinions = opinions.rename(columns={"rater": "judge"})
+    gold = make_frame(*((f"i{n}", "", "score", "", None, "", value) for n, value in enumerate((1, 2, None, 4))))
+    gold = gold.assign(number=[1.0, 2.0, 2.5, 4.0], source="by people")
+    rows = {row.statistic: row for row in alignment_rows(labels, opinions, scales=STARS, gold=gold, resamples=2)}
+    for name, targets in (("accuracy_gold", 2), ("example_level_agreement", 3), ("spearman", 3)):
+        assert (rows[name].items, rows[name].reference) == (targets, f"{targets} by people")
+
+
+VOTES = {"a1": (1, 2, 2, 4), "a2": (1, 2, 3, 4)}
