@@ -36,9 +36,9 @@ from storage.tables import (
 Area = Literal["items", "turns", "labels"]
 AREAS: tuple[Area, ...] = get_args(Area)
 MIN_LENGTH, MAX_LENGTH = 2, 200
-PAGE = 20
+PAGE = 10
 """Matches on a page."""
-CONTEXT = 140
+CONTEXT = 90
 """Characters before and after a match."""
 BATCH = 200
 TURNS_AT_ONCE = 100_000

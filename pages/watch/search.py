@@ -23,7 +23,7 @@ HELP = (
 
 def draw_page(study: Study) -> None:
     """Draw the text to search for and the area, which are in the URL, and one page of the matches."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="top"):
         text = st.text_input(
             "Text", key="text", bind="query-params", placeholder="any text, case is ignored", width=420
         )
@@ -81,7 +81,7 @@ def draw_match(study: Study, match: Match, number: int) -> None:
             address = {"trace": str(match.trace)} if match.trace else {"study": study.name, "name": match.item}
             st.page_link(
                 shell.page_path("watch/traces.py"),
-                label="Trace" if match.trace else "Traces of the item",
+                label="Trace" if match.trace else "Traces",
                 icon=":material/forum:",
                 query_params=address,
             )
