@@ -29,6 +29,8 @@ TOP_AXIS = 40
 """Pixels of an axis on top."""
 PALE = {"light": "#E3EAF8", "dark": "#26303F"}
 """The low end of the colour scale in each theme."""
+COUNT_CHARACTER = 7
+"""Pixels of a character of n to the right of an interval, which can end at the edge of the chart."""
 CONFIG = {"displayModeBar": False}
 CAMERA_CONFIG = {
     "displaylogo": False,
@@ -134,7 +136,8 @@ def interval_figure(
     apply_layout(figure, title, height, legend=len(series) > 1)
     if reference_line is not None and len(series) > 1:  # the legend is above the name of the line
         figure.update_layout(legend_y=1.02 + LINE_HEIGHT / rows.height, margin_t=figure.layout.margin.t + LINE_HEIGHT)
-    return figure
+    longest = max((len(str(text).strip()) for text in figure.data[-1].text), default=0)
+    return figure.update_layout(margin_r=max(figure.layout.margin.r, COUNT_CHARACTER * longest + 12))
 
 
 shared_interval_figure = chart_cache.built_once(interval_figure)

@@ -207,12 +207,12 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
     lines = [
         {
             "Rater": row.rater_a,
-            "Other rater": "people, all pairs" if row.rater_a == row.rater_b else row.rater_b,
-            "Between": "people" if row.among_annotators else "judge and people",
+            "Other rater": row.rater_b,
             "Distance": format_estimate(row.distance),
             "Undefined as 0": numbers.format_estimate(row.distance_undefined_as_zero, None, None),
             "Weightings": row.units,
             "Undefined": row.undefined,
+            "Between": "people" if row.among_annotators else "judge and people",
         }
         for row in rows
     ]

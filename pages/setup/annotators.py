@@ -143,7 +143,7 @@ def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
     figure = charts.interval_figure(
         [Series("", measured)],
         title="Agreement with the other annotators",
-        axis="Mean share of equal labels and 95 % interval",
+        axis="Share of equal labels and 95 % interval",
         order=order,
         reference_line=None,
     )

@@ -177,7 +177,7 @@ def test_the_first_of_two_series_is_above_the_other_and_each_n_is_shown() -> Non
     figure = charts.interval_figure(series, title="t", axis="a", order=["a"], reference_line=None)
     first, last, sizes = figure.data
     assert first.y[0] > last.y[0]
-    assert sizes.text[0].strip() == "n 39, 35"
+    assert sizes.text[0].strip() == "n 39, 35" and figure.layout.margin.r == 68
 
 
 @pytest.mark.usefixtures("light_theme")

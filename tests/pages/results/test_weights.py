@@ -30,7 +30,7 @@ def test_figures_of_the_sample() -> None:
     assert "Of 2 judges, the nearest weights are those of " in text and "from people (" in text
     pairs, averages, quality, agreement = (table.value for table in app.dataframe)
     assert pairs[["Rater", "Other rater"]].to_numpy().tolist()[:4] == [
-        ["people", "people, all pairs"],
+        ["people", "people"],
         ["judge A", "people"],
         ["judge B", "people"],
         ["annotator 1", "annotator 2"],
