@@ -13,7 +13,7 @@ STYLE = """
   :root { --text: #e8eaed; --quiet: #a0a7b1; --line: #3a414c; --accent: #6f9bff; --page: #14171c; }
 }
 @media print { :root { --text: #000; --quiet: #444; --line: #bbb; --accent: #2457c5; --page: #fff; } }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; background: var(--page); color: var(--text);
+body { max-width: 68rem; margin: 2rem auto; padding: 0 1rem; background: var(--page); color: var(--text);
   font: 15px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 figure { margin: 1.5rem 0; break-inside: avoid; }
 figcaption, .small { color: var(--quiet); font-size: 13px; }
@@ -22,6 +22,9 @@ table { border-collapse: collapse; border: solid var(--text); border-width: 2px 
 th, td { padding: 0.2rem 0.7rem 0.2rem 0; text-align: left; vertical-align: top; overflow-wrap: normal; }
 td:first-child { min-width: 8rem; overflow-wrap: anywhere; }
 th { border-bottom: 1px solid var(--text); }
+.note { color: var(--quiet); padding: 0 0 0.4rem 1rem; }
+.short { white-space: nowrap; }
+@media print { .short { white-space: normal; } }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 svg { display: block; max-width: 100%; min-width: 38rem; height: auto; font-size: 13px; fill: var(--text); }
 svg .small { fill: var(--quiet); font-size: 11px; }
@@ -33,6 +36,10 @@ svg .small { fill: var(--quiet); font-size: 11px; }
 
 MAX_ROWS = 40
 """A table with more rows is closed at first."""
+NOTES = ("reason", "caveat")
+"""Columns of sentences, which are below their row."""
+SHORT = 24
+"""Characters up to which the texts of a column, such as `0.62 [0.51, 0.71]`, have one line on a screen."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +83,26 @@ def _section(section: Section) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:
-    columns = list(rows[0])
+    columns = [name for name in rows[0] if name not in NOTES]
     numeric = {name for name in columns if all(isinstance(row[name], int | float | None) for row in rows)}
-    head = "".join(_cell("th", name, name.replace("_", " "), numeric) for name in columns)
-    body = "\n".join(f"<tr>{''.join(_cell('td', name, row[name], numeric) for name in columns)}</tr>" for row in rows)
+    short = {name for name in columns if all(len(str(row[name])) <= SHORT for row in rows)}
+    styles = {name: "number" if name in numeric else "short" if name in short else "long" for name in columns}
+    head = "".join(_cell("th", name, name.replace("_", " "), styles[name]) for name in columns)
+    body = "\n".join(_row(row, styles) for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
-def _cell(tag: str, column: str, value: object, numeric: set[str]) -> str:
+def _row(row: Mapping[str, Any], styles: Mapping[str, str]) -> str:
+    """Return a row, and its notes in a second one that has the width of the table."""
+    cells = "".join(_cell("td", name, row[name], style) for name, style in styles.items())
+    notes = "; ".join(str(row[name]) for name in NOTES if row.get(name))
+    note = f'<tr><td class="note" colspan="{len(styles)}">{escape(notes)}</td></tr>' if notes else ""
+    return f"<tr>{cells}</tr>{note}"
+
+
+def _cell(tag: str, column: str, value: object, style: str) -> str:
     if isinstance(value, float):
         text = format_p(value) if is_p_value(column) else format_number(value, 3)
     else:
         text = "–" if value is None else str(value)
-    style = ' class="number"' if column in numeric else ""
-    return f"<{tag}{style}>{escape(text)}</{tag}>"
+    return f'<{tag} class="{style}">{escape(text)}</{tag}>'

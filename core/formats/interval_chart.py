@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, NAME_WIDTH, COUNT_WIDTH = 760, 250, 70
-"""Pixels: of the chart, of the names at the left, and of n at the right."""
-LINE_HEIGHT, NAME_LENGTH = 16, 28
-"""Pixels of a line of a name, and its characters, of 13 pixels in a wide font."""
+PLOT_WIDTH, COUNT_WIDTH = 440, 70
+"""Pixels of the values, and of n at their right."""
+LINE_HEIGHT, NAME_LENGTH, CHARACTER, GAP = 16, 46, 8.2, 12
+"""Pixels of a line of a name; its characters, of 13 pixels in a wide font; pixels of a character, and beside a name."""
 TOP, BOTTOM = 28, 44
 
 
@@ -26,24 +26,26 @@ class Point:
 def interval_chart(points: Sequence[Point], axis: str, lines: Sequence[tuple[str, float]] = ()) -> str:
     """Return the chart: one row for each point, in the given order; `lines` are values to compare with."""
     names = [textwrap.wrap(point.name, NAME_LENGTH) or ["–"] for point in points]
+    name_width = max(80, round(CHARACTER * max((len(line) for name in names for line in name), default=0)) + 2 * GAP)
+    width = name_width + PLOT_WIDTH + COUNT_WIDTH
     heights = [max(28, LINE_HEIGHT * len(name) + 8) for name in names]
     end = TOP + sum(heights)
     start, stop, ticks = _axis([end for one in points for end in (one.low, one.value, one.high)], lines)
 
     def x(value: float) -> float:
-        return round(NAME_WIDTH + (value - start) / (stop - start) * (WIDTH - NAME_WIDTH - COUNT_WIDTH), 1)
+        return round(name_width + (value - start) / (stop - start) * PLOT_WIDTH, 1)
 
     parts = [_tick(x(tick), tick, end) for tick in ticks]
     parts += [_line(x(value), name, value, end) for name, value in lines]
     middle = float(TOP)
     for point, name, height in zip(points, names, heights, strict=True):
-        parts.append(_row(point, name, middle + height / 2, x))
+        parts.append(_row(point, name, middle + height / 2, x, name_width))
         middle += height
-    centre = (NAME_WIDTH + WIDTH - COUNT_WIDTH) / 2
+    centre = name_width + PLOT_WIDTH / 2
     parts.append(f'<text x="{centre}" y="{end + 36}" text-anchor="middle">{escape(axis)}</text>')
     described = "; ".join(f"{point.name} {point.value:.2f}" for point in points)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {end + BOTTOM}" width="{WIDTH}" role="img" '
+        f'<svg viewBox="0 0 {width} {end + BOTTOM}" width="{width}" role="img" '
         f'aria-label="{escape(f"{axis}: {described}")}">{"".join(parts)}</svg>'
     )
 
@@ -73,10 +75,10 @@ def _line(x: float, name: str, value: float, end: float) -> str:
     )
 
 
-def _row(point: Point, name: list[str], y: float, place: Callable[[float], float]) -> str:
+def _row(point: Point, name: list[str], y: float, place: Callable[[float], float], name_width: int) -> str:
     first = y - LINE_HEIGHT * (len(name) - 1) / 2 + 4
     text = "".join(
-        f'<text x="{NAME_WIDTH - 12}" y="{first + LINE_HEIGHT * number}" text-anchor="end">{escape(line)}</text>'
+        f'<text x="{name_width - GAP}" y="{first + LINE_HEIGHT * number}" text-anchor="end">{escape(line)}</text>'
         for number, line in enumerate(name)
     )
     interval = ""
@@ -87,5 +89,5 @@ def _row(point: Point, name: list[str], y: float, place: Callable[[float], float
         )
         interval = f'<line class="interval" x1="{left}" x2="{right}" y1="{y}" y2="{y}"/>{ends}'
     dot = f'<circle class="value" cx="{place(point.value)}" cy="{y}" r="5"/>'
-    count = f'<text class="small" x="{WIDTH - COUNT_WIDTH + 14}" y="{y + 4}">n {point.n:,}</text>'
+    count = f'<text class="small" x="{name_width + PLOT_WIDTH + 14}" y="{y + 4}">n {point.n:,}</text>'
     return text + interval + dot + count

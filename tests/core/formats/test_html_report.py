@@ -43,6 +43,22 @@ def test_long_names_are_wrapped_and_not_clipped():
     assert name in " ".join(texts)
 
 
+def test_names_have_the_width_of_their_longest_line():
+    name = "evaluator 01 · a model · chain of thought, temperature 0.1, strict rubric version 2, seed 17"
+    few, many = (float(ElementTree.fromstring(interval_chart([Point(text, 0.5, None, None, 3)], "")).attrib["width"])
+                 for text in ("a", name))  # fmt: skip
+    assert many - few > 250 and interval_chart([Point(name, 0.5, None, None, 3)], "").count('text-anchor="end"') == 3
+
+
+def test_estimates_are_not_broken_into_lines_and_reasons_are_below_their_rows():
+    stream = io.StringIO()
+    rows = [{"judge": "a", "accuracy": "0.958 [0.798, 0.993]", "reason": "30 targets that annotators share", "n": 3}]
+    write_report("r", [Section("s", rows=rows)], stream)
+    html = stream.getvalue()
+    assert '<td class="short">0.958 [0.798, 0.993]</td><td class="number">3</td></tr>' in html
+    assert '<tr><td class="note" colspan="3">30 targets that annotators share</td></tr>' in html
+
+
 def test_texts_are_escaped_and_nothing_is_loaded():
     stream = io.StringIO()
     chart = interval_chart([Point(HOSTILE, 1.0, None, None, 1)], HOSTILE)
