@@ -18,7 +18,8 @@ from storage.reports.judge_costs import JudgeCost
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-HEIGHT = 340
+HEIGHT = 320
+"""Pixels without the legend."""
 LOGARITHMIC_FROM = 20
 """Ratio of the largest cost to the smallest from which the axis is logarithmic."""
 
@@ -99,7 +100,7 @@ def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
     for name, members, symbol, mode in (
         ("efficient", front, "circle", "lines+markers+text"),
         (
-            f"another is {'cheaper' if unit == 'dollars' else 'faster'} and as accurate",
+            f"another {'costs no more' if unit == 'dollars' else 'takes no longer'} and is as accurate",
             others,
             "circle-open",
             "markers",
@@ -126,14 +127,15 @@ def figure(rows: Sequence[JudgePrice], unit: str) -> "go.Figure":
     costs = [row.cost for row in rows]
     logarithmic = min(costs) > 0 and max(costs) > LOGARITHMIC_FROM * min(costs)
     title = "Dollars per 1,000 items" if unit == "dollars" else "Seconds of calls per 1,000 items"
-    chart.update_xaxes(title=title, showgrid=True, zeroline=False)
+    chart.update_xaxes(title=title, showgrid=True, zeroline=False, tickformat=",")
     if logarithmic:
         chart.update_xaxes(type="log", dtick=1)
     else:
         chart.update_xaxes(range=[-0.08 * max(costs), 1.15 * max(costs) or 1])
     chart.update_yaxes(title="Accuracy", showgrid=True, zeroline=False)
     heading = f"Accuracy and {'cost' if unit == 'dollars' else 'duration'}"
-    return charts.apply_layout(chart, heading, HEIGHT, legend=True)
+    charts.apply_layout(chart, heading, HEIGHT, legend=True)
+    return charts.place_legend(chart, len(chart.data), right=44)
 
 
 def _hover_text(row: JudgePrice, unit: str) -> str:

@@ -40,6 +40,8 @@ SYMBOLS: Mapping[Decision, str] = {
 }
 HEAD = 1.5
 """Rows above the first judge, for the names of the ceiling and the baseline."""
+LEAST_SCALE = 0.1
+"""The difference with the full colour if all are smaller: small differences have pale colours."""
 MAX_CELL_TEXT = 14
 """Judges up to which a matrix has the differences as texts."""
 
@@ -278,7 +280,7 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
         for comparison in comparisons
     }
     values = [[_value(cells, row, column) for column in judges] for row in judges]
-    largest = max((abs(value) for line in values for value in line if value is not None), default=0.0) or 1.0
+    largest = max([LEAST_SCALE, *(abs(value) for line in values for value in line if value is not None)])
     figure = go.Figure(
         go.Heatmap(
             z=values, zmin=-largest, zmax=largest, xgap=2, ygap=2, showscale=False, hoverinfo="skip",

@@ -13,7 +13,7 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from pages.parts import background, charts, resources
 from pages.parts.name_rows import ROW_HEIGHT
-from pages.results.parts import difference_list, judge_charts
+from pages.results.parts import cost_chart, difference_list, judge_charts
 from storage import database, labels, studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
@@ -106,6 +106,12 @@ def test_the_matrix_of_many_judges_has_a_colour_bar_and_names_of_two_lines(monke
     assert figure.layout.yaxis.ticktext[1] == "judge 1 with a long<br>descriptive name <b>2</b>"
     few = judge_charts.difference_figure([Comparison(*pairs[0], 0.2, 0.1, 0.3, 50, 0.01, None, 0.01)], judges[:2])
     assert not few.data[0].showscale
+
+
+def test_small_differences_have_pale_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: "light")
+    small = judge_charts.difference_figure([Comparison("a", "b", 0.01, None, None, 50, None, None, None)], ["a", "b"])
+    assert small.data[0].zmax == 0.1
 
 
 def test_the_pairs_of_judges_are_a_list_with_the_smallest_p_first() -> None:
@@ -220,6 +226,20 @@ def test_the_labels_that_separate_two_judges_are_planned() -> None:
     (row,) = app.dataframe[0].value.to_dict("records")
     assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", "0")
     assert row["Right"] == "40 : 0 of 40"
+
+
+@pytest.mark.parametrize(("unit", "words"), [("dollars", "costs no more"), ("seconds", "takes no longer")])
+def test_a_judge_at_the_cost_of_a_more_accurate_one_is_not_called_more_expensive(
+    monkeypatch: pytest.MonkeyPatch, unit: str, words: str
+) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: "light")
+    prices = [
+        cost_chart.JudgePrice(name, place, 1000.0, 0.9 - place / 10, None, None, 40, efficient)
+        for place, (name, efficient) in enumerate([("a", "yes"), ("b", "no")], start=1)
+    ]
+    figure = cost_chart.figure(prices, unit)
+    assert [trace.name for trace in figure.data] == ["efficient", f"another {words} and is as accurate"]
+    assert figure.layout.legend.yanchor == "top" and figure.layout.xaxis.tickformat == ","
 
 
 def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
