@@ -165,6 +165,12 @@ def of_study(session: Session, study_id: int) -> Iterator[Label]:
         yield _label(row)
 
 
+def of_items(session: Session, study_id: int, keys: Collection[str]) -> list[Label]:
+    """Return the labels of a few items of a study, oldest first."""
+    query = _labels().where(col(ItemRow.study_id) == study_id, col(ItemRow.key).in_(keys))
+    return [_label(row) for row in session.execute(query.order_by(col(LabelRow.id)))]
+
+
 def adjudications(session: Session, study_id: int) -> list[Adjudication]:
     """Return every adjudication of a study, oldest first."""
     query = _with_target(AdjudicationRow).where(col(TargetRow.study_id) == study_id).order_by(col(AdjudicationRow.id))

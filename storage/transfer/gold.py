@@ -1,10 +1,10 @@
 """The rows of an export of gold: people's decisions with their origin, and judges only if the owner selects them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import permutations
+from itertools import islice, permutations
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -26,6 +26,9 @@ from storage.target_summaries import own_outcome
 from storage.transfer import pseudonyms
 
 AIU_KINDS = ("aiu_precision", "aiu_recall")
+BATCH = items.MAX_KEYS_IN_QUERY
+"""Targets whose items and labels are in memory at once."""
+Scales = Mapping[tuple[str, str], Scale]
 Judged = Mapping[Target, Mapping[str, Value | None]]
 """Target -> run or judge -> value; None for no verdict."""
 
@@ -63,23 +66,31 @@ def gold_rows(session: Session, study: Study, options: GoldOptions | None = None
         raise TiebreakError(
             f"There is no run {unknown[0]!r} in this study; there are {', '.join(sorted(known)) or 'none'}."
         )
-    export = _GoldExport(session, study)
     rename = pseudonyms.of_study(session, study.id) if options.pseudonyms else str
     verdicts = _judged_values(session, study.id, "verdict") if options.judges or options.judge_columns else {}
     opinions = _judged_values(session, study.id, "last") if options.judge_columns else {}
-    for gold in _with_judges(session, study.id, _agreed(session, study.id, options.judges)):
-        row = _rename(export.row(gold), rename)
+    for row in _rows(session, study, _with_judges(session, study.id, _agreed(session, study.id, options.judges))):
+        renamed, target = _rename(row, rename), row.gold.target
         if options.judge_columns:
-            row = replace(row, verdicts=verdicts.get(gold.target, {}), opinions=opinions.get(gold.target, {}))
-        yield row
+            renamed = replace(renamed, verdicts=verdicts.get(target, {}), opinions=opinions.get(target, {}))
+        yield renamed
+
+
+def _rows(session: Session, study: Study, golds: Iterator[Gold]) -> Iterator[GoldRow]:
+    """Yield the rows of targets; the items and labels of some of them are in memory at once."""
+    scales: Scales = dict(studies.scales(session, study.id))  # type: ignore[arg-type]
+    adjudications = labels.newest_adjudications(session, study.id)
+    while batch := list(islice(golds, BATCH)):
+        export = _GoldExport(session, study, {gold.target.item for gold in batch}, scales, adjudications)
+        yield from map(export.row, batch)
 
 
 def _with_judges(session: Session, study_id: int, agreed: Mapping[Target, Mapping[str, Value]]) -> Iterator[Gold]:
     """Yield people's gold, and the judges' for the targets that people neither labelled nor adjudicated."""
-    by_people = {gold.target: gold for gold in labels.gold_labels(session, study_id)}
     if not agreed:
-        yield from by_people.values()
+        yield from labels.gold_labels(session, study_id)
         return
+    by_people = {gold.target: gold for gold in labels.gold_labels(session, study_id)}
     for _, target in targets.of_study(session, study_id):
         if target in by_people:
             yield by_people[target]
@@ -114,16 +125,21 @@ class _TargetHistory:
 
 
 class _GoldExport:
-    """The data common to the rows of one study."""
+    """The data common to the rows of some items of one study."""
 
-    def __init__(self, session: Session, study: Study) -> None:
-        self.study = study
-        self.items = items.by_key(session, study.id)
-        self.scales: Mapping[tuple[str, str], Scale] = dict(studies.scales(session, study.id))  # type: ignore[arg-type]
-        self.adjudications = labels.newest_adjudications(session, study.id)
+    def __init__(
+        self,
+        session: Session,
+        study: Study,
+        keys: Collection[str],
+        scales: Scales,
+        adjudications: Mapping[Target, Adjudication],
+    ) -> None:
+        self.study, self.scales, self.adjudications = study, scales, adjudications
+        self.items = items.by_keys(session, study.id, keys)
         self.aiu_texts = _aiu_texts(session, study.id, self.items)
         self.histories: dict[Target, _TargetHistory] = defaultdict(_TargetHistory)
-        for label in labels.of_study(session, study.id):
+        for label in labels.of_items(session, study.id, keys):
             self.histories[label.target].add(label)
 
     def row(self, gold: Gold) -> GoldRow:
@@ -192,7 +208,7 @@ def _date(history: _TargetHistory, adjudication: Adjudication | None) -> datetim
 
 def _aiu_texts(session: Session, study_id: int, by_id: Mapping[str, Item]) -> dict[tuple[str, str], str]:
     """Return (item, AIU) -> its text, also of AIUs that were edited away: they may have labels."""
-    edits = aius.edits_by_item(session, study_id)
+    edits = aius.edits_by_item(session, study_id, by_id.keys())
     texts: dict[tuple[str, str], str] = {}
     for key, item in by_id.items():
         own = edits.get(key, [])
