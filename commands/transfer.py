@@ -89,14 +89,15 @@ def suggest_mapping(
     from core.formats.mapping.mapping import draft_of
     from core.formats.mapping.preview import MANY_FIELDS, preview_table
     from core.formats.mapping.roles import warn_of_models
-    from core.formats.mapping.suggest import build_suggested, suggest_table, suggested_annotators
+    from core.formats.mapping.suggest import ROWS, build_suggested, suggest_table, suggested_annotators, why_row_numbers
     from core.formats.mapping.unread_values import unread_values
     from core.formats.mapping.unused import unused_fields
     from core.formats.plain_yaml import dump_fields
 
     if preview_table(path, 1, explode).has_more:
         typer.echo(f"# {MANY_FIELDS}")
-    mapping, is_complete = build_suggested(suggest_table(path, explode))
+    draft = suggest_table(path, explode)
+    mapping, is_complete = build_suggested(draft)
     unused = unused_fields(path, mapping)
     typer.echo("# Guessed: check every field (docs/mappings) before you import.")
     if unused:
@@ -104,7 +105,8 @@ def suggest_mapping(
     if candidates := candidate_labels(path, mapping, unused):
         block = dump_fields({"labels": candidates}).splitlines()
         typer.echo("\n".join([f"# {MAY_BE_LABELS}", *(f"# {line}" for line in block)]))
-    for note in unread_values(path, mapping):
+    row_numbers = why_row_numbers(preview_table(path, ROWS, explode), draft)
+    for note in filter(None, (row_numbers, *unread_values(path, mapping))):
         typer.echo(f"# {note}")
     if any(RATINGS.fullmatch(field) for field in unused):
         typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")

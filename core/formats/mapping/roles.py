@@ -33,16 +33,21 @@ WITHOUT_DIRECTION = frozenset(("win", "won", "lose", "lost", "loss"))
 SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
 """Usual scales; the first that contains all values is suggested."""
 MAX_CATEGORIES = 11
+EMPTY = ("n/a", "na", "nan", "none", "null", "-")
+"""What is written in place of an empty cell."""
+NO_VALUE = (*EMPTY, "error", "unknown", "refused")
+"""Usual words for no value."""
 
 
 def guess_block(cells: Iterable[str]) -> Draft | None:
     """Return kind, scale and values of a column's cells; None if they are neither preferences nor scores.
 
     0 and 1 alone can be a tie and the first response, the first and the second one, or scores: they are not guessed.
-    Fewer than half of the distinct values may be something else, such as ERROR: they are not among the values, and
-    neither are `win` and `lose`, which do not name the response (`unread_values` finds them).
+    Empty cells and words of EMPTY are no values. Fewer than half of the distinct values may be something else, such as
+    ERROR: they are not among the values, and neither are `win` and `lose`, which do not name the response
+    (`unread_values` finds them).
     """
-    distinct = sorted({cell.strip() for cell in cells} - {""})
+    distinct = sorted(with_value(cells))
     if not distinct or distinct == ["0", "1"]:
         return None
     known = meanings(distinct)
@@ -58,6 +63,11 @@ def guess_block(cells: Iterable[str]) -> Draft | None:
     is_categorical = high - low < MAX_CATEGORIES and all(number.is_integer() for number in numbers)
     categories = {"level": "ordinal", "categories": list(range(low, high + 1))}
     return {"kind": "score", "scale": categories if is_categorical else {"level": "interval", "low": low, "high": high}}
+
+
+def with_value(cells: Iterable[str]) -> set[str]:
+    """Return the distinct cells that are neither empty nor a word of EMPTY, without blanks around them."""
+    return {text for cell in cells if (text := cell.strip()) and text.lower() not in EMPTY}
 
 
 def meanings(texts: Iterable[str]) -> dict[str, int]:

@@ -172,6 +172,17 @@ def _name_items(draft: Draft, preview: Preview) -> None:
             block.setdefault("aggregate", "last")
 
 
+def why_row_numbers(preview: Preview, draft: Draft) -> str:
+    """Return why items are named by the row although a column has the usual name of an id; empty if they are not."""
+    names = names_of(preview.columns)
+    column = first_of(names, IDS)
+    if draft.get("id") != "{row}" or column is None:
+        return ""
+    empty = sum(not row.get(column) for row in preview.rows)
+    reason = f"is empty in {empty} of the first {len(preview.rows)} rows" if empty else "does not tell the items apart"
+    return f"The field {column} {reason}, so `id` is the number of the row."
+
+
 def _are_items(items: Mapping[tuple[str, ...], Sequence[Cells]], draft: Draft, *, is_long: bool) -> bool:
     """Return whether rows with one name are one item: only if they are labels, and with the same responses."""
     return all(all(key) and (is_long or len(rows) == 1) and _is_one(rows, draft) for key, rows in items.items())

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from core.formats.mapping.fields import key_of, parse_path, quote_key
@@ -18,7 +18,7 @@ from core.formats.mapping.guess import (
     suggest_mapping,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.roles import MODEL, guess_block, guess_roles, meanings
+from core.formats.mapping.roles import MODEL, NO_VALUE, guess_block, guess_roles, meanings, with_value
 
 RATED = frozenset(
     (
@@ -33,7 +33,6 @@ RATED = frozenset(
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
 """The usual weights of errors in MQM."""
-NO_VALUE = ("n/a", "na", "nan", "none", "null", "error", "unknown", "refused", "-")
 PEOPLE = "annotators"
 """The name of the annotators of values that a file attributes to nobody."""
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
@@ -61,7 +60,7 @@ class BlockSuggester:
         block: Draft = {}
         if judges and (own := self._block(judges)):
             block["judges"] = [own | {"columns": {column: key_of(column) for column in judges}}]
-        if gold and "gold" not in self.draft and (own := guess_block(self._cells(gold))):
+        if gold and "gold" not in self.draft and (own := guess_values(self._cells(gold))):
             block["gold"] = [own | {"value": gold}]
         if "gold" not in self.draft:
             value = self._preference() if self.is_pair else self._score()
@@ -86,7 +85,7 @@ class BlockSuggester:
         column = first_of(self.names, VALUES)
         if column is None:
             return {}
-        cells = {cell for cell in self._cells(column) if cell}
+        cells = with_value(self._cells(column))
         if self._are_systems(column):
             return self._attribute({"kind": "preference", "value": {"system": column}, **self._ties(cells)})
         if _are_between(cells, 1, 2):
@@ -122,6 +121,8 @@ class BlockSuggester:
         blocks = suggest_mapping(self.columns).get("labels", [])
         annotators = {column: name for block in blocks for column, name in block.get("annotators", {}).items()}
         block = self._block(annotators)
+        if block and block["kind"] != kind == "score":  # 1, 2 and 3 of a single response are no preferences
+            block = guess_scores([cell for column in annotators for cell in self._cells(column)])
         if not block or block["kind"] != kind:
             return []
         return [block | {"layout": "wide", "annotators": annotators}]
@@ -218,8 +219,13 @@ def _without_value(block: Draft, cells: Iterable[str]) -> Draft:
 
 
 def guess_scores(cells: Sequence[str]) -> Draft | None:
-    """Return kind and scale of numbers; None for other cells. A scale from 0 is read as one of scores."""
-    distinct = {cell for cell in cells if cell not in ("", "None")}
+    """Return kind, scale and words for no value of numbers; None for others. A scale from 0 is one of scores."""
+    block = _guess_numbers(with_value(cells))
+    return block and _without_value(block, cells)
+
+
+def _guess_numbers(distinct: Collection[str]) -> Draft | None:
+    """Return kind and scale of numbers; None for other cells."""
     numbers = {int(cell) for cell in distinct if re.fullmatch(r"\d", cell)}
     if distinct and len(numbers) == len(distinct) and max(numbers) <= 4:
         highest = max(max(numbers), 3) if 0 not in numbers else max(numbers)

@@ -47,6 +47,10 @@ NEW_STUDY, EXISTING_STUDY = "New study", "Existing study"
 PREVIEW_RECORDS = 60
 """Records that are read for the preview of the first item."""
 PREVIEW_LABELS = 9
+OTHER_SCALE = (
+    "If the judges have another scale than the labels, *Edit as YAML* has their block `judges`, with a `scale` of its "
+    "own; their scores are then converted to the scale of the labels."
+)
 """Labels of the first item in its preview."""
 PROGRESS_STEP = 1000
 """Records between two updates of the progress bar."""
@@ -135,7 +139,8 @@ def _draw_first_item(plan: ImportPlan) -> bool:
         mapping = mappings.dump_mapping(plan.mapping) if plan.mapping else None
         item, labels = _read_first_item(plan, plan.source.key, plan.format, mapping)
     except TiebreakError as error:
-        st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
+        text = f"The file cannot be imported: {escape_markdown(str(error))}"
+        st.error(f"{text}{_other_scale(plan, error)}", icon=":material/error:")
         return False
     if item is None:
         return True
@@ -150,6 +155,14 @@ def _draw_first_item(plan: ImportPlan) -> bool:
     if mapping is not None and (warning := _warn_of_models(plan, plan.source.key, mapping)):
         st.warning(f"{escape_markdown(warning)} `where` and `where_not` select rows.", icon=":material/smart_toy:")
     return True
+
+
+def _other_scale(plan: ImportPlan, error: TiebreakError) -> str:
+    """Return how judges have a scale of their own, for an error in a column with scores of judges; otherwise empty."""
+    if plan.mapping is None or not isinstance(error, FileFormatError):
+        return ""
+    columns = {str(column) for block in plan.mapping.judges if block.kind == "score" for column in block.columns}
+    return f" {OTHER_SCALE}" if error.field in columns else ""
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -263,7 +276,8 @@ def _run_import(plan: ImportPlan, study: str) -> None:
             files = report_files(path, opened, plan.format) if path.is_dir() else []
     except TiebreakError as error:
         bar.empty()
-        st.error(f"The import failed and changed nothing: {escape_markdown(str(error))}", icon=":material/error:")
+        text = f"The import failed and changed nothing: {escape_markdown(str(error))}"
+        st.error(f"{text}{_other_scale(plan, error)}", icon=":material/error:")
         return
     st.session_state["imported"] = (study, "; ".join([added.summary(), *omissions.notes()]), files)
     st.query_params.clear()

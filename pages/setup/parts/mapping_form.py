@@ -9,8 +9,9 @@ from core.formats.mapping import mapping as mappings
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
-from core.formats.mapping.suggest import suggest_table
+from core.formats.mapping.suggest import ROWS, suggest_table, why_row_numbers
 from pages.parts import downloads
+from pages.parts.text import escape_markdown
 from pages.setup.parts import label_blocks, mapping_yaml, role_choices, upload
 from pages.setup.parts.chooser import Chooser, drop_empty, one_or_list
 from pages.setup.parts.upload import FileSource
@@ -78,6 +79,8 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     explode = _draw_explode(source, preview, chooser, draft)
     objects = {field: value for field, value in draft.items() if isinstance(value, dict)}
     fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in objects})
+    if note := _why_row_numbers(source, source.key, explode, fields.get("id")):
+        st.caption(f":material/info: {escape_markdown(note)}")
     labels = label_blocks.draw_blocks(chooser, state["blocks"], preview)
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
@@ -135,6 +138,13 @@ def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str
 def _suggest(_source: FileSource, key: str, explode: str | None = None) -> Draft:
     with _source.on_disk() as path:
         return suggest_table(path, explode)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _why_row_numbers(_source: FileSource, key: str, explode: str | list[str] | None, id_field: str | None) -> str:
+    """Return why the id is the row's number although the first rows have a column of ids."""
+    with _source.on_disk() as path:
+        return why_row_numbers(preview_table(path, ROWS, explode), {"id": id_field})
 
 
 def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from core.errors import FileFormatError
 from core.formats.mapping.candidates import candidate_labels
 from core.formats.mapping.guess import names_of, suggest_mapping
 from core.formats.mapping.mapping import build_mapping, draft_of
-from core.formats.mapping.suggest import suggest_table
+from core.formats.mapping.preview import preview_table
+from core.formats.mapping.suggest import build_suggested, suggest_table, why_row_numbers
 from core.formats.mapping.unread_values import unread_values
 from core.formats.mapping.unused import unused_fields
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
@@ -153,3 +154,37 @@ def test_unknown_names_of_systems_are_named(tmp_path: Path) -> None:
     table = write_table(tmp_path / "t.csv", header, *rows)
     (note,) = unread_values(table, build_mapping(suggest_table(table)))
     assert note.startswith("`values` has no meaning for 'gamma' of winner")
+
+
+WORDS = ["N/A", "-", "na", ""]
+
+
+@pytest.mark.parametrize(
+    ("responses", "values", "kind"),
+    [(("response_1", "response_2"), ["A", "B"], "preference"), (("response",), ["1", "2", "3"], "score")],
+)
+def test_words_for_an_empty_cell_are_no_labels(
+    tmp_path: Path, responses: tuple[str, ...], values: list[str], kind: str
+) -> None:
+    """More than half of the distinct values may be such words."""
+    cells = [*values, *WORDS]
+    rows = [[str(number), "?", *("text" for _ in responses), cell, values[0]] for number, cell in enumerate(cells * 2)]
+    path = tmp_path / "table.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([["id", "prompt", *responses, "annotator_1", "annotator_2"], *rows])
+    (block,) = suggest_table(path)["labels"]
+    assert (block["kind"], set(block["annotators"])) == (kind, {"annotator_1", "annotator_2"})
+    assert {text for text, value in block["values"].items() if value is None} == {"N/A", "-", "na"}
+    assert unread_values(path, build_suggested(suggest_table(path))[0]) == []
+
+
+def test_an_id_with_empty_cells_is_stated(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("id,prompt,response\na,?,x\n,?,y\n")
+    preview, draft = preview_table(path, 5), suggest_table(path)
+    assert draft["id"] == "{row}"
+    assert why_row_numbers(preview, draft) == (
+        "The field id is empty in 1 of the first 2 rows, so `id` is the number of the row."
+    )
+    path.write_text("id,prompt,response\na,?,x\nb,?,y\n")
+    assert why_row_numbers(preview_table(path, 5), suggest_table(path)) == ""
