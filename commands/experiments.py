@@ -98,8 +98,8 @@ def execute(engine: "Engine", experiment_id: int, requests: "StopRequests", *, q
                 previous = progress.summary()
                 typer.echo(previous, err=True)
 
-        say = partial(typer.echo, err=True)
-        return asyncio.run(execute_experiment(engine, experiment_id, report, say=say, requests=requests))
+        notify = partial(typer.echo, err=True)
+        return asyncio.run(execute_experiment(engine, experiment_id, report, notify=notify, requests=requests))
 
 
 def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> "tuple[dict[str, str | int], str]":

@@ -177,5 +177,5 @@ def execute(engine: "Engine", run_id: int, requests: "StopRequests", *, quiet: b
             note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
             show(progress.done + progress.failed, progress.traces, note)
 
-        say = partial(typer.echo, err=True)
-        return asyncio.run(execute_here(engine, run_id, report, say=say, requests=requests))
+        notify = partial(typer.echo, err=True)
+        return asyncio.run(execute_here(engine, run_id, report, notify=notify, requests=requests))

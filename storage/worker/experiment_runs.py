@@ -27,7 +27,7 @@ from storage.reports import references
 from storage.runs import Run
 from storage.studies import Study
 from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run, wait_until_cancelled
-from storage.worker.outages import describe_wait, report_until_done, say_nothing, through_outage
+from storage.worker.outages import describe_wait, ignore, report_until_done, through_outage
 from storage.worker.run_request import RunRequest
 from storage.worker.stop_requests import StopRequests, until_stopped
 from storage.worker.worker import execute_run, worker_name
@@ -196,18 +196,18 @@ async def execute_experiment(
     report: Callable[[Progress], None],
     model: Model | None = None,
     *,
-    say: Callable[[str], None] = say_nothing,
+    notify: Callable[[str], None] = ignore,
     requests: StopRequests | None = None,
 ) -> Progress:
     """Execute the runs of an experiment until none is left, or one is stopped; `report` is called once a second.
 
-    A run that another process executes is waited for; `say` is called with a sentence about it. The first of the
+    A run that another process executes is waited for; `notify` is called with a sentence about it. The first of the
     `requests` to stop cancels all runs, for other processes too. The reported rate is that since the start.
     """
     requests = requests or StopRequests()
-    execution = _execute_experiment(engine, experiment_id, report, model or Router(), say, requests)
+    execution = _execute_experiment(engine, experiment_id, report, model or Router(), notify, requests)
     cancel = partial(experiments.cancel, experiment_id=experiment_id)
-    return await until_stopped(execution, requests, engine, cancel, say)
+    return await until_stopped(execution, requests, engine, cancel, notify)
 
 
 async def _execute_experiment(
@@ -215,10 +215,10 @@ async def _execute_experiment(
     experiment_id: int,
     report: Callable[[Progress], None],
     model: Model,
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
     requests: StopRequests,
 ) -> Progress:
-    has_said = False
+    has_notified = False
     load = partial(_progress, engine, experiment_id, await through_outage(partial(_clock, engine)))
     try:
         while True:
@@ -226,7 +226,7 @@ async def _execute_experiment(
             if claimed is not None:
                 execution = execute_run(engine, claimed[0], model, worker=claimed[1], stopping=requests.stored)
                 await report_until_done(asyncio.create_task(execution), load, report)
-                has_said = False
+                has_notified = False
                 continue
             is_cancelled = requests.stored.is_set()  # before its progress is read
             progress = await through_outage(load)
@@ -235,10 +235,10 @@ async def _execute_experiment(
                 return progress
             if not requests.count and await _has_ended(engine, experiment_id, progress):
                 return progress
-            left = None if has_said else await through_outage(partial(_seconds_left, engine, experiment_id))
+            left = None if has_notified else await through_outage(partial(_seconds_left, engine, experiment_id))
             if left is not None:
-                say(describe_wait(left))
-                has_said = True
+                notify(describe_wait(left))
+                has_notified = True
             await asyncio.sleep(POLL_SECONDS)
     except DatabaseUnavailable as error:
         state = (

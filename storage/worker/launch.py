@@ -24,7 +24,7 @@ from storage.database import reading, write, writing
 from storage.database_errors import DatabaseUnavailable
 from storage.runs import Progress, Run
 from storage.studies import Study
-from storage.worker.outages import describe_wait, report_until_done, say_nothing, through_outage
+from storage.worker.outages import describe_wait, ignore, report_until_done, through_outage
 from storage.worker.paid_calls import PaidCalls, find_paid
 from storage.worker.run_request import RunRequest
 from storage.worker.stop_requests import StopRequests, until_stopped
@@ -209,19 +209,19 @@ async def execute_here(
     report: Callable[[Run, Progress], None],
     model: Model | None = None,
     *,
-    say: Callable[[str], None] = say_nothing,
+    notify: Callable[[str], None] = ignore,
     requests: StopRequests | None = None,
 ) -> tuple[Run, Progress]:
     """Execute a run until it ends; `report` is called about once a second when there is progress.
 
-    `say` is called with a sentence if the claim of another process is waited for.
+    `notify` is called with a sentence if the claim of another process is waited for.
     A run that workers share is left to them and waited for, also if they have claimed it during an outage of the
     database. The first of the `requests` to stop cancels the run, for them too.
     Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
     """
     requests = requests or StopRequests()
-    execution = _execute_here(engine, run_id, report, model or Router(), say, requests)
-    return await until_stopped(execution, requests, engine, partial(runs.cancel, run_id=run_id), say)
+    execution = _execute_here(engine, run_id, report, model or Router(), notify, requests)
+    return await until_stopped(execution, requests, engine, partial(runs.cancel, run_id=run_id), notify)
 
 
 async def _execute_here(
@@ -229,7 +229,7 @@ async def _execute_here(
     run_id: int,
     report: Callable[[Run, Progress], None],
     model: Model,
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
     requests: StopRequests,
 ) -> tuple[Run, Progress]:
     load = partial(progress, engine, run_id)
@@ -237,7 +237,7 @@ async def _execute_here(
     try:
         while True:
             worker = worker_name()
-            if await _claim(engine, run_id, worker, report, say, requests):
+            if await _claim(engine, run_id, worker, report, notify, requests):
                 execution = execute_run(engine, run_id, model, worker=worker, stopping=requests.stored)
                 await report_until_done(asyncio.create_task(execution), load, lambda loaded: report(*loaded))
             is_cancelled = requests.stored.is_set()  # before the state is read
@@ -272,13 +272,13 @@ async def _claim(
     run_id: int,
     worker: str,
     report: Callable[[Run, Progress], None],
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
     requests: StopRequests,
 ) -> bool:
     """Claim a run, waiting for the claim of a crashed worker to expire; return False once it has ended."""
     deadline = time.monotonic() + CLAIM_TIMEOUT
     previous: tuple[Run, Progress] | None = None
-    has_said = False
+    has_notified = False
     while True:
         is_cancelled = requests.stored.is_set()  # before the state is read
         claimed, is_shared, current = await through_outage(partial(_try_to_claim, engine, run_id, worker, requests))
@@ -293,9 +293,9 @@ async def _claim(
             deadline = time.monotonic() + CLAIM_TIMEOUT
         elif time.monotonic() > deadline and not requests.count:
             raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
-        elif not has_said and (left := await through_outage(partial(_seconds_left, engine, run_id))) is not None:
-            say(describe_wait(left))
-            has_said = True
+        elif not has_notified and (left := await through_outage(partial(_seconds_left, engine, run_id))) is not None:
+            notify(describe_wait(left))
+            has_notified = True
         await asyncio.sleep(1.0)
 
 

@@ -17,7 +17,7 @@ REPORT_SECONDS = 1.0
 Result = TypeVar("Result")
 
 
-def say_nothing(sentence: str) -> None:
+def ignore(sentence: str) -> None:
     """Ignore a sentence."""
 
 

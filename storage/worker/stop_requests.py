@@ -36,14 +36,14 @@ async def until_stopped(
     requests: StopRequests,
     engine: Engine,
     cancel: Callable[[Session], object],
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
 ) -> Result:
     """Return the result of `work`; when a stop is requested, `cancel` is executed in a transaction.
 
-    `work` has to end soon after `requests.stored` is set. `say` is called with a sentence after each request.
+    `work` has to end soon after `requests.stored` is set. `notify` is called with a sentence after each request.
     Raises what `work` raises, or the database if the request cannot be stored; `work` is then cancelled.
     """
-    task, watch = asyncio.create_task(work), asyncio.create_task(_store_requests(requests, engine, cancel, say))
+    task, watch = asyncio.create_task(work), asyncio.create_task(_store_requests(requests, engine, cancel, notify))
     try:
         await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
         if watch.done():
@@ -56,7 +56,7 @@ async def until_stopped(
 
 
 async def _store_requests(
-    requests: StopRequests, engine: Engine, cancel: Callable[[Session], object], say: Callable[[str], None]
+    requests: StopRequests, engine: Engine, cancel: Callable[[Session], object], notify: Callable[[str], None]
 ) -> None:
     """Store the first request and answer all of them, until cancelled."""
     answered = 0
@@ -66,7 +66,7 @@ async def _store_requests(
             if not requests.stored.is_set():
                 await through_outage(partial(write, engine, cancel))
                 requests.stored.set()
-                say(STOPPING)
+                notify(STOPPING)
             else:
-                say(STILL_STOPPING)
+                notify(STILL_STOPPING)
         await asyncio.sleep(POLL_SECONDS)

@@ -18,9 +18,9 @@ CALLS = 6
 """Of three items and two judges, one call at once to each."""
 
 
-def execute_with(engine, run_id, model, requests, say=lambda sentence: None):
+def execute_with(engine, run_id, model, requests, notify=lambda sentence: None):
     report = lambda run, progress: None  # noqa: E731
-    return asyncio.run(launch.execute_here(engine, run_id, report, model, say=say, requests=requests))
+    return asyncio.run(launch.execute_here(engine, run_id, report, model, notify=notify, requests=requests))
 
 
 class Judges:
@@ -69,12 +69,12 @@ def test_further_requests_wait_for_the_calls_in_progress_too(engine, a_study):
     run_id, requests, said = launch.create_run(engine, make_request(a_study, parallel=1)), StopRequests(), []
     judges = Judges(requests, stop_after=2, seconds=1.0)
 
-    def say(sentence):
+    def notify(sentence):
         said.append(sentence)
         if len(said) < 3:
             requests.count += 1
 
-    run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), requests, say)
+    run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), requests, notify)
     assert said == [STOPPING, STILL_STOPPING, STILL_STOPPING]
     assert (run.state, progress.totals.calls, judges.answered.total()) == ("cancelled", 2, 2)
 

@@ -195,7 +195,7 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
             session.execute(update(RunRow).values(claimed_until=now()))
 
     model = ScriptedModel(lambda ask: "2")
-    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *_: None, model, say=expire))
+    run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *_: None, model, notify=expire))
     assert run.state == "finished"
     assert progress.done == 3
     assert len(said) == 1 and re.search(r"If it was killed, its claim expires in \d+ s", said[0])
