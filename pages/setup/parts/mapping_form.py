@@ -49,7 +49,8 @@ def draw_mapping(source: FileSource) -> Draft | None:
     """Draw the form, or the mapping as text; returns the mapping so far, or None if the text is no mapping."""
     state = _form_state(source)
     first_rows = st.container()
-    draft = _draw_text(state) if state["as_text"] else _draw_form(source, state)
+    with st.container(key="mapping_form"):  # the style sheet puts two choices into a line of a phone
+        draft = _draw_text(state) if state["as_text"] else _draw_form(source, state)
     shown = draft or state["draft"]
     with first_rows:
         _draw_first_rows(_load_preview(source, source.key, shown.get("explode"), shown.get("separator")))
