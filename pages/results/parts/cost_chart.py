@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.statistics.reports.recommendations import Ranking
-from pages.parts import chart_cache, charts, numbers
+from pages.parts import chart_cache, charts, clickable_table, column_widths, name_columns, numbers
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts.judge_charts import judge_numbers
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 HEIGHT = 320
 """Pixels without the legend."""
+NAME_WIDTH, TABLE_HEIGHT = 210, 300
+"""Pixels of names, which leave room for a figure on a phone, and of the table; a longer one is scrolled."""
 LOGARITHMIC_FROM = 20
 """Ratio of the largest cost to the smallest from which the axis is logarithmic."""
 
@@ -62,10 +64,43 @@ def draw_section(ranking: Ranking, costs: Mapping[str, JudgeCost]) -> None:
             missing = [escape_markdown(judge.judge) for judge in ranking.judges if judge.judge not in known]
             if missing:
                 st.caption(f":material/help: The {NAMES[unit]} of some calls is unknown: {', '.join(missing)}.")
+    draw_table(table_lines(shown))
     st.caption(
-        f"Numbers are those of the ranking. {METHOD}. Prices of models that are not in the price list can be entered "
-        "in the settings of a run."
+        f"No.: the number in the ranking, which efficient judges have in the charts. {METHOD}. Prices of models that "
+        "are not in the price list can be entered in the settings of a run."
     )
+
+
+def table_lines(rows_by_unit: Mapping[str, Sequence[JudgePrice]]) -> list[dict[str, str]]:
+    """Return the table row of each judge of a chart, the best of the ranking first."""
+    priced: dict[int, dict[str, JudgePrice]] = {}
+    for unit, rows in rows_by_unit.items():
+        for row in rows:
+            priced.setdefault(row.number, {})[unit] = row
+    lines = []
+    for number, units in sorted(priced.items()):
+        row = next(iter(units.values()))
+        efficient = [NAMES[unit] for unit, one in units.items() if one.efficient == "yes"]
+        lines.append(
+            {
+                "No.": str(number),
+                "Judge": row.judge,
+                "Accuracy": numbers.format_estimate(row.accuracy, row.low, row.high),
+                "$ per 1,000": numbers.format_dollars(units["dollars"].cost) if "dollars" in units else "–",
+                "Seconds per 1,000": f"{units['seconds'].cost:,.0f}" if "seconds" in units else "–",
+                "Efficient by": ", ".join(efficient),
+            }
+        )
+    return lines
+
+
+def draw_table(lines: Sequence[Mapping[str, str]]) -> None:
+    """Draw the judges of the charts with their names, prices and durations."""
+    figures = column_widths.fit_figures(lines, {"Judge", "Efficient by"})
+    table = name_columns.shorten(lines, {"Judge": NAME_WIDTH})
+    height = min(clickable_table.HEADER + clickable_table.ROW * len(lines), TABLE_HEIGHT)
+    st.dataframe(table.lines, key="costs", hide_index=True, height=height, column_config=figures | table.columns)
+    table.draw_full_names()
 
 
 def prices(ranking: Ranking, costs: Mapping[str, JudgeCost], unit: str) -> list[JudgePrice]:
