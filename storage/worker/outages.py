@@ -24,7 +24,8 @@ def ignore(sentence: str) -> None:
 def describe_wait(seconds: float) -> str:
     """Return that the claim of another process is waited for."""
     return (
-        "Another process has claimed this run. If it was killed, its claim expires in "
+        "Another process on this database, such as the server, has claimed this run and executes it. If that process "
+        "was killed, its claim expires in "
         f"{math.ceil(seconds)} s, and the run continues here."
     )
 

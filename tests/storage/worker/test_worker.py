@@ -187,10 +187,10 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
         run_claims.claim_traces(session, run_id, "crashed", 3)
     with reading(engine) as session:
         assert run_claims.unclaimed(session) == []
-    said: list[str] = []
+    sentences: list[str] = []
 
     def expire(sentence: str) -> None:
-        said.append(sentence)
+        sentences.append(sentence)
         with writing(engine) as session:
             session.execute(update(RunRow).values(claimed_until=now()))
 
@@ -198,7 +198,11 @@ def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
     run, progress = asyncio.run(launch.execute_here(engine, run_id, lambda *_: None, model, notify=expire))
     assert run.state == "finished"
     assert progress.done == 3
-    assert len(said) == 1 and re.search(r"If it was killed, its claim expires in \d+ s", said[0])
+    expected = (
+        r"Another process on this database, such as the server, has claimed this run and executes it\. "
+        r"If that process was killed, its claim expires in \d+ s, and the run continues here\."
+    )
+    assert len(sentences) == 1 and re.fullmatch(expected, sentences[0])
 
 
 def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, monkeypatch):
