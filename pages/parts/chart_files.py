@@ -40,6 +40,8 @@ MAX_CHARTS = 500
 """Charts whose files can be requested; those drawn first are forgotten first."""
 WIDTH, SCALE = 800, 3
 """Width of an image in pixels, and how many pixels of a PNG stand for one."""
+NAME_GAP = 6
+"""Pixels between a name and its row in an image, whose template has none."""
 COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "heard", "n")
 """Columns that have the n of a row; the first that a row has is used."""
 
@@ -152,6 +154,7 @@ def draw_image(figure: "go.Figure", format: str) -> bytes:
     font = {"color": "#111418", "family": "Arial"}
     white = {"paper_bgcolor": "white", "plot_bgcolor": "white"}
     paper = go.Figure(figure).update_layout(template="plotly_white", font=font, **white)
+    paper.update_yaxes(ticks="outside", ticklen=NAME_GAP, tickcolor="rgba(0,0,0,0)")
     chart_selection.clear(paper)
     size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
     # MathJax would be loaded from another host.

@@ -36,6 +36,17 @@ def test_an_image_is_drawn_on_white_without_a_network() -> None:
     assert "background: white" in image or "fill: rgb(255, 255, 255)" in image
 
 
+@pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
+def test_a_name_in_an_image_does_not_touch_its_bar() -> None:
+    figure = go.Figure(go.Bar(x=[1], y=[0], orientation="h")).update_layout(height=200, width=800)
+    figure.update_xaxes(range=[0, 1]).update_yaxes(tickvals=[0], ticktext=["careful"])
+    image = chart_files.draw_image(figure, "svg").decode()
+    name = re.search(r'class="ytick"><text[^>]* x="([\d.]+)"', image)
+    plot = re.search(r'class="axesclip" id="clip\w+x"><rect x="([\d.]+)"', image)
+    assert name is not None and plot is not None
+    assert float(plot[1]) - float(name[1]) >= chart_files.NAME_GAP
+
+
 def test_the_menu_offers_an_image_only_with_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     def page() -> None:
         import plotly.graph_objects as go
