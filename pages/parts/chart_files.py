@@ -26,7 +26,7 @@ from starlette.routing import BaseRoute, Route
 from core.formats.tables import cell, flatten, latex_table, rows_csv
 from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
-from pages.parts import account_guard, chart_selection, permissions, visitor
+from pages.parts import account_guard, chart_selection, paper_colours, permissions, visitor
 from storage.access import Forbidden
 
 if TYPE_CHECKING:
@@ -149,11 +149,10 @@ def chart_caption(title: str, data: ChartData) -> str:
 def draw_image(figure: "go.Figure", format: str) -> bytes:
     """Return the figure without a selection as an image on white, with black texts. This takes some seconds."""
     import kaleido
-    import plotly.graph_objects as go
 
     font = {"color": "#111418", "family": "Arial"}
     white = {"paper_bgcolor": "white", "plot_bgcolor": "white"}
-    paper = go.Figure(figure).update_layout(template="plotly_white", font=font, **white)
+    paper = paper_colours.apply_light(figure).update_layout(template="plotly_white", font=font, **white)
     paper.update_yaxes(ticks="outside", ticklen=NAME_GAP, tickcolor="rgba(0,0,0,0)")
     chart_selection.clear(paper)
     size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}

@@ -27,8 +27,6 @@ MAX_ROWS = 18
 """A chart that is higher than so many rows has its axis on top."""
 TOP_AXIS = 40
 """Pixels of an axis on top."""
-PALE = {"light": "#E3EAF8", "dark": "#26303F"}
-"""The low end of the colour scale in each theme."""
 COUNT_CHARACTER = 7
 """Pixels of a character of n to the right of an interval, which can end at the edge of the chart."""
 CONFIG = {"displayModeBar": False}
@@ -194,13 +192,6 @@ def hover_text(name: str, series: str, row: AgreementRow, details: str = "") -> 
     return "<br>".join(lines)
 
 
-def mix_colours(pale: str, dark: str, share: float | None) -> str:
-    """Return the colour between `pale` and `dark` at `share` (0 to 1), as Plotly's linear colour scale has it."""
-    weight = min(1.0, max(0.0, share or 0.0))
-    channels = [(int(pale[i : i + 2], 16), int(dark[i : i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(low + weight * (high - low)):02X}" for low, high in channels)
-
-
 TITLE_LENGTH, TITLE_LINE = 40, 19
 """Characters of a line of a title, and pixels of a line after the first."""
 
@@ -292,7 +283,7 @@ def _wrap(title: str) -> str:
 
 def step_colour(index: int, count: int) -> str:
     """Return the colour of a step on a scale of `count` steps, from pale to the accent, the same in both themes."""
-    return mix_colours("#C7D5F2", colours.ACCENT, index / max(count - 1, 1))
+    return colours.mix_colours("#C7D5F2", colours.ACCENT, index / max(count - 1, 1))
 
 
 def theme() -> str:

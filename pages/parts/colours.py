@@ -5,7 +5,10 @@ RESPONSE = {1: "#0072B2", 2: "#E69F00", 0: "#8A8F98"}
 """Response 1, response 2, and neither (a tie)."""
 TRUE, FALSE = "#009E73", "#D55E00"
 UNDECIDED = "#CC79A7"
-ACCENT = "#2457C5"
+ACCENT, DARK_ACCENT = "#2457C5", "#4070DC"
+"""The accent of the light and of the dark theme."""
+PALE = {"light": "#E3EAF8", "dark": "#26303F"}
+"""The low end of the colour scale in each theme."""
 JUDGES = ("#5B7B9A", "#9A7B5B", "#6B8E6B", "#8C6B8E", "#8E8E5B", "#5B8E8E", "#A06A6A", "#6A6AA0")
 """One muted colour a judge, in the order of the settings."""
 STATUS = {
@@ -17,6 +20,13 @@ STATUS = {
     "failed": ("Failed", ":material/error:", "red"),
 }
 """Status of a trace -> its name, icon and badge colour."""
+
+
+def mix_colours(pale: str, dark: str, share: float | None) -> str:
+    """Return the colour between `pale` and `dark` at `share` (0 to 1), as Plotly's linear colour scale has it."""
+    weight = min(1.0, max(0.0, share or 0.0))
+    channels = [(int(pale[i : i + 2], 16), int(dark[i : i + 2], 16)) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(low + weight * (high - low)):02X}" for low, high in channels)
 
 
 def text_colour(colour: str) -> str:

@@ -117,7 +117,7 @@ def column_numbers(count: int) -> list[str]:
 def _coloured_cells(values: Sequence[Sequence[float | None]]) -> "go.Heatmap":
     import plotly.graph_objects as go
 
-    scale = [[0, charts.PALE[charts.theme()]], [1, charts.accent_colour()]]
+    scale = [[0, colours.PALE[charts.theme()]], [1, charts.accent_colour()]]
     return go.Heatmap(z=values, zmin=0, zmax=1, colorscale=scale, showscale=False, xgap=3, ygap=3, hoverinfo="skip")
 
 
@@ -125,7 +125,7 @@ def _cell_texts(rows: PairRows, previous: PairRows, places: Places) -> "go.Scatt
     import plotly.graph_objects as go
 
     backgrounds = [
-        charts.mix_colours(charts.PALE[charts.theme()], charts.accent_colour(), row.value) for row in rows.values()
+        colours.mix_colours(colours.PALE[charts.theme()], charts.accent_colour(), row.value) for row in rows.values()
     ]
     return go.Scatter(
         x=[places[pair][0] for pair in rows],

@@ -192,7 +192,7 @@ def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str) -> "go.Fi
     largest = max(table.counts.values(), default=1)
     counts = [[table.counts.get((row, column), 0) for column in table.columns] for row in table.rows]
     cells = [(x, y, column, row) for y, row in enumerate(table.rows) for x, column in enumerate(table.columns)]
-    pale = charts.PALE[charts.theme()]
+    pale = colours.PALE[charts.theme()]
     style = {"colorscale": [[0, pale], [1, charts.accent_colour()]], "zmin": 0, "zmax": largest, "showscale": False}
     figure = go.Figure(go.Heatmap(z=counts, xgap=3, ygap=3, hoverinfo="skip", **style))
     shares = [table.counts.get((row, column), 0) / largest for _, _, column, row in cells]
@@ -205,7 +205,7 @@ def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str) -> "go.Fi
             textfont={
                 "size": 14,
                 "color": [
-                    colours.text_colour(charts.mix_colours(pale, charts.accent_colour(), share)) for share in shares
+                    colours.text_colour(colours.mix_colours(pale, charts.accent_colour(), share)) for share in shares
                 ],
             },
             hoverinfo="skip",

@@ -284,7 +284,7 @@ def difference_figure(comparisons: Sequence[Comparison], judges: Sequence[str]) 
     figure = go.Figure(
         go.Heatmap(
             z=values, zmin=-largest, zmax=largest, xgap=2, ygap=2, showscale=False, hoverinfo="skip",
-            colorscale=[[0, "#B35806"], [0.5, charts.PALE[charts.theme()]], [1, charts.accent_colour()]],
+            colorscale=[[0, "#B35806"], [0.5, colours.PALE[charts.theme()]], [1, charts.accent_colour()]],
         )
     )  # fmt: skip
     number = {judge: place for place, judge in enumerate(judges)}
@@ -363,9 +363,9 @@ def is_significant(comparison: Comparison) -> bool:
 
 def _text_colour(difference: float | None, largest: float) -> str:
     """Return the colour of text that can be read on the cell."""
-    pale = charts.PALE[charts.theme()]
+    pale = colours.PALE[charts.theme()]
     end = charts.accent_colour() if (difference or 0.0) >= 0 else "#B35806"
-    return colours.text_colour(charts.mix_colours(pale, end, abs(difference or 0.0) / largest))
+    return colours.text_colour(colours.mix_colours(pale, end, abs(difference or 0.0) / largest))
 
 
 def _difference_hover(row: str, column: str, difference: float | None, comparison: Comparison) -> str:
