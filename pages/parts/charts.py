@@ -237,6 +237,9 @@ def apply_layout(
 
 LEGEND_LINE = 20
 """Pixels of an entry of a legend above the rows."""
+LEGEND_WIDTH = 520
+"""Pixels of an entry: more than half of a chart on a wide screen, so each has its own line. A share of the
+width of the rows would cut its text on a phone, where long names leave little of it."""
 
 
 def place_legend(figure: "go.Figure", entries: int, *, right: int) -> "go.Figure":
@@ -253,8 +256,8 @@ def place_legend(figure: "go.Figure", entries: int, *, right: int) -> "go.Figure
     legend = {
         "orientation": "h",
         # A vertical legend would move the rows to its right.
-        "entrywidth": 1,
-        "entrywidthmode": "fraction",
+        "entrywidth": LEGEND_WIDTH,
+        "entrywidthmode": "pixels",
         "x": 0,
         "xref": "container",
         "xanchor": "left",

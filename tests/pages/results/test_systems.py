@@ -50,8 +50,8 @@ def test_the_best_system_is_named_with_its_interval() -> None:
 def test_the_legend_is_above_the_rows_with_an_entry_in_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts, "theme", lambda: "light")
     figure = charts.place_legend(charts.apply_layout(go.Figure(), "Systems", 300, legend=True), 3, right=84)
-    assert figure.layout.legend.yanchor == "top" and figure.layout.legend.entrywidthmode == "fraction"
-    assert figure.layout.legend.entrywidth == 1 and figure.layout.margin.t >= 3 * charts.LEGEND_LINE + 40
+    assert figure.layout.legend.yanchor == "top" and figure.layout.legend.entrywidthmode == "pixels"
+    assert figure.layout.legend.entrywidth > 500 and figure.layout.margin.t >= 3 * charts.LEGEND_LINE + 40
 
 
 def test_people_alone_can_be_chosen() -> None:
