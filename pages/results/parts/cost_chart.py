@@ -18,8 +18,8 @@ from storage.reports.judge_costs import JudgeCost
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-HEIGHT = 320
-"""Pixels without the legend."""
+HEIGHT = 270
+"""Pixels without the legend: a phone shows both charts and the table of long names in less than three screens."""
 NAME_WIDTH, TABLE_HEIGHT = 210, 300
 """Pixels of names, which leave room for a figure on a phone, and of the table; a longer one is scrolled."""
 LOGARITHMIC_FROM = 20
