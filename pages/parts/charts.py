@@ -49,6 +49,8 @@ class Series:
     """Name -> a further line that is shown on hover."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Name -> the text that stands for it on the axis and on hover, if it is another one."""
+    lists_items: bool = True
+    """Whether a click on a point lists its items."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,13 @@ def add_intervals(figure: "go.Figure", series: Series, positions: Mapping[str, f
             error_x=intervals.error_bars([(row.value, row.low, row.high) for row in rows.values()], colour),
             customdata=list(rows),
             hovertext=[
-                hover_text(series.labels.get(name, name), series.name, row, series.details.get(name, ""))
+                hover_text(
+                    series.labels.get(name, name),
+                    series.name,
+                    row,
+                    series.details.get(name, ""),
+                    lists_items=series.lists_items,
+                )
                 for name, row in rows.items()
             ],
             hoverinfo="text",
@@ -181,15 +189,14 @@ def _interval_end(row: AgreementRow) -> float:
     return (row.value or 0.0) if row.high is None else row.high
 
 
-def hover_text(name: str, series: str, row: AgreementRow, details: str = "") -> str:
+def hover_text(name: str, series: str, row: AgreementRow, details: str = "", *, lists_items: bool = True) -> str:
     """Return what is shown over a point or a cell; `details` replace the number of items."""
     lines = [f"<b>{escape(name, quote=False)}</b>"] + [series] * bool(series)
     lines += [
         numbers.format_estimate(row.value, row.low, row.high),
         escape(details, quote=False) or numbers.format_count(row.items, "item"),
-        "Click to list the items",
     ]
-    return "<br>".join(lines)
+    return "<br>".join(lines + ["Click to list the items"] * lists_items)
 
 
 TITLE_LENGTH, TITLE_LINE = 40, 19

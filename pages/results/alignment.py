@@ -253,7 +253,7 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow]) -> None:
     """Draw one bias of each judge: a share, or for length the difference from people's share."""
     lines = {"shown_first": ReferenceLine("unbiased", 0.5), "longer": ReferenceLine("as people", 0)}
     figure = charts.shared_interval_figure(
-        [Series("judge", rows)],
+        [Series("judge", rows, lists_items=name != "both_orders")],
         title=BIAS_TITLES[name],
         axis="Judge − people and 95 % interval" if name == "longer" else "Share and 95 % interval",
         order=list(rows),

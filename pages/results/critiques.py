@@ -316,6 +316,7 @@ def accuracy_series(accuracies: Sequence[Accuracy]) -> list[Series]:
                 if accuracy.task == task and accuracy.critiques == "all"
             },
             hollow=task == "recall",
+            lists_items=False,
         )
         for task, title in (("precision", "Precision task"), ("recall", "Recall task"))
     ]

@@ -141,7 +141,7 @@ def draw_agreement(summaries: list[AnnotatorSummary]) -> None:
         return
     order = sorted(measured, key=lambda name: -(measured[name].value or 0.0))
     figure = charts.interval_figure(
-        [Series("", measured)],
+        [Series("", measured, lists_items=False)],
         title="Agreement with the other annotators",
         axis="Share of equal labels and 95 % interval",
         order=order,
