@@ -18,6 +18,7 @@ from pages.parts import (
     heat_map,
     name_columns,
     numbers,
+    reasons,
     resources,
     shell,
 )
@@ -271,11 +272,7 @@ def draw_points(
                 ChartData([row for line in series for row in line.rows.values()]),
                 item_drilldown.selected(axis_kind),
             )
-    if undefined:
-        plural = "criteria" if axis_kind == "criterion" else None
-        with st.expander(f"Undefined: {numbers.format_count(len(undefined), axis_kind, plural)}"):
-            for name, row in undefined.items():
-                st.caption(f"**{escape_markdown(label(name))}** – {escape_markdown(row.reason)}")
+    reasons.draw({label(name): row.reason for name, row in undefined.items()})
 
 
 def _point_rows(

@@ -10,7 +10,7 @@ from core.formats.tables import rows_csv
 from core.provenance import CAUSE_MODEL
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import charts, column_widths, downloads, name_columns, numbers, permissions, resources, shell
+from pages.parts import charts, column_widths, downloads, name_columns, numbers, permissions, reasons, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_comparison, slice_section
@@ -188,6 +188,7 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
         data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
         charts.draw(causes_chart.causes_figure(found), "causes", sentences, data=data)
     draw_table([table_line(errors) for errors in found])
+    reasons.draw({errors.judge: errors.causes.reason for errors in found})
     if found:
         downloads.draw_csv_download(lambda: rows_csv(judge_errors.table(found)), "causes.csv")
 
@@ -195,7 +196,7 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
 def draw_table(lines: Sequence[dict[str, str]]) -> None:
     """Draw the table of judges, without columns that have no value."""
     lines = [{name: line[name] for name in line if any(one[name] not in ("", "–") for one in lines)} for line in lines]
-    figures = column_widths.fit_figures(lines, ("Judge",), {"Why": st.column_config.TextColumn()})
+    figures = column_widths.fit_figures(lines, ("Judge",))
     table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Judge": JUDGE_WIDTH}, figures))
     st.dataframe(table.lines, key="causes_table", hide_index=True, column_config=figures | table.columns)
     table.draw_full_names()
@@ -210,7 +211,6 @@ def table_line(errors: JudgeErrors) -> dict[str, str]:
         "Disagreements": f"{causes.disagreements:,} of {causes.decided:,}",
         **{cause.capitalize(): shares.get(cause, "–") for cause in CAUSES},
         "Wrong on clear targets": "–" if causes.error_rate is None else f"{causes.error_rate:.2f}",
-        "Why": causes.reason,
     }
 
 

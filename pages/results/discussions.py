@@ -37,7 +37,7 @@ from storage.studies import Study
 
 PAGE = "discussions"
 SEPARATOR = " ← "
-NAME_WIDTH, MAX_HEIGHT = 210, 300
+NAME_WIDTH, MAX_HEIGHT = 210, 265
 """Pixels of names, which leave room for a figure on a phone, and of a table; a longer one is scrolled."""
 P_COLUMN = {
     "p": st.column_config.TextColumn(

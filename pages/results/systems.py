@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -24,7 +25,7 @@ from pages.parts import (
     shell,
 )
 from pages.parts.chart_files import ChartData
-from pages.parts.name_rows import LINE_HEIGHT, ROW_HEIGHT, wrap_name
+from pages.parts.name_rows import ROW_HEIGHT, place_rows
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data, choices, reference_choice
 from pages.results.parts.alignment_data import Version
@@ -51,6 +52,8 @@ HELP = {
 COLUMNS = {name: st.column_config.TextColumn(alignment="right", help=text) for name, text in HELP.items()}
 
 PAGE = "systems"
+SYSTEM_HEIGHT = ROW_HEIGHT + 20
+"""Pixels of a row with three points."""
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -187,7 +190,8 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
     """Return a row for each system: the corrected value, people's labels alone, and the judge alone."""
     import plotly.graph_objects as go
 
-    positions = {row.system: place for place, row in enumerate(reversed(rows))}
+    placed = place_rows((row.system for row in rows), row_height=SYSTEM_HEIGHT)
+    positions = placed.positions
     series = [("people's labels alone", "circle-open", charts.GREY, -0.22, _people)]
     if with_judge:
         series.append(("labels and verdicts together", "circle", charts.accent_colour(), 0.0, _together))
@@ -204,7 +208,8 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
                 marker={"size": 10, "symbol": symbol, "color": colour},
                 error_x=intervals.error_bars([(value, low, high) for _, value, low, high in defined], colour),
                 hovertext=[
-                    f"{name}<br>{numbers.format_estimate(value, low, high)}<br>"
+                    f"<b>{escape(row.system, quote=False)}</b><br>{name}<br>"
+                    f"{numbers.format_estimate(value, low, high)}<br>"
                     f"{numbers.format_count(row.labelled, 'labelled target')}"
                     for row, value, low, high in defined
                 ],
@@ -217,12 +222,16 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
             go.Scatter(
                 x=[row.verdicts for row in judged], y=[positions[row.system] + 0.22 for row in judged], mode="markers",
                 name="verdicts alone, not corrected", marker={"size": 9, "symbol": "x-thin-open", "color": charts.GREY},
-                hovertext=[f"verdicts alone<br>{row.verdicts:.2f}" for row in judged], hoverinfo="text",
+                hovertext=[
+                    f"<b>{escape(row.system, quote=False)}</b><br>verdicts alone<br>{row.verdicts:.2f}"
+                    for row in judged
+                ],
+                hoverinfo="text",
             )
         )  # fmt: skip
     figure.update_yaxes(
-        tickvals=list(positions.values()), ticktext=[wrap_name(name) for name in positions],
-        range=[-0.6, len(positions) - 0.4], showgrid=False, zeroline=False,
+        tickvals=list(positions.values()), ticktext=[placed.labels[name] for name in positions],
+        range=[-0.1, placed.end + 0.1], showgrid=False, zeroline=False,
     )  # fmt: skip
     for row in rows:
         judged_only = f" + {row.judged:,}" if with_judge else ""
@@ -232,9 +241,7 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
         )  # fmt: skip
     n = "n: labelled + only judged targets" if with_judge else "n: labelled targets"
     figure.update_xaxes(title=f"{unit} ({n})", showgrid=True, zeroline=False)
-    lines = max(wrap_name(row.system).count("<br>") + 1 for row in rows)
-    height = 130 + max(ROW_HEIGHT + 20, LINE_HEIGHT * lines) * len(rows)
-    charts.apply_layout(figure, "Systems, with 95 % intervals", height, legend=True)
+    charts.apply_layout(figure, "Systems, with 95 % intervals", 130 + placed.height, legend=True)
     return charts.place_legend(figure, len(figure.data), right=84)
 
 

@@ -6,8 +6,7 @@ import streamlit as st
 
 from core.statistics.data.frames import ALL
 from core.wording import NO_SCENARIO, scenario_of_name
-from pages.parts import clickable_table, column_widths, name_columns
-from pages.parts.text import escape_markdown
+from pages.parts import clickable_table, column_widths, name_columns, reasons
 from pages.results.parts import alignment_differences, alignment_rows
 from pages.results.parts.alignment_rows import Figures, Place
 from storage.reports.judge_costs import JudgeCost
@@ -34,7 +33,10 @@ def draw_table(
         for place in order
     ]
     names = {"Judge": 270} | ({"Scenario": 160} if by_scenario else {})
-    reasons = [(place, str(line.pop(alignment_rows.REASON_COLUMN))) for place, line in zip(order, lines, strict=True)]
+    undefined = {
+        _name_place(*place): str(line.pop(alignment_rows.REASON_COLUMN))
+        for place, line in zip(order, lines, strict=True)
+    }
     figures = column_widths.fit_figures(lines, names)
     table = name_columns.shorten(lines, column_widths.fit_names(lines, names, figures))
     # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
@@ -46,17 +48,11 @@ def draw_table(
         column_config=table.columns | figures,
     )
     table.draw_full_names()
-    _draw_reasons([(place, reason) for place, reason in reasons if reason])
+    reasons.draw(undefined)
 
 
-def _draw_reasons(reasons: Sequence[tuple[Place, str]]) -> None:
-    """Draw why figures of judges are undefined, under the table: a column of sentences would not fit a screen."""
-    if not reasons:
-        return
-    with st.expander(f"{alignment_rows.REASON_COLUMN}: {len(reasons):,}", icon=":material/info:"):
-        for (judge, group), reason in reasons:
-            place = judge if group == ALL else f"{judge} · {group or NO_SCENARIO}"
-            st.caption(f"**{escape_markdown(place)}** – {escape_markdown(reason)}")
+def _name_place(judge: str, group: str) -> str:
+    return judge if group == ALL else f"{judge} · {group or NO_SCENARIO}"
 
 
 def _select_place(judge: str, group: str) -> None:

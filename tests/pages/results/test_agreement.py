@@ -91,7 +91,7 @@ def test_every_figure_is_in_the_table_and_undefined_values_have_a_reason() -> No
     assert list(table.value["Scenario"]) == ["all", "math", "writing"]
     assert list(table.value["Fleiss"])[2] == "–"
     assert list(table.value["Percent"])[2] == "1.00"
-    assert app.expander[0].label == "Undefined: 1 scenario"
+    assert app.expander[0].label == "Undefined values: 1"
     assert "all raters chose 1" in app.expander[0].caption[0].value
 
 
