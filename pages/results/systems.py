@@ -44,7 +44,8 @@ HELP = {
     "corrected by its errors on the labelled ones, with the 95 % interval.",
     "People alone": "The same from people's labels alone.",
     "Verdicts": "The mean of the judge's verdicts alone. Its bias is not corrected.",
-    "n": "Targets with a label of people and a verdict + targets with only a verdict; without a judge, with a label.",
+    "n": "Targets with a label of people + targets without one, of those that the judge was asked about; without a "
+    "judge, targets with a label. A missing verdict counts as the mean of the judge's verdicts.",
     "Saved": "How many further labels of people alone would give an interval as narrow.",
     "Bradley-Terry": "The log strength of a system in the Bradley-Terry model of people's preferences; the mean of all "
     "systems is 0.",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 UNNAMED = "unnamed system"
 KINDS = ("preference", "score")
-VALUE_COLUMNS = ("item", "part", "people", "judge", "has_labels")
-VALUE_TYPES = {"people": float, "judge": float, "undecided": bool}
+VALUE_COLUMNS = ("item", "part", "people", "judge", "asked", "has_labels")
+VALUE_TYPES = {"people": float, "judge": float, "asked": bool, "undecided": bool}
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,11 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
 
 
 def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
-    """Return item, criterion and part with the columns people, judge and has_labels, one row per target.
+    """Return item, criterion and part with the columns people, judge, asked and has_labels, one row per target.
 
-    `has_labels`: the reference has labels of the target, whether or not it has a value; the labels of all annotators
-    do not count if the reference is one annotator or a debate.
+    `asked`: the judge was asked about the target, whether or not it has a verdict. `has_labels`: the reference has
+    labels of the target, whether or not it has a value; the labels of all annotators do not count if the reference is
+    one annotator or a debate.
     """
     import pandas as pd
 
@@ -126,11 +127,12 @@ def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
     opinions = opinions[opinions["judge"] == judge]
     judged = opinions.assign(judge=opinions["value"].astype(float))[[*target, "judge"]].drop_duplicates(target)
     values = people.merge(judged, on=target, how="outer")
-    asked = gold[target]
+    values["asked"] = values.set_index(target).index.isin(judged.set_index(target).index)
+    labelled = gold[target]
     if data.reference.type in ("gold", "majority", "mean"):
         labels = select_rows(data.labels, choice.kind, criterion)
-        asked = pd.concat([asked, labels.loc[labels["value"].notna(), target]])
-    values = values.merge(asked.drop_duplicates(), on=target, how="outer", indicator="source")
+        labelled = pd.concat([labelled, labels.loc[labels["value"].notna(), target]])
+    values = values.merge(labelled.drop_duplicates(), on=target, how="outer", indicator="source")
     return values.assign(has_labels=values["source"] != "left_only")
 
 
@@ -140,7 +142,7 @@ def _games(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
 
     rows = []
     columns = (values[name].tolist() for name in VALUE_COLUMNS)
-    for key, part, people, judge, has_labels in zip(*columns, strict=True):
+    for key, part, people, judge, asked, has_labels in zip(*columns, strict=True):
         scenario, systems = data.systems[key]
         numbers = pair_numbers(part)
         if numbers is None or numbers[1] > len(systems):  # the part names no pair: it is of the whole item
@@ -148,7 +150,7 @@ def _games(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
         if numbers is not None:
             first, second = (systems[number - 1] or UNNAMED for number in numbers)
             winner = _whole(people)
-            rows.append((key, scenario, first, second, winner, judge, has_labels and isnan(winner)))
+            rows.append((key, scenario, first, second, winner, judge, asked, has_labels and isnan(winner)))
     games = pd.DataFrame(rows, columns=list(GAME_COLUMNS))
     return games[games["first"] != games["second"]].astype(VALUE_TYPES)
 
@@ -164,10 +166,10 @@ def _scores(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
 
     rows = []
     columns = (values[name].tolist() for name in VALUE_COLUMNS)
-    for key, part, people, judge, has_labels in zip(*columns, strict=True):
+    for key, part, people, judge, asked, has_labels in zip(*columns, strict=True):
         scenario, names = data.systems[key]
         systems = [name or UNNAMED for name in names]
         system = part if part in systems else systems[0] if len(systems) == 1 else None
         if system is not None:
-            rows.append((key, scenario, system, people, judge, has_labels and isnan(people)))
+            rows.append((key, scenario, system, people, judge, asked, has_labels and isnan(people)))
     return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(VALUE_TYPES)

@@ -180,6 +180,7 @@ def win_rates(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
             "second": np.tile(names[pairs[:, 1]], 11 * units),
             "people": people.reshape(-1),
             "judge": judge.reshape(-1),
+            "asked": True,
             "undecided": False,
         }
     )
@@ -211,14 +212,24 @@ def _true_win_rates() -> dict[str, Estimate]:
     return found | {f"strength of {system}": estimate_of(value) for system, value in true_strengths.items()}
 
 
-def mean_scores(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
-    """The mean score of a system from 1 to 5, mostly high, from `units` labels and ten times as many verdicts."""
+def mean_scores(rng: np.random.Generator, units: int, resamples: int, abstains: float = 0.0) -> Mapping[str, Estimate]:
+    """The mean score of a system from 1 to 5, mostly high, from `units` labels and ten times as many verdicts.
+
+    The judge gives no verdict on a share `abstains` of the responses of less than average quality.
+    """
     quality = np.minimum(5, rng.normal(4.5, 0.8, 11 * units))
     people, judge = (np.clip(np.rint(quality + rng.normal(shift, 0.5, quality.size)), 1, 5) for shift in (0, 0.3))
     people[units:] = np.nan
-    columns = {"item": np.arange(quality.size).astype(str), "scenario": "", "system": "a", "undecided": False}
+    judge[(quality < np.median(quality)) & (rng.random(quality.size) < abstains)] = np.nan
+    columns = {"item": np.arange(quality.size).astype(str), "scenario": "", "system": "a"}
+    columns |= {"asked": True, "undecided": False}
     (row,) = rate_by_scores(pd.DataFrame(columns | {"people": people, "judge": judge}))
     return _system(row)
+
+
+def mean_scores_with_abstentions(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
+    """The same with a judge that gives no verdict on 60 % of the worse half of the responses."""
+    return mean_scores(rng, units, resamples, abstains=0.6)
 
 
 def _system(row: SystemRow) -> Mapping[str, Estimate]:
@@ -239,6 +250,7 @@ CASES: Cases = {
     side_effects: (SIZES, 400_000),
     win_rates: (SIZES, 0),
     mean_scores: (SIZES, 100_000),
+    mean_scores_with_abstentions: (SIZES, 100_000),
 }
 
 if __name__ == "__main__":

@@ -2,23 +2,25 @@
 
 A few labels of people correct many verdicts of a judge (prediction-powered inference, Angelopoulos et al. 2023). The
 estimate holds for any judge, however biased; a judge that predicts people's labels well makes the interval narrower.
-Labelled targets have to be a random sample of all: labels of disputed targets alone are none.
+A missing verdict counts as the mean of the verdicts, which predicts nothing: without its targets, the estimate would be
+of those on which the judge decides. Labelled targets have to be a random sample of all: labels of disputed targets
+alone are none.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from core.statistics.data.arrays import Bools, Floats
+from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.frames import ALL
 from core.statistics.measures.bradley_terry import SystemRating, rate_systems
-from core.statistics.measures.prediction_powered import prediction_powered_mean
+from core.statistics.measures.prediction_powered import PredictionPoweredMean, prediction_powered_mean
 from core.wording import format_count, scenario_name
 
-GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "undecided")
-SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge", "undecided")
+GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "asked", "undecided")
+SCORE_COLUMNS = ("item", "scenario", "system", "people", "judge", "asked", "undecided")
 WIN, TIE, LOSS = 1.0, 0.5, 0.0
 
 
@@ -40,9 +42,11 @@ class SystemRow:
     verdicts: float | None
     """From the judge's verdicts alone: its bias is not corrected."""
     labelled: int
-    """Targets with a label of people and a verdict."""
+    """Targets with a label of people that the judge was asked about, with or without a verdict."""
     judged: int
-    """Targets with only a verdict."""
+    """Targets that only the judge was asked about."""
+    abstained: int
+    """Targets of both without a verdict of the judge."""
     undecided: int
     """Targets with labels of people but no majority, which are left out."""
     labels_saved: float | None
@@ -58,7 +62,8 @@ def rate_by_games(games: pd.DataFrame, *, resamples: int = 1000, seed: int = 0) 
     """Return the win rate of each system, of all targets and of each scenario, the best first.
 
     `games`: GAME_COLUMNS, one row per pair of responses; `first` and `second` are systems, `people` and `judge` the
-    number of the better response, 0 for a tie, nan if there is none. `undecided` targets have labels of people but no
+    number of the better response, 0 for a tie, nan if there is none; `asked`: whether the judge was asked about the
+    pair, with or without a verdict. `undecided` targets have labels of people but no
     value of them; they are left out, because they are not a random sample of the targets without labels.
     """
     rows = []
@@ -74,12 +79,12 @@ def rate_by_scores(scores: pd.DataFrame) -> list[SystemRow]:
     """Return the mean score of each system, of all targets and of each scenario, the highest first.
 
     `scores`: SCORE_COLUMNS, one row per response; `people` is the mean of people's scores, nan if there is none.
-    `undecided` as in `rate_by_games`.
+    `asked` and `undecided` as in `rate_by_games`.
     """
     rows = []
     for scenario, part in _parts(scores):
         own = {system: part[part["system"] == system] for system in sorted(set(part["system"]))}
-        ranked = [_row(system, scenario, *_columns(frame), None) for system, frame in own.items()]
+        ranked = [_row(system, scenario, _values(frame), None) for system, frame in own.items()]
         rows += sorted(ranked, key=_value_or_lowest, reverse=True)
     return rows
 
@@ -97,10 +102,9 @@ def _win_row(games: pd.DataFrame, scenario: str, system: str, strength: SystemRa
     """Return the row of one system, from the pairs in which it is exactly one of the two."""
     own = games[(games["first"] == system) ^ (games["second"] == system)]
     is_first = (own["first"] == system).to_numpy(bool)
-    people, judge, undecided = _columns(own)
-    items = own["item"] if own["item"].duplicated().any() else None
-    values = wins(people, is_first), wins(judge, is_first)
-    return _row(system, scenario, *values, undecided, strength, (LOSS, WIN), items)
+    values = _values(own)
+    won = replace(values, people=wins(values.people, is_first), judge=wins(values.judge, is_first))
+    return _row(system, scenario, won, strength, (LOSS, WIN))
 
 
 def wins(winners: Floats, is_first: Bools) -> Floats:
@@ -109,50 +113,90 @@ def wins(winners: Floats, is_first: Bools) -> Floats:
     return np.where(np.isnan(winners), np.nan, np.select([winners == 0, won], [TIE, WIN], LOSS))
 
 
-def _columns(frame: pd.DataFrame) -> tuple[Floats, Floats, int]:
-    """Return the values of people and of the judge, nan on undecided targets, and the number of these."""
+@dataclass(frozen=True)
+class _Values:
+    """What people and a judge give each target of a system, (N,), nan for nothing."""
+
+    people: Floats
+    judge: Floats
+    asked: Bools
+    """Whether the judge was asked about the target."""
+    undecided: int
+    """Targets with labels of people but no value of them: they are neither labelled nor asked about here."""
+    items: Ints | None
+    """The numbers of the items of the targets; None if no item has several targets."""
+
+    @property
+    def predictions(self) -> Floats:
+        """The verdicts, and their mean for a missing one; nan where the judge was not asked.
+
+        The mean is that of labelled and other targets alike, so the difference of the two is not biased by it.
+        """
+        missing = self.asked & np.isnan(self.judge)
+        return np.where(missing, self.judge[~np.isnan(self.judge)].mean(), self.judge) if missing.any() else self.judge
+
+
+def _values(frame: pd.DataFrame) -> _Values:
     undecided = frame["undecided"].to_numpy(bool)
     people, judge = (np.where(undecided, np.nan, frame[name].to_numpy(float)) for name in ("people", "judge"))
-    return people, judge, int(undecided.sum())
+    asked = frame["asked"].to_numpy(bool) & ~undecided
+    items = pd.factorize(frame["item"])[0].astype(np.int64) if frame["item"].duplicated().any() else None
+    return _Values(people, judge, asked, int(undecided.sum()), items)
 
 
 def _row(
     system: str,
     scenario: str,
-    people: Floats,
-    judge: Floats,
-    undecided: int,
+    values: _Values,
     strength: SystemRating | None,
     limits: tuple[float, float] = (-np.inf, np.inf),
-    items: "pd.Series[str] | None" = None,
 ) -> SystemRow:
-    """Return the row of one system; `items` are those of the values, None if no item has several values."""
-    numbers = None if items is None else pd.factorize(items)[0].astype(np.int64)
-    labelled, judged = ~np.isnan(people), ~np.isnan(judge)
-    both, only_judged = labelled & judged, judged & ~labelled
-    if judged.any():
-        clusters = None if numbers is None else (numbers[both], numbers[only_judged])
-        mean = prediction_powered_mean(people[both], judge[both], judge[only_judged], limits=limits, clusters=clusters)
-    else:  # without a judge, the mean of the labels
-        clusters = None if numbers is None else (numbers[labelled], np.empty(0, np.int64))
-        mean = prediction_powered_mean(
-            people[labelled], people[labelled], np.empty(0), limits=limits, clusters=clusters
-        )
+    """Return the row of one system."""
+    has_verdict = ~np.isnan(values.judge)
+    mean = _corrected_mean(values, limits) if has_verdict.any() else _labels_alone(values, limits)
     notes = [mean.reason] if mean.reason else []
-    without_verdict = int((labelled & ~judged).sum())
-    if judged.any() and without_verdict:
-        notes.append(
-            f"{format_count(without_verdict, 'labelled target has', 'labelled targets have')} no verdict, left out"
-        )
-    if undecided:
-        notes.append(f"{format_count(undecided, 'target has', 'targets have')} labels but no majority, left out")
+    abstained = int((values.asked & ~has_verdict).sum()) if has_verdict.any() else 0
+    if has_verdict.any():
+        notes += _notes_on_judge(values, abstained)
+    if values.undecided:
+        notes.append(f"{format_count(values.undecided, 'target has', 'targets have')} labels but no majority, left out")
     saved = None if mean.effective_labels is None else max(0.0, mean.effective_labels - mean.labelled)
     return SystemRow(
         system, scenario, mean.value, mean.low, mean.high, mean.human, mean.human_low, mean.human_high,
-        float(judge[judged].mean()) if judged.any() else None, mean.labelled, mean.judged, undecided, saved,
+        float(values.judge[has_verdict].mean()) if has_verdict.any() else None,
+        mean.labelled, mean.judged, abstained, values.undecided, saved,
         *((strength.strength, strength.low, strength.high) if strength else (None, None, None)),
         reason="; ".join([*notes, *([strength.reason] if strength and strength.reason else [])]),
     )  # fmt: skip
+
+
+def _corrected_mean(values: _Values, limits: tuple[float, float]) -> PredictionPoweredMean:
+    predictions, labelled = values.predictions, ~np.isnan(values.people)
+    both, only_asked = labelled & values.asked, values.asked & ~labelled
+    clusters = None if values.items is None else (values.items[both], values.items[only_asked])
+    return prediction_powered_mean(
+        values.people[both], predictions[both], predictions[only_asked], limits=limits, clusters=clusters
+    )
+
+
+def _labels_alone(values: _Values, limits: tuple[float, float]) -> PredictionPoweredMean:
+    labelled = ~np.isnan(values.people)
+    people, none = values.people[labelled], np.empty(0)
+    clusters = None if values.items is None else (values.items[labelled], np.empty(0, np.int64))
+    return prediction_powered_mean(people, people, none, limits=limits, clusters=clusters)
+
+
+def _notes_on_judge(values: _Values, abstained: int) -> list[str]:
+    """Return the targets without a verdict, and the labelled ones that the judge was not asked about."""
+    notes = []
+    if abstained:
+        notes.append(f"{format_count(abstained, 'target has', 'targets have')} no verdict: the mean verdict counts")
+    not_asked = int((~np.isnan(values.people) & ~values.asked).sum())
+    if not_asked:
+        notes.append(
+            f"the judge was not asked about {format_count(not_asked, 'labelled target', 'labelled targets')}, left out"
+        )
+    return notes
 
 
 def _strengths(

@@ -20,7 +20,7 @@ def planted_games(seed: int, pairs: int = 900, labelled: int = 150) -> pd.DataFr
         truth = 1 if rng.random() < chance else 2
         judge = 2 if rng.random() < 0.2 else truth
         people = truth if number < labelled else np.nan
-        rows.append((f"i{number}", "math" if number % 2 else "code", first, second, people, judge, False))
+        rows.append((f"i{number}", "math" if number % 2 else "code", first, second, people, judge, True, False))
     return pd.DataFrame(rows, columns=list(GAME_COLUMNS))
 
 
@@ -66,7 +66,7 @@ def test_each_scenario_has_its_rows() -> None:
 
 
 def test_without_a_judge_the_value_is_that_of_people() -> None:
-    games = planted_games(4).assign(judge=np.nan)
+    games = planted_games(4).assign(judge=np.nan, asked=False)
     for row in rate_by_games(games, resamples=5):
         assert row.value == row.people and row.verdicts is None and row.judged == 0
 
@@ -85,7 +85,7 @@ def test_mean_scores_are_corrected_for_a_harsh_judge() -> None:
         for system, mean in (("a", 3.5), ("b", 2.5)):
             score = mean + rng.normal()
             people = score if number < 80 else np.nan
-            rows.append((f"i{number}", "", system, people, score - 1 + 0.2 * rng.normal(), False))
+            rows.append((f"i{number}", "", system, people, score - 1 + 0.2 * rng.normal(), True, False))
     a, b = rate_by_scores(pd.DataFrame(rows, columns=list(SCORE_COLUMNS)))
     assert (a.system, b.system) == ("a", "b")
     assert a.verdicts is not None and a.verdicts < 2.7 and a.value == pytest.approx(3.5, abs=0.2)
@@ -93,10 +93,28 @@ def test_mean_scores_are_corrected_for_a_harsh_judge() -> None:
     assert a.high - a.low < 0.6 * (a.people_high - a.people_low)
 
 
-def test_labels_without_a_verdict_are_counted_as_left_out() -> None:
+def test_targets_of_an_abstaining_judge_remain() -> None:
+    """A judge that abstains on most wins of a system would otherwise lower its win rate."""
+    games = planted_games(6, labelled=300).assign(scenario="")
+    complete = {row.system: row for row in rate_by_games(games, resamples=2)}
+    won = ((games["first"] == "large") & (games["judge"] == 1)) | ((games["second"] == "large") & (games["judge"] == 2))
+    abstains = won & (np.random.default_rng(0).random(len(games)) < 0.8)
+    row = {row.system: row for row in rate_by_games(games.assign(judge=games["judge"].mask(abstains)), resamples=2)}[
+        "large"
+    ]
+    expected = complete["large"]
+    assert (row.labelled, row.judged, row.abstained) == (expected.labelled, expected.judged, abstains.sum())
+    assert (row.people, row.people_low, row.people_high) == (expected.people, expected.people_low, expected.people_high)
+    assert row.verdicts is not None and expected.verdicts is not None and row.verdicts < expected.verdicts - 0.3
+    assert row.value == pytest.approx(expected.value, abs=0.05)
+    assert f"{abstains.sum()} targets have no verdict: the mean verdict counts" in row.reason
+
+
+def test_labels_of_targets_that_the_judge_was_not_asked_about_are_left_out_and_counted() -> None:
     games = planted_games(6)
     games.loc[:9, "judge"] = np.nan
-    assert "no verdict, left out" in rate_by_games(games, resamples=5)[0].reason
+    games.loc[:9, "asked"] = False
+    assert "the judge was not asked about" in rate_by_games(games, resamples=5)[0].reason
 
 
 def test_undecided_targets_are_neither_labelled_nor_judged_only() -> None:
