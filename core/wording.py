@@ -1,5 +1,7 @@
 """Numbers and names in sentences."""
 
+import re
+import textwrap
 from collections.abc import Sequence
 
 STATISTIC_NAMES = {
@@ -126,3 +128,9 @@ def short_names(names: Sequence[str]) -> dict[str, str]:
     room = shortest - first - 1
     last = next((n for n in range(room) if len({own[-1 - n] for own in parts}) > 1), room)
     return {PART.join(own): PART.join(own[first : len(own) - last]) for own in parts}
+
+
+class NameWrapper(textwrap.TextWrapper):
+    """Breaks lines at blanks and after hyphens, those before a digit too, as in `gpt-4o`: so no word is cut."""
+
+    wordsep_re = re.compile(r"(\s+|[^\s-]+-+(?=\S))")

@@ -3,12 +3,11 @@
 Of more than MAX_FULL names the long ones are shortened in their middle. The full name is shown on hover.
 """
 
-import re
-import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 
+from core.wording import NameWrapper
 from pages.parts.text import shorten_names
 
 ROW_HEIGHT, LINE_HEIGHT, GAP = 28, 16, 8
@@ -17,12 +16,6 @@ LINE_LENGTH, LONG_LINE_LENGTH = 24, 44
 """Characters of a line: a phone has room for the shorter one."""
 MAX_FULL, SHORT = 14, 40
 """Names up to which all are shown in full, and characters of a shortened one, which has about two lines."""
-
-
-class NameWrapper(textwrap.TextWrapper):
-    """Breaks lines at blanks and after hyphens, those before a digit too, as in `gpt-4o`: so no word is cut."""
-
-    wordsep_re = re.compile(r"(\s+|[^\s-]+-+(?=\S))")
 
 
 @dataclass(frozen=True)

@@ -74,12 +74,12 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         }
         for row in judge_ranking.table(report)
     ]
-    points, ceiling = judge_points(ranking)
+    points, lines = judge_points(ranking)
     sizes, method = [ranking.targets], judge_ranking.describe_method(report)
     return Section(
         "Judges",
         [summarize(ranking), *report.notes],
-        interval_chart(points, "Accuracy and 95 % interval", ceiling) if points else "",
+        interval_chart(points, "Accuracy and 95 % interval", lines) if points else "",
         caption("Accuracy of each judge on the same targets", sizes, "targets", method),
         rows,
         caption("Judges, the human ceiling and baselines", sizes, "targets", method),
@@ -209,13 +209,17 @@ def _agreement(engine: Engine, study: Study) -> Section:
 
 
 def judge_points(ranking: Ranking) -> tuple[list[Point], list[tuple[str, float]]]:
-    """Return the accuracy of each judge, and the human ceiling as a line if it is defined."""
+    """Return the accuracy of each judge with its coverage; as lines the human ceiling and the best baseline."""
     points = [
-        Point(one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.accuracy.items)
+        Point(
+            one.judge, one.accuracy.value, one.accuracy.low, one.accuracy.high, one.accuracy.items, one.coverage.value
+        )
         for one in ranking.judges
         if one.accuracy.value is not None
     ]
-    return points, [] if ranking.ceiling.value is None else [("human ceiling", ranking.ceiling.value)]
+    lines = [("human ceiling", ranking.ceiling.value)]
+    lines += [(baseline.name.partition(":")[0], baseline.accuracy.value) for baseline in ranking.baselines[:1]]
+    return points, [(name, value) for name, value in lines if value is not None]
 
 
 def agreement_points(engine: Engine, study: Study, rows: Sequence[AgreementRow]) -> tuple[str, list[Point]]:

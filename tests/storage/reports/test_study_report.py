@@ -18,6 +18,7 @@ def test_sections_have_the_figures_of_the_study(engine):
     assert "32 items" in overview.sentences[1] and "0.6" in overview.sentences[-1]
     assert [row["judge"] for row in judges.rows][:1] == ["judge B"]
     assert judges.chart.count("<circle") == 4 and "human ceiling" in judges.chart
+    assert "most frequent answer 0." in judges.chart and "coverage 100 % · n 24" in judges.chart
     assert "n = 24 targets" in judges.chart_caption and "seed 0" in judges.table_caption
     assert "ω at least 0.5" in judges.table_caption and "count as errors" in judges.chart_caption
     assert {row["targets"] for row in comparisons.rows} == {24} and "Holm" in comparisons.table_caption
