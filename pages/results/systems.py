@@ -42,7 +42,7 @@ NO_JUDGE = "none: people's labels alone"
 HELP = {
     "Together": "The win rate (a tie is half a win) or the mean score, from the judge's verdicts on all targets, "
     "corrected by its errors on the labelled ones, with the 95 % interval.",
-    "People alone": "The same from people's labels alone.",
+    "People alone": "The same from people's labels alone, of all targets that have one.",
     "Verdicts": "The mean of the judge's verdicts alone. Its bias is not corrected.",
     "n": "Targets with a label of people + targets without one, of those that the judge was asked about; without a "
     "judge, targets with a label. A missing verdict counts as the mean of the judge's verdicts.",

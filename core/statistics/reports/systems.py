@@ -39,6 +39,8 @@ class SystemRow:
     """From people's labels alone, and its 95 % interval."""
     people_low: float | None
     people_high: float | None
+    people_labelled: int
+    """Targets with a label of people, whether or not the judge was asked about them."""
     verdicts: float | None
     """From the judge's verdicts alone: its bias is not corrected."""
     labelled: int
@@ -153,7 +155,8 @@ def _row(
 ) -> SystemRow:
     """Return the row of one system."""
     has_verdict = ~np.isnan(values.judge)
-    mean = _corrected_mean(values, limits) if has_verdict.any() else _labels_alone(values, limits)
+    alone = _labels_alone(values, limits)
+    mean = _corrected_mean(values, limits) if has_verdict.any() else alone
     notes = [mean.reason] if mean.reason else []
     abstained = int((values.asked & ~has_verdict).sum()) if has_verdict.any() else 0
     if has_verdict.any():
@@ -162,7 +165,8 @@ def _row(
         notes.append(f"{format_count(values.undecided, 'target has', 'targets have')} labels but no majority, left out")
     saved = None if mean.effective_labels is None else max(0.0, mean.effective_labels - mean.labelled)
     return SystemRow(
-        system, scenario, mean.value, mean.low, mean.high, mean.human, mean.human_low, mean.human_high,
+        system, scenario, mean.value, mean.low, mean.high,
+        alone.human, alone.human_low, alone.human_high, alone.labelled,
         float(values.judge[has_verdict].mean()) if has_verdict.any() else None,
         mean.labelled, mean.judged, abstained, values.undecided, saved,
         *((strength.strength, strength.low, strength.high) if strength else (None, None, None)),
@@ -194,7 +198,8 @@ def _notes_on_judge(values: _Values, abstained: int) -> list[str]:
     not_asked = int((~np.isnan(values.people) & ~values.asked).sum())
     if not_asked:
         notes.append(
-            f"the judge was not asked about {format_count(not_asked, 'labelled target', 'labelled targets')}, left out"
+            f"the judge was not asked about {format_count(not_asked, 'labelled target')}, "
+            "which count for people alone only"
         )
     return notes
 

@@ -96,7 +96,10 @@ def test_all_criteria_are_pooled_with_every_judge(engine: Engine) -> None:
     study = import_study(engine, records)
     report = systems.report(engine, study, resamples=10)
     assert (report.criterion, report.judge) == ("all", "judge")
-    assert {row.system: row.people for row in report.rows} == {"large": None, "small": None}
+    assert {row.system: (row.value, row.people, row.people_labelled) for row in report.rows} == {
+        "large": (None, 1.0, 8),
+        "small": (None, 0.0, 8),
+    }
     alone = systems.report(engine, study, judge="", resamples=10)
     assert {row.system: (row.people, row.labelled) for row in alone.rows} == {"large": (1.0, 8), "small": (0.0, 8)}
     assert all(row.low is None and "fewer than 10 labelled items" in row.reason for row in alone.rows)

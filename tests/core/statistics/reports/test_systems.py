@@ -110,11 +110,16 @@ def test_targets_of_an_abstaining_judge_remain() -> None:
     assert f"{abstains.sum()} targets have no verdict: the mean verdict counts" in row.reason
 
 
-def test_labels_of_targets_that_the_judge_was_not_asked_about_are_left_out_and_counted() -> None:
-    games = planted_games(6)
-    games.loc[:9, "judge"] = np.nan
-    games.loc[:9, "asked"] = False
-    assert "the judge was not asked about" in rate_by_games(games, resamples=5)[0].reason
+def test_labels_of_targets_that_the_judge_was_not_asked_about_count_for_people_alone() -> None:
+    games = planted_games(6).assign(scenario="")
+    some = games.copy()
+    some.loc[:9, "judge"] = np.nan
+    some.loc[:9, "asked"] = False
+    for row, expected in zip(rate_by_games(some, resamples=2), rate_by_games(games, resamples=2), strict=True):
+        assert row.labelled < row.people_labelled == expected.labelled
+        assert (row.people, row.people_low) == (expected.people, expected.people_low)
+        number = expected.labelled - row.labelled
+        assert f"the judge was not asked about {number} labelled targets, which count for people alone" in row.reason
 
 
 def test_undecided_targets_are_neither_labelled_nor_judged_only() -> None:
