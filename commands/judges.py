@@ -16,6 +16,7 @@ from commands.options import (
     Reference,
     ScenarioName,
     StudyName,
+    check_rule,
     open_study,
 )
 from commands.output import format_table, print_result
@@ -46,13 +47,21 @@ def judges(
     scenario: ScenarioName = None,
     reference: Reference = None,
     abstentions: Abstentions = AbstentionPolicy.error,
-    margin: Annotated[float, typer.Option(help="Margin: the accepted difference below the human ceiling.")] = 0.05,
+    margin: Annotated[
+        float, typer.Option(callback=check_rule, help="Margin: the accepted difference below the human ceiling.")
+    ] = 0.05,
     epsilon: Annotated[
-        float, typer.Option(help="Epsilon of the alternative-annotator test: the advantage conceded to a judge.")
+        float,
+        typer.Option(
+            callback=check_rule, help="Epsilon of the alternative-annotator test: the advantage conceded to a judge."
+        ),
     ] = 0.15,
-    min_coverage: Annotated[float, typer.Option(help="Minimum coverage: the share of targets with a verdict.")] = 0.95,
+    min_coverage: Annotated[
+        float, typer.Option(callback=check_rule, help="Minimum coverage: the share of targets with a verdict.")
+    ] = 0.95,
     min_winning_rate: Annotated[
-        float, typer.Option(help="Minimum winning rate omega of the alternative-annotator test.")
+        float,
+        typer.Option(callback=check_rule, help="Minimum winning rate omega of the alternative-annotator test."),
     ] = 0.5,
     database: DatabaseUrl = None,
     as_json: Json = False,

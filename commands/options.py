@@ -91,6 +91,17 @@ class AbstentionPolicy(StrEnum):
 Abstentions = Annotated[AbstentionPolicy, typer.Option(help="How a target without a verdict counts.")]
 
 
+def check_rule(option: typer.CallbackParam, value: float) -> float:
+    """Return a parameter of the decision rule; raises BadParameter if the rule does not allow the value."""
+    from core.statistics.reports.decision_rule import Rule
+
+    try:
+        Rule(**{str(option.name): value})
+    except TiebreakError as error:
+        raise typer.BadParameter(str(error)) from error
+    return value
+
+
 def record_export(engine: "Engine", study_id: int | None, files: Sequence[str]) -> None:
     """Add an export of a study, or of the server, to the audit log."""
     from storage import audit

@@ -740,6 +740,22 @@ def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
     assert "bias" in run_with_sample("biases", "--study", "tour", "--reference", "majority").stdout
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--margin", "nan", "The margin must be between 0 and 0.5, not nan."),
+        ("--margin", "-1", "The margin must be between 0 and 0.5, not -1."),
+        ("--epsilon", "5", "The epsilon must be between 0 and 0.5, not 5."),
+        ("--min-coverage", "7", "The minimum coverage must be between 0 and 1, not 7."),
+        ("--min-winning-rate", "inf", "The minimum winning rate must be between 0 and 1, not inf."),
+    ],
+)
+def test_a_rule_of_judges_outside_its_range_is_refused(run_with_sample, option, value, sentence):
+    result = run_with_sample("judges", "--study", "tour", option, value)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"Invalid value for '{option}': {sentence}\n"
+
+
 def test_judges_are_ranked_with_a_recommendation_and_compared(run_with_sample):
     text = run_with_sample("judges", "--study", "tour", "--reference", "majority")
     assert text.exit_code == 0, text.stderr

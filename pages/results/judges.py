@@ -12,7 +12,7 @@ from core.formats.tables import rows_csv
 from core.provenance import PAIRED_DIFFERENCES
 from core.statistics.measures.alternative_annotator import MIN_ITEMS
 from core.statistics.measures.comparison import Comparison
-from core.statistics.reports.decision_rule import Rule, describe_rule
+from core.statistics.reports.decision_rule import LARGEST, Rule, describe_rule
 from core.statistics.reports.label_plans import PairPlan, PlanReport
 from core.statistics.reports.recommendations import (
     ABSTENTION_POLICIES,
@@ -208,17 +208,18 @@ def choose_rule() -> Rule:
     """Draw the parameters of the recommendation, which are in the URL."""
     default = Rule()
 
-    def choose(label: str, key: str, value: float, largest: float, step: float, help: str | None = None) -> float:
-        return st.number_input(label, 0.0, largest, value, step, key=key, bind="query-params", help=help)
+    def choose(label: str, name: str, step: float, key: str | None = None, help: str | None = None) -> float:
+        value: float = getattr(default, name)
+        return st.number_input(label, 0.0, LARGEST[name], value, step, key=key or name, bind="query-params", help=help)
 
     with st.popover("Rule", icon=":material/tune:"):
         st.markdown(RULE)
-        coverage = choose("Minimum coverage", "min_coverage", default.min_coverage, 1.0, 0.01)
-        winning = choose("Minimum winning rate ω", "min_omega", default.min_winning_rate, 1.0, 0.05)
-        margin = choose("Margin below the ceiling", "margin", default.margin, 0.5, 0.01)
+        coverage = choose("Minimum coverage", "min_coverage", 0.01)
+        winning = choose("Minimum winning rate ω", "min_winning_rate", 0.05, "min_omega")
+        margin = choose("Margin below the ceiling", "margin", 0.01)
         epsilon = choose(
-            "ε of the alternative-annotator test", "epsilon", default.epsilon, 0.5, 0.05,
-            "The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
+            "ε of the alternative-annotator test", "epsilon", 0.05,
+            help="The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
         )  # fmt: skip
     return Rule(coverage, winning, margin, epsilon)
 

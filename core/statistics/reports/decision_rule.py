@@ -8,19 +8,23 @@ do not use         it is below the human ceiling by more than the margin, or it 
 not enough data    the test needs two annotators and 30 targets
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
+from core.errors import TiebreakError
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS
 from core.wording import format_estimate
 
 Decision = Literal["use", "use with review", "do not use", "not enough data"]
 
+LARGEST = {"min_coverage": 1.0, "min_winning_rate": 1.0, "margin": 0.5, "epsilon": 0.5}
+"""Parameter of the rule -> its largest value; the smallest one is 0."""
+
 
 @dataclass(frozen=True)
 class Rule:
-    """The parameters of the recommendation."""
+    """The parameters of the recommendation; raises TiebreakError for one that is not between 0 and `LARGEST`."""
 
     min_coverage: float = 0.95
     min_winning_rate: float = 0.5
@@ -29,6 +33,13 @@ class Rule:
     """Margin: the accepted difference below the human ceiling."""
     epsilon: float = EPSILON
     """Epsilon: the advantage that the alternative-annotator test concedes to a judge for its lower cost."""
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):
+            value, largest = getattr(self, name), LARGEST[name]
+            if not 0 <= value <= largest:  # nan is not either
+                words = name.replace("min_", "minimum ").replace("_", " ")
+                raise TiebreakError(f"The {words} must be between 0 and {largest:g}, not {value:g}.")
 
 
 def describe_rule(rule: Rule) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from core.errors import TiebreakError
 from core.labels import PREFERENCE, Scale
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.estimate import Estimate
@@ -238,3 +239,14 @@ def test_a_sentence_lists_few_names_and_fewer_long_ones() -> None:
     long = [f"{letter} {'long ' * 8}name" for letter in "abc"]
     assert list_names(long) == f"{long[0]} and 2 more"
     assert list_names(["x" * 90]) == "x" * 90
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.01, 1.01])
+@pytest.mark.parametrize("name", ["min_coverage", "min_winning_rate", "margin", "epsilon"])
+def test_a_parameter_of_the_rule_outside_its_range_is_refused(name: str, value: float) -> None:
+    with pytest.raises(TiebreakError, match=rf"The .+ must be between 0 and [\d.]+, not {value:g}\."):
+        Rule(**{name: value})
+
+
+def test_a_rule_may_have_the_ends_of_the_ranges() -> None:
+    assert Rule(0, 0, 0, 0).margin == 0 and Rule(1, 1, 0.5, 0.5).margin == 0.5
