@@ -90,9 +90,10 @@ def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
 
 
 def _with_constants(caption: str, rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str:
-    """Return a caption with the texts that are the same in several rows, as far as it does not have them."""
+    """Return a caption with the columns that have the same text in several rows, as far as it does not have them."""
     constants = {name: str(rows[0][name]) for name in names if _is_constant([row.get(name) for row in rows])}
-    stated = [f"{name.replace('_', ' ')} {text}" for name, text in constants.items() if text and text not in caption]
+    texts = [f"{name.replace('_', ' ')} {text}" for name, text in constants.items() if text]
+    stated = [text for text in texts if text not in caption]
     return f"{caption} All rows: {', '.join(stated)}." if stated else caption
 
 

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from core.statistics.data.arrays import Floats, Ints
 from core.statistics.data.patterns import Units, cluster_table
 from core.statistics.measures.intervals import Resampled, bootstrap
+from core.wording import format_count
 
 ELO = 400 / np.log(10)
 MAX_STRENGTH = 15.0
@@ -87,7 +88,9 @@ def system_rating(name: str, result: Resampled, wins: Floats, number: int) -> Sy
     games = round(wins[number].sum() + wins[:, number].sum())
     notes = [result.problem] if result.problem else []
     if result.dropped:
-        notes.append(f"{result.dropped} resamples have a system without a win or a loss")
+        notes.append(
+            f"{format_count(result.dropped, 'resample has', 'resamples have')} a system without a win or a loss"
+        )
     return SystemRating(
         name,
         result.value,

@@ -10,6 +10,7 @@ import numpy as np
 
 from core.statistics.data.arrays import Floats, Ints
 from core.statistics.data.distributions import students_t_quantile
+from core.wording import format_count
 
 FEWEST_LABELS = 10
 """Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
@@ -135,7 +136,8 @@ def caveats(n: int, n_unlabelled: int, independent: int, human_variance: float) 
         notes.append("no items that only the judge saw: this is the mean of the human labels")
     elif n_unlabelled < FEWEST_VERDICTS:
         notes.append(
-            f"no estimate of the labels saved: {n_unlabelled} items that only the judge saw, {FEWEST_VERDICTS} needed"
+            f"no estimate of the labels saved: {format_count(n_unlabelled, 'item')} that only the judge saw, "
+            f"{FEWEST_VERDICTS} needed"
         )
     if human_variance == 0:
         notes.append("no interval: all human labels are the same")

@@ -41,9 +41,12 @@ def test_latex_writes_intervals_after_values_and_escapes_text():
 
 def test_text_that_is_the_same_in_all_rows_is_in_the_caption():
     rows = [{"kind": "preference", "bias": "length", "n": 3}] * 2
-    text = latex_table(rows, "Preferences for length.", "")
-    assert r"\caption{Preferences for length. All rows: kind preference.}" in text
+    text = latex_table(rows, "Biases of position and of length.", "")
+    assert r"\caption{Biases of position and of length. All rows: kind preference, bias length.}" in text
     assert text.count("preference") == 1 and text.count("3 ") == 2
+    assert r"\caption{All of kind preference. All rows: bias length.}" in latex_table(
+        rows, "All of kind preference.", ""
+    )
 
 
 def test_the_interval_of_columns_low_and_high_follows_the_column_before_them():

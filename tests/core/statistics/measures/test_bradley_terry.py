@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from core.statistics.measures import bradley_terry
+from core.statistics.measures.intervals import Resampled
 
 
 @pytest.fixture
@@ -101,3 +102,9 @@ def test_the_statistics_journals_are_rated_as_published():
 def test_the_american_league_is_rated_as_published():
     theta = bradley_terry.fit_strengths(BASEBALL[None])[0]
     assert theta - theta[-1] == pytest.approx([1.581, 1.436, 1.294, 1.248, 1.108, 0.684, 0], abs=5e-4)
+
+
+@pytest.mark.parametrize(("dropped", "words"), [(1, "1 resample has"), (2, "2 resamples have")])
+def test_a_rating_states_its_resamples_without_a_value(dropped: int, words: str):
+    rating = bradley_terry.system_rating("a", Resampled(0.1, 0.0, 0.2, dropped), np.eye(2), 0)
+    assert rating.reason == f"{words} a system without a win or a loss"

@@ -41,6 +41,7 @@ def test_verdicts_are_worth_one_label_at_most():
     assert enough.effective_labels == 20 + 12
     few = prediction_powered_mean(human, human, verdicts[:3], judge_weight=0.9)
     assert few.effective_labels is None and "3 items that only the judge saw, 10 needed" in few.reason
+    assert "1 item that" in prediction_powered_mean(human, human, verdicts[:1], judge_weight=0.9).reason
 
 
 def test_a_random_judge_costs_nothing_and_a_good_one_saves_labels():
