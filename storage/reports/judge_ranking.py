@@ -26,9 +26,9 @@ from core.statistics.reports.recommendations import (
     list_names,
     rank_judges,
 )
-from core.wording import report_criterion, scenario_name
+from core.wording import NO_CRITERION, report_criterion, scenario_name
 from storage.reports import judge_costs, remembered
-from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_values import JudgeQuery
@@ -219,12 +219,29 @@ def why_unranked(data: AlignmentData, selection: Selection | None = None) -> str
     """Return why no judge of a study, kind or criterion has verdicts that are right or wrong."""
     judged = set(data.opinions[["kind", "criterion"]].itertuples(index=False, name=None))
     referenced = set(data.gold[["kind", "criterion"]].itertuples(index=False, name=None))
-    names = sorted({key[1] for key in judged & referenced if _is_selected(key, selection or Selection())})
-    if not names:
+    keys = sorted(key for key in judged & referenced if _is_selected(key, selection or Selection()))
+    between = {(kind, criterion) for _, kind, criterion in data.averaging}
+    reasons = [_why_between(data, key) for key in keys if key in between]
+    categorical = categorical_scales(data.scales)
+    continuous = [key[1] or NO_CRITERION for key in keys if key not in categorical]
+    if continuous:
+        reasons.append(f"scores without categories are not right or wrong ({list_names(continuous)})")
+    if not reasons:
         return "No judge can be ranked: no target has both a value of the reference and a verdict."
     return (
-        "Judges are ranked by the share of right verdicts, and scores without categories are not right or wrong "
-        f"({list_names(names)}). The page Alignment and cli.py alignment compare them with people by correlation."
+        f"Judges are ranked by the share of right verdicts, and {'; '.join(reasons)}. The page Alignment and "
+        "cli.py alignment compare them with people by correlation."
+    )
+
+
+def _why_between(data: AlignmentData, key: tuple[str, str]) -> str:
+    """Return which judges have values between the categories of a kind and criterion, and why these are not right."""
+    judges = sorted(judge for judge, *of_judge in data.averaging if tuple(of_judge) == key)
+    categories = ", ".join(map(str, data.scales[key].categories))
+    return (
+        f"{list_names(judges)} {'gives' if len(judges) == 1 else 'give'} values between the categories {categories} "
+        f"of {key[1] or NO_CRITERION}, which are not right or wrong: decimals, means, or values that the import "
+        "converted from another scale"
     )
 
 

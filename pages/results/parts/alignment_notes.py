@@ -8,7 +8,7 @@ from core.provenance import INTERVALS
 from core.statistics.reports.alignment import AlignmentRow
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_rows
-from pages.results.parts.alignment_rows import VIEWS
+from pages.results.parts.alignment_rows import MAX_NO_VERDICT, VIEWS
 
 MAX_COMPARISONS = 2
 """Judges up to which the comparison of each with the human ceiling is written next to the chart; of more, that of the
@@ -22,6 +22,10 @@ HUMAN_CEILING = (
     "Human ceiling: each person in turn is left out and compared with the majority of the others, or with their mean "
     "for scores. The judge is compared in the same way on the same items. The difference has its own interval."
 )
+ORDER = (
+    f"Judges are in the order of this value, the best first, but those without a verdict on more than "
+    f"{MAX_NO_VERDICT:.0%} of the targets are after the others: their values are of the targets that they decided."
+)
 CEILING_IN_TABLE = "The human ceiling is an accuracy, or Spearman's rho for scores. It is in the table."
 
 
@@ -31,6 +35,8 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
     mixes = alignment_rows.reference_mixes(by_judge, statistic)
     if len(mixes) == 1:
         st.caption(f":material/flag: Reference {escape_markdown(*mixes)}.")
+    if len({alignment_rows.often_abstains(rows) for rows in by_judge.values()}) > 1:
+        st.caption(f":material/sort: {ORDER}")
     if view.second and view.ceiling:
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
         draw_ceiling_comparisons({judge: text for judge, text in comparisons.items() if text})

@@ -411,6 +411,13 @@ def test_a_judge_that_often_has_no_verdict_is_sorted_after_the_others() -> None:
     assert [judge for judge, _ in alignment_rows.sort_places(figures, "accuracy_gold")] == ["good", "poor", "silent"]
 
 
+@pytest.mark.parametrize(("last", "is_stated"), [("1-1", True), ("111", False)])
+def test_the_page_states_why_judges_are_not_in_the_order_of_their_values(last: str, is_stated: bool) -> None:
+    """The last debates have "-" for a judge without a verdict."""
+    prepare_study(debate_records(*["111111", "222222"] * 4, f"111{last}"))
+    assert ("without a verdict on more than 5%" in readable_text(visit_page(study="s"))) == is_stated
+
+
 def test_judges_are_sorted_best_first_with_their_scenarios() -> None:
     def make_figures(statistic: str) -> alignment_rows.Figures:
         rows = {("a", "all"): 0.2, ("a", "x"): 0.9, ("b", "all"): 0.5, ("c", "all"): None}

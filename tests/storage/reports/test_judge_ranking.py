@@ -1,11 +1,14 @@
 """Judges are ranked on the same targets, and each is compared with each."""
 
 import random
+from collections.abc import Mapping
 
 import pytest
 from sqlalchemy import Engine
 
-from core.formats.records import ItemRecord, Record
+from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
+from core.labels import Label, Opinion, Scale, Target
+from core.trace import Verdict, VerdictReached
 from storage.reports import alignment, judge_ranking
 from storage.reports.judge_ranking import RankingQuery
 from tests.conftest import make_item, make_label
@@ -81,3 +84,46 @@ def test_nothing_can_be_ranked_in_an_unknown_scenario(data: alignment.AlignmentD
 def test_a_study_without_opinions_has_nothing_to_rank(engine: Engine) -> None:
     data = alignment.load_data(engine, import_study(engine, [ItemRecord(item=make_item("i"))], "empty"))
     assert judge_ranking.rankable(data) == []
+
+
+def scored_records(shifts: Mapping[str, float], scale: Scale) -> list[Record]:
+    """Return scores of 1 and 2 by three annotators, and by judges: each adds its shift (judge -> shift)."""
+    records: list[Record] = [
+        ScaleRecord(kind="score", criterion="tone", scale=scale),
+        RunRecord(name="r", protocol="refer", criterion="tone"),
+    ]
+    for number in range(ITEMS):
+        item, truth = f"i{number}", 1 + number % 2
+        target = Target(item=item, kind="score", criterion="tone")
+        opinions = tuple(
+            Opinion(kind="score", judge=judge, stage="verdict", value=truth + shift, criterion="tone")
+            for judge, shift in shifts.items()
+        )
+        verdict = VerdictReached(verdict=Verdict(outcome="agreed", value=truth, opinions=opinions))
+        records += [ItemRecord(item=make_item(item)), TraceRecord(run="r", item=item, events=(verdict,))]
+        labels = [Label(target=target, annotator=name, value=truth) for name in ("ann", "ben", "cat")]
+        records += [LabelRecord(label=label) for label in labels]
+    return records
+
+
+STARS = Scale(level="ordinal", categories=(1, 2, 3))
+
+
+def test_judges_between_the_categories_are_the_reason_that_none_is_ranked(engine: Engine) -> None:
+    study = import_study(engine, scored_records({"decimal": 0.3, "mean": 0.5}, STARS))
+    reason = judge_ranking.why_unranked(alignment.load_data(engine, study))
+    assert "decimal and mean give values between the categories 1, 2, 3 of tone" in reason
+    assert "Alignment" in reason and "scores without categories" not in reason
+
+
+def test_a_scale_without_categories_is_the_reason_that_no_judge_is_ranked(engine: Engine) -> None:
+    study = import_study(engine, scored_records({"decimal": 0.3}, Scale(level="interval", low=1, high=3)))
+    reason = judge_ranking.why_unranked(alignment.load_data(engine, study))
+    assert "scores without categories are not right or wrong (tone)" in reason and "between" not in reason
+
+
+def test_judges_with_categories_are_ranked_beside_one_between_them(engine: Engine) -> None:
+    study = import_study(engine, scored_records({"decimal": 0.3, "whole": 0}, STARS))
+    report = judge_ranking.of_study(engine, study, judge_ranking.Selection(), resamples=100)
+    assert [judge.judge for judge in report.ranking.judges] == ["whole"]
+    assert report.ranking.judges[0].accuracy.value == 1 and "between the categories" in report.not_compared["decimal"]
