@@ -35,7 +35,8 @@ def draw_notes(by_judge: Mapping[str, Mapping[str, AlignmentRow]], statistic: st
     mixes = alignment_rows.reference_mixes(by_judge, statistic)
     if len(mixes) == 1:
         st.caption(f":material/flag: Reference {escape_markdown(*mixes)}.")
-    if len({alignment_rows.often_abstains(rows) for rows in by_judge.values()}) > 1:
+    drawn = alignment_rows.defined_rows(by_judge, statistic)
+    if len({alignment_rows.often_abstains(by_judge[judge]) for judge in drawn}) > 1:
         st.caption(f":material/sort: {ORDER}")
     if view.second and view.ceiling:
         comparisons = {judge: alignment_rows.compare_with_ceiling(rows, view) for judge, rows in by_judge.items()}
