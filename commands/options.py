@@ -11,7 +11,7 @@ from weakref import WeakSet
 import typer
 
 from core.errors import TiebreakError
-from core.wording import NO_SCENARIO, scenario_of_name
+from core.wording import NO_CRITERION, NO_SCENARIO, RESERVED, scenario_of_name
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -50,24 +50,40 @@ Reference = Annotated[
 Kind = Annotated[
     str | None, typer.Option(help="A kind of judgement, such as preference. Default: the kind with most targets.")
 ]
+
+
+def parse_criterion(name: str | None) -> str | None:
+    """Return the criterion of `--criterion`, "" for targets without one."""
+    return "" if name == NO_CRITERION else name
+
+
 CriterionName = Annotated[
     str | None,
     typer.Option(
         "--criterion",
-        help="Default: the one with most targets, or all. 'all' is all of them, '\"all\"' one that has this name.",
+        callback=parse_criterion,
+        help="Default: the one with most targets, or all. 'all' is all of them, '\"all\"' one that has this name, "
+        f"{NO_CRITERION!r} targets without one.",
     ),
 ]
 
 
 def parse_scenario(name: str | None) -> str | None:
-    """Return the scenario of `--scenario`, "" for the items without one."""
+    """Return the scenario of `--scenario`, "" for the items without one; raises BadParameter for all scenarios."""
+    if name in RESERVED and name != NO_SCENARIO:
+        raise typer.BadParameter(
+            f"Without this option all scenarios are chosen; one that is called {name!r} is written in quotes: "
+            f"'\"{name}\"'."
+        )
     return None if name is None else scenario_of_name(name)
 
 
 ScenarioName = Annotated[
     str | None,
     typer.Option(
-        "--scenario", callback=parse_scenario, help=f"Only this scenario, or {NO_SCENARIO!r}: items without one."
+        "--scenario",
+        callback=parse_scenario,
+        help=f"Only this scenario, or {NO_SCENARIO!r}: items without one. '\"all\"' is one that is called all.",
     ),
 ]
 

@@ -48,7 +48,7 @@ def scenario_of_name(name: str) -> str:
     """Return the scenario with a display name or that of a group, "" for the items without one."""
     if name == NO_SCENARIO:
         return ""
-    return name[1:-1] if name.strip('"') in RESERVED else name
+    return name[1:-1] if name.strip('"') in RESERVED and name.startswith('"') else name
 
 
 def report_criterion(criterion: str) -> str:

@@ -63,8 +63,8 @@ def of_study(
     data = load_data(engine, study, reference)
     with database.reading(engine) as session:
         run_formats = formats_of_runs(session, study.id)
-    criteria = [name for name in judge_biases.choices(data) if criterion in (None, name)]
-    rows = report(data, RankingQuery("preference", criteria[0], scenario), run_formats) if criteria else []
+    query = judge_biases.selected_query(data, criterion, scenario)
+    rows = report(data, query, run_formats) if query is not None else []
     if not rows:
         raise TiebreakError(
             "No two runs differ in the format of the criterion only, with verdicts on the same targets."

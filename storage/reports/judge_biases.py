@@ -12,7 +12,7 @@ from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
 from core.statistics.reports.judge_biases import BiasRow, bias_rows, summarize
 from storage import database, items
-from storage.reports import judge_families, judge_ranking, order_consistency
+from storage.reports import judge_families, judge_ranking, known_names, order_consistency
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.reports.order_consistency import OrderPair
@@ -55,12 +55,24 @@ def of_study(
 ) -> list[BiasRow]:
     """Return the biases of a study's judges; raises TiebreakError if it has no preferences to compare with."""
     data = load_data(engine, study, reference)
-    criteria = [name for name in choices(data) if criterion in (None, name)]
-    if not criteria:
+    query = selected_query(data, criterion, scenario)
+    if query is None or find_dataset(data, query) is None:
         raise TiebreakError("No bias can be measured: no pair has both a preference of people and one of a judge.")
     with database.reading(engine) as session:
         both_orders = list(order_consistency.pairs(session, study.id, data.opinions))
-    return report(data, RankingQuery("preference", criteria[0], scenario), both_orders)
+    return report(data, query, both_orders)
+
+
+def selected_query(data: AlignmentData, criterion: str | None, scenario: str | None) -> RankingQuery | None:
+    """Return the query of a criterion, or of the largest, in a scenario, or in all; None without a reference.
+
+    Raises TiebreakError for a criterion or scenario that there is not.
+    """
+    known_names.check_scenario_of_items(data, scenario)
+    criteria = [name for name in choices(data) if criterion in (None, name)]
+    if not criteria:
+        known_names.check_key(data, None, criterion)
+    return RankingQuery("preference", criteria[0], scenario) if criteria else None
 
 
 def sentence(engine: Engine, study: Study, rows: Sequence[BiasRow]) -> str:

@@ -27,7 +27,7 @@ from core.statistics.reports.recommendations import (
     rank_judges,
 )
 from core.wording import NO_CRITERION, report_criterion, scenario_name
-from storage.reports import judge_costs, remembered
+from storage.reports import judge_costs, known_names, remembered
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
@@ -186,7 +186,7 @@ def of_data(data: AlignmentData, selection: Selection, *, resamples: int = 1000)
     if ranked is not None and not ranked.ranking.targets:
         raise TiebreakError(NO_COMMON_TARGET)
     if ranked is None:
-        raise TiebreakError(f"No judge can be ranked in the scenario {selection.scenario!r}.")
+        raise TiebreakError(f"No judge can be ranked{in_scenario(selection.scenario)}.")
     return ranked
 
 
@@ -201,16 +201,23 @@ def comparisons_of_study(
     query = selected_query(data, selection)
     _, chosen = _with_chosen_judges(data, query)
     if chosen is None:
-        raise TiebreakError(f"No judge can be ranked in the scenario {selection.scenario!r}.")
+        raise TiebreakError(f"No judge can be ranked{in_scenario(selection.scenario)}.")
     if not common_targets(chosen).any():
         raise TiebreakError(NO_COMMON_TARGET)
     return compare(data, query), not_compared(data, query)
 
 
+def in_scenario(scenario: str | None) -> str:
+    """Return the end of a sentence about a scenario; "" for all scenarios."""
+    return "" if scenario is None else f" in the scenario {scenario_name(scenario)!r}"
+
+
 def selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
-    """Return the query of a selection; raises TiebreakError if no verdict of it is right or wrong."""
+    """Return the query of a selection; raises TiebreakError if it names what there is not, or has no right verdicts."""
+    known_names.check_scenario_of_items(data, selection.scenario)
     keys = [key for key in rankable(data) if _is_selected(key, selection)]
     if not keys:
+        known_names.check_key(data, selection.kind, selection.criterion)
         raise TiebreakError(why_unranked(data, selection))
     return RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
 

@@ -47,7 +47,7 @@ def of_study(engine: Engine, study: Study, selection: Selection, *, reference: s
     query = judge_ranking.selected_query(data, selection)
     found = report(data, query, study.rules.overlap)
     if found is None:
-        raise TiebreakError(f"No labels can be planned in the scenario {selection.scenario!r}.")
+        raise TiebreakError(f"No labels can be planned{judge_ranking.in_scenario(selection.scenario)}.")
     ranked = judge_ranking.report(data, query, resamples=2)  # only the order of the judges is used
     leading = None if ranked is None else leaders(data, query, ranked, study.rules.overlap)
     return StudyPlans(found, leading, judge_ranking.not_compared(data, query))

@@ -17,7 +17,7 @@ from core.trace import TurnCompleted
 from core.wording import stored_criterion
 from storage import database
 from storage.events import parse_event
-from storage.reports import judge_ranking
+from storage.reports import judge_ranking, known_names
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, drill_down
 from storage.reports.discordance import compare_with_people
@@ -111,6 +111,8 @@ def of_study(
     """Cluster the replies of a judge, or of the first one; raises TiebreakError if there is no such judge."""
     data = load_data(engine, study, "majority")
     keys = [key for key in judge_ranking.rankable(data) if criterion in (None, key[1])]
+    if not keys:
+        known_names.check_key(data, None, criterion)
     dataset = find_dataset(data, RankingQuery(*keys[0])) if keys else None
     names = sorted(dataset.judges) if dataset is not None else []
     if not names or (judge is not None and judge not in names):

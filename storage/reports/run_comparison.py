@@ -22,7 +22,7 @@ from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.reports.run_comparison import Pair, RunComparison, compare_runs
 from core.wording import equate_p, format_count, format_estimate
 from storage import database, labels, runs, targets
-from storage.reports import references
+from storage.reports import known_names, references
 from storage.reports.alignment import continuous_scale, is_between_categories
 from storage.reports.opinions import Scales, find_scales, frame_panel
 from storage.reports.references import Reference
@@ -72,6 +72,8 @@ class ComparedRuns:
                 chosen = dataset.scenario == scenario
                 if chosen.any():
                     return dataset.subset(scenario, chosen)
+        known_names.check_keys(self.keys, kind, criterion)
+        known_names.check_scenario({name for one in self.datasets for name in one.scenario.tolist()}, scenario)
         raise TiebreakError("These runs have no verdicts of this kind, criterion and scenario.")
 
     def pairs(self, dataset: Dataset) -> list[tuple[str, str]]:

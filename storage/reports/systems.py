@@ -11,6 +11,7 @@ from core.errors import TiebreakError
 from core.pairs import pair_numbers
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
+from storage.reports import known_names
 from storage.reports.alignment import AlignmentData, load_data
 from storage.studies import Study
 
@@ -85,6 +86,7 @@ def report(
         choice for choice in choices(data) if kind in (None, choice.kind) and criterion in (None, choice.criterion)
     ]
     if not offered:
+        known_names.check_key(data, kind, criterion)
         raise TiebreakError(
             "No systems can be compared: there are no labels and no verdicts of that kind and criterion."
         )

@@ -52,6 +52,11 @@ def test_a_display_name_belongs_to_one_scenario(scenario: str) -> None:
     assert scenario_of_name(scenario_group(scenario)) == scenario and scenario_group(scenario) != "all"
 
 
+@pytest.mark.parametrize("scenario", ["all", "all scenarios", "math"])
+def test_a_scenario_without_quotes_keeps_its_letters(scenario: str) -> None:
+    assert scenario_of_name(scenario) == scenario
+
+
 @pytest.mark.parametrize("criterion", ["", "help", "all", '"all"', "All criteria", "(no criterion)", '"help"'])
 def test_a_name_in_reports_belongs_to_one_criterion(criterion: str) -> None:
     assert stored_criterion(report_criterion(criterion)) == criterion

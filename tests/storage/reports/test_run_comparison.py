@@ -126,7 +126,7 @@ def test_the_list_is_limited_and_counts_the_others(compared: ComparedRuns) -> No
 def test_a_scenario_has_its_own_comparison(compared: ComparedRuns) -> None:
     (pair,) = compared.compare(compared.dataset(scenario="odd")).pairs
     assert (pair.targets, pair.changed) == (20, 8)
-    with pytest.raises(TiebreakError, match="have no verdicts of this kind"):
+    with pytest.raises(TiebreakError, match="There is no scenario called 'none' here"):
         compared.dataset(scenario="none")
 
 

@@ -64,7 +64,7 @@ def test_an_unknown_judge_is_one_sentence(engine: Engine, study: Study) -> None:
 
 
 def test_a_kind_without_labels_and_verdicts_is_one_sentence(engine: Engine, study: Study) -> None:
-    with pytest.raises(TiebreakError, match="No systems can be compared"):
+    with pytest.raises(TiebreakError, match="There is no kind called 'score' here; there are: preference"):
         systems.report(engine, study, kind="score")
 
 
