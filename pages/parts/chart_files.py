@@ -11,10 +11,11 @@ import secrets
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -27,6 +28,7 @@ from core.formats.tables import cell, flatten, latex_table, rows_csv
 from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
 from pages.parts import account_guard, chart_selection, paper_colours, permissions, visitor
+from pages.parts.name_rows import LINE_LENGTH, count_lines, wrap_name, wrap_names
 from storage.access import Forbidden
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ MAX_CHARTS = 500
 """Charts whose files can be requested; those drawn first are forgotten first."""
 WIDTH, SCALE = 800, 3
 """Width of an image in pixels, and how many pixels of a PNG stand for one."""
+NAME_CHARACTER = 7
+"""Pixels of a character of a name, by which an image with full names is wider."""
 NAME_GAP = 6
 """Pixels between a name and its row in an image, whose template has none."""
 COUNT_COLUMNS = ("items", "targets", "accuracy_items", "agreement_items", "labelled", "aius", "heard", "n")
@@ -54,6 +58,8 @@ class ChartData:
     """Dataclass instances or mappings; None for the points of the figure."""
     method: str = INTERVALS
     unit: str = "items"
+    names: Sequence[str] = ()
+    """The names of the rows of the figure, which shortens long ones: images have them in full."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ def make_file(chart: Chart, suffix: str) -> str | bytes:
     """Return the content of a file; an image takes some seconds."""
     if suffix in IMAGES:
         with _browser_lock:
-            return draw_image(chart.figure, suffix)
+            return draw_image(chart.figure, suffix, chart.data.names)
     rows = figure_rows(chart.figure) if chart.data.rows is None else chart.data.rows
     return rows_csv(rows) if suffix == "csv" else latex_table(rows, chart.caption, chart.name)
 
@@ -146,8 +152,11 @@ def chart_caption(title: str, data: ChartData) -> str:
     return caption(title, counts, data.unit, data.method)
 
 
-def draw_image(figure: "go.Figure", format: str) -> bytes:
-    """Return the figure without a selection as an image on white, with black texts. This takes some seconds."""
+def draw_image(figure: "go.Figure", format: str, names: Sequence[str] = ()) -> bytes:
+    """Return the figure without a selection as an image on white, with black texts. This takes some seconds.
+
+    `names` are those of its rows, which are written in full.
+    """
     import kaleido
 
     font = {"color": "#111418", "family": "Arial"}
@@ -155,10 +164,35 @@ def draw_image(figure: "go.Figure", format: str) -> bytes:
     paper = paper_colours.apply_light(figure).update_layout(template="plotly_white", font=font, **white)
     paper.update_yaxes(ticks="outside", ticklen=NAME_GAP, tickcolor="rgba(0,0,0,0)")
     chart_selection.clear(paper)
-    size = {"width": WIDTH, "height": int(figure.layout.height or 450), "scale": SCALE if format == "png" else 1}
+    texts, length = full_labels(names)
+    if paper.layout.yaxis.ticktext is not None:
+        paper.update_yaxes(ticktext=[_full_tick(text, texts) for text in paper.layout.yaxis.ticktext])
+    size = {
+        "width": WIDTH + NAME_CHARACTER * (length - LINE_LENGTH),
+        "height": int(figure.layout.height or 450),
+        "scale": SCALE if format == "png" else 1,
+    }
     # MathJax would be loaded from another host.
     image: bytes = kaleido.calc_fig_sync(paper.to_dict(), opts={"format": format, **size}, kopts={"mathjax": False})
     return image
+
+
+def full_labels(names: Sequence[str]) -> tuple[dict[str, str], int]:
+    """Return label in a figure -> the full name in as many lines, and the characters of a line."""
+    labels = wrap_names(names)
+    if all(label == wrap_name(name) for name, label in labels.items()):
+        return {}, LINE_LENGTH
+    lines = max(map(count_lines, labels.values()))
+    length = next(
+        length for length in count(LINE_LENGTH) if all(count_lines(wrap_name(name, length)) <= lines for name in labels)
+    )
+    return {label: wrap_name(name, length) for name, label in labels.items()}, length
+
+
+def _full_tick(text: str, full: Mapping[str, str]) -> str:
+    """Return the text of a row, a name with or without a number behind it, with the full name."""
+    label, bold, number = text.partition(" <b>")
+    return full.get(label, label) + bold + number
 
 
 def figure_rows(figure: "go.Figure") -> list[dict[str, Any]]:

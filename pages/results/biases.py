@@ -99,7 +99,8 @@ def draw_rows(rows: list[BiasRow], sentence: str) -> None:
         "those on which they chose the other."
     )
     if any(row.effect.value is not None for row in rows):
-        data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts")
+        names = [row.judge for row in rows if row.effect.value is not None]
+        data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts", names)
         charts.draw(bias_chart.bias_figure(rows), "biases", sentence, data=data)
     if rows:
         lines = [table_line(row) for row in rows]

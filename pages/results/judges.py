@@ -171,7 +171,7 @@ def draw_report(
             str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
         )
         with labels:
-            label_plan_section.draw_section(plans, leaders)
+            label_plan_section.draw_section(plans, leaders, list(judge_charts.judge_numbers(report.ranking)))
 
 
 def empty_state(study: Study, reason: str) -> None:
@@ -278,7 +278,9 @@ def draw_accuracy(report: JudgeReport) -> None:
     ranking = report.ranking
     rows = judge_ranking.table(report)
     method = judge_ranking.describe_method(report)
-    ranked = ChartData([printed_row(row) for row in rows], method, "targets")
+    number = judge_charts.judge_numbers(ranking)
+    printed = [printed_row(row, number.get(row["judge"])) for row in rows]
+    ranked = ChartData(printed, method, "targets", judge_charts.row_names(ranking))
     left, right = st.columns([3, 2], gap="large")
     with left:
         figure = judge_charts.accuracy_figure(ranking)
@@ -291,9 +293,10 @@ def draw_accuracy(report: JudgeReport) -> None:
     downloads.draw_csv_download(lambda: rows_csv(rows), "judges.csv")
 
 
-def printed_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row for the files of a chart, whose caption has the reference and whose chart no range."""
-    return {name: cell for name, cell in row.items() if name not in ("reference", "lowest", "highest")}
+def printed_row(row: Mapping[str, Any], number: int | None) -> dict[str, Any]:
+    """Return a row for the files of a chart: with the judge's number, without what the caption has, and the range."""
+    left_out = ("reference", "lowest", "highest")
+    return {"number": number} | {name: cell for name, cell in row.items() if name not in left_out}
 
 
 def draw_table(ranking: Ranking) -> None:
@@ -354,7 +357,7 @@ def draw_comparisons(
         "remain with p under 0.05 after Holm's correction; marked with *."
     )
     figure = judge_charts.difference_figure(comparisons, names)
-    paired = ChartData(comparisons, PAIRED_DIFFERENCES, "targets")
+    paired = ChartData(difference_list.chart_rows(comparisons, names), PAIRED_DIFFERENCES, "targets", names)
     alt = "Differences in accuracy between judges"
     is_compact = len(names) > judge_charts.MAX_CELL_TEXT
     with st.container(key="many_differences" if is_compact else None):

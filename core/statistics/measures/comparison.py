@@ -35,6 +35,23 @@ class Comparison:
     reason: str = ""
 
 
+def better_first(comparison: Comparison, judges: Sequence[str]) -> Comparison:
+    """Return a comparison with the judge first that is earlier in a ranking; its p-values are two-sided."""
+    if judges.index(comparison.judge) < judges.index(comparison.other_judge):
+        return comparison
+    difference, low, high = (
+        None if value is None else -value for value in (comparison.difference, comparison.high, comparison.low)
+    )
+    return replace(
+        comparison,
+        judge=comparison.other_judge,
+        other_judge=comparison.judge,
+        difference=difference,
+        low=low,
+        high=high,
+    )
+
+
 def compare_scores(
     scores: Mapping[str, Floats],
     *,

@@ -40,6 +40,8 @@ SYMBOLS: Mapping[Decision, str] = {
 }
 HEAD = 1.5
 """Rows above the first judge, for the names of the ceiling and the baseline."""
+COVERAGE_HEADING, COVERAGE_WIDTH = "coverage", 56
+"""The heading of the column of coverages, and its pixels."""
 LEAST_SCALE = 0.1
 """The difference with the full colour if all are smaller: small differences have pale colours."""
 MAX_CELL_TEXT = 14
@@ -52,7 +54,7 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
     import plotly.graph_objects as go
 
     judges = [judge for judge in ranking.judges if judge.accuracy.value is not None]
-    rows = place_rows(judge.judge for judge in judges)
+    rows = place_rows(row_names(ranking))
     positions, end = rows.positions, rows.end
     figure = go.Figure()
     for decision, symbol in SYMBOLS.items():
@@ -71,10 +73,15 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
         zeroline=False,
     )
     decisions = len({judge.decision for judge in judges})
-    right = 48 if len({judge.accuracy.items for judge in judges}) == 1 else 92
+    right = COVERAGE_WIDTH if len({judge.accuracy.items for judge in judges}) == 1 else 92
     height = 130 + rows.height + round(HEAD * ROW_HEIGHT)
     charts.apply_layout(figure, "Accuracy and coverage of each judge", height, legend=True)
     return charts.place_legend(figure, decisions, right=right)
+
+
+def row_names(ranking: Ranking) -> list[str]:
+    """Return the judges with a row in the chart of accuracy, the first on top."""
+    return [judge.judge for judge in ranking.judges if judge.accuracy.value is not None]
 
 
 def judge_numbers(ranking: Ranking) -> dict[str, int]:
@@ -135,12 +142,14 @@ def format_estimate(estimate: Estimate, *, sign: bool = False) -> str:
 
 
 def _add_coverage(figure: "go.Figure", judges: Sequence[JudgeEvaluation], positions: Mapping[str, float]) -> None:
-    """Write the coverage to the right of each row, and n, which is next to the axis if it is that of all rows."""
+    """Write the coverage to the right of each row below its heading, and n, at the axis if it is that of all rows."""
     equal = len({judge.accuracy.items for judge in judges}) == 1
     texts = [
         f"{judge.coverage.value or 0:.0%}" + ("" if equal else f" · n {judge.accuracy.items:,}") for judge in judges
     ]
-    charts.add_margin_texts(figure, texts, [positions[judge.judge] for judge in judges])
+    heading = max(positions.values(), default=0.0) + HEAD
+    places = [positions[judge.judge] for judge in judges]
+    charts.add_margin_texts(figure, [COVERAGE_HEADING, *texts], [heading, *places])
     if equal:
         figure.update_xaxes(title=f"Accuracy and 95 % interval<br>n {judges[0].accuracy.items:,}")
 

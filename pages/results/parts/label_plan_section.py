@@ -11,7 +11,9 @@ from pages.parts import column_notes, column_widths, downloads, name_columns
 from pages.parts.text import escape_markdown
 from storage.reports import label_plans
 
+NUMBERS = "A × B"
 COLUMNS = {
+    NUMBERS: st.column_config.TextColumn(alignment="right", help="The numbers of the two judges, as in *Accuracy*."),
     "Separated": st.column_config.TextColumn(),
     "Right": st.column_config.TextColumn(
         alignment="right",
@@ -35,8 +37,11 @@ WIDTHS = {"Judge": 215, "Other judge": 215, "Most in": 160, "Why": 160}
 """The largest widths of columns of names and reasons, in pixels."""
 
 
-def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
-    """Draw the sentence about the two most accurate judges, and the table of all pairs."""
+def draw_section(found: PlanReport | None, leaders: PairPlan | None, judges: Sequence[str]) -> None:
+    """Draw the sentence about the two most accurate judges, and the table of all pairs.
+
+    `judges` are in the order of their numbers in the other tabs.
+    """
     if found is None:
         st.info("No labels can be planned: the judges have no verdicts on the same labelled targets.")
         return
@@ -51,7 +56,7 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None) -> None:
         "The order “most informative first” of the study's settings puts the targets on which judges or people "
         "differ first."
     )
-    draw_table([plan_line(pair) for pair in found.pairs])
+    draw_table([plan_line(pair, judges) for pair in found.pairs])
     column_notes.draw(COLUMNS)
     downloads.draw_csv_download(lambda: rows_csv(label_plans.table(found)), "plan.csv", "download_plan")
 
@@ -67,11 +72,12 @@ def draw_table(lines: Sequence[Mapping[str, str]]) -> None:
     table.draw_full_names()
 
 
-def plan_line(pair: PairPlan) -> dict[str, str]:
-    """Return the table row of two judges."""
+def plan_line(pair: PairPlan, judges: Sequence[str]) -> dict[str, str]:
+    """Return the table row of two judges with their numbers."""
     evidence = pair.evidence
     scenario = next(iter(pair.waiting), "")
     return {
+        NUMBERS: name_columns.pair_numbers((pair.judge, pair.other_judge), judges),
         "Judge": pair.judge,
         "Other judge": pair.other_judge,
         "Separated": "yes" if evidence.separated else "no",

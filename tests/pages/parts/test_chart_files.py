@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts import chart_files
 from pages.parts.account_guard import AccountGuard
+from pages.parts.name_rows import LINE_LENGTH, wrap_names
 from tests.pages.visits import prepare_study
 
 
@@ -34,6 +35,18 @@ def test_an_image_is_drawn_on_white_without_a_network() -> None:
     image = chart_files.draw_image(figure, "svg").decode()
     assert image.startswith("<svg") and "Two points" in image and 'width="800"' in image
     assert "background: white" in image or "fill: rgb(255, 255, 255)" in image
+
+
+@pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")
+def test_an_image_has_the_full_names_that_the_page_shortens() -> None:
+    names = [f"organisation/model-{n}-instruct-with-a-long-name-of-version-2024-05-quantised" for n in range(20)]
+    labels = list(wrap_names(names).values())
+    figure = go.Figure(go.Scatter(x=[1] * 20, y=list(range(20)))).update_layout(height=900)
+    figure.update_yaxes(tickvals=list(range(20)), ticktext=[f"{label} <b>{n}</b>" for n, label in enumerate(labels, 1)])
+    text = re.sub(r"<[^>]*>", "", chart_files.draw_image(figure, "svg", names).decode())
+    assert "…" in labels[7] and "…" not in text
+    assert all(name in text for name in names)
+    assert chart_files.full_labels(["a", "b"]) == ({}, LINE_LENGTH)
 
 
 @pytest.mark.skipif(not chart_files.has_browser(), reason="no Chrome or Chromium to draw images with")

@@ -116,12 +116,43 @@ def test_small_differences_have_pale_colours(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_pairs_of_judges_are_a_list_with_the_smallest_p_first() -> None:
     rows = [Comparison("a", name, size, None, None, 50, None, None, p) for name, size, p in PAIRS]
-    assert [row.other_judge for row in difference_list.order(rows)] == ["d", "c", "b", "e"]
+    assert [row.other_judge for row in difference_list.ordered_pairs(rows, list("abcde"))] == ["d", "c", "b", "e"]
     prepare_study(planted_records())
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
     assert pairs[["A × B", "n", "A", "B"]].to_dict("records") == [
         {"A × B": "1 × 2", "n": 60, "A": "good", "B": "silent"}
     ]
+
+
+def test_a_pair_has_the_better_ranked_judge_first_and_a_mark_if_it_is_significant() -> None:
+    rows = [
+        Comparison("b", "a", -0.2, -0.3, -0.1, 50, 0.01, None, 0.01),
+        Comparison("a", "c", 0.1, 0.0, 0.2, 50, 0.2, None, 0.2),
+    ]
+    first, second = difference_list.chart_rows(rows, ["a", "b", "c"])
+    assert (first["number"], first["other_number"], first["judge"], first["other_judge"]) == (1, 2, "a", "b")
+    assert (first["difference"], first["low"], first["high"], first["p_corrected"]) == (0.2, 0.1, 0.3, 0.01)
+    assert (second["number"], second["other_number"], second["difference"]) == (1, 3, 0.1)
+    lines = [difference_list.line(row, ["a", "b", "c"]) for row in difference_list.ordered_pairs(rows, ["a", "b", "c"])]
+    assert [(line["A × B"], line["A − B"]) for line in lines] == [("1 × 2", "+0.20*"), ("1 × 3", "+0.10")]
+
+
+def test_files_of_the_ranking_have_the_numbers_and_the_names_of_its_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, charts.ChartData] = {}
+    monkeypatch.setattr(charts, "draw", lambda _, key, *args, data, **others: drawn.update({key: data}))
+    prepare_study(planted_records())
+    visit(PAGE)
+    rows = drawn["ranking"].rows or ()
+    assert [(row["number"], row["judge"]) for row in rows][:3] == [(1, "good"), (2, "silent"), (None, "human ceiling")]
+    assert drawn["ranking"].names == ["good", "silent"]
+
+
+def test_the_coverage_of_the_rows_has_a_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(charts, "theme", lambda: "light")
+    judge = SimpleNamespace(judge="a", accuracy=ESTIMATE, coverage=ESTIMATE, decision="use")
+    figure = judge_charts.accuracy_figure(SimpleNamespace(judges=[judge], ceiling=ESTIMATE, baselines=[]))
+    heading, row = figure.layout.annotations[-2:]
+    assert (heading.text.strip(), row.text.strip()) == ("coverage", "80%") and heading.y > row.y
 
 
 def test_points_have_the_numbers_of_their_judges_and_overlapping_ones_a_common_text(
@@ -216,7 +247,7 @@ def test_an_unknown_pair_in_the_address_selects_nothing(pair: str) -> None:
     prepare_study(planted_records())
     app = visit(PAGE, pair=pair)
     assert not app.exception and "Selected targets" not in page_text(app)
-    assert "A click on a row, or on the cell of the pair in a matrix, lists the targets" in page_text(app)
+    assert "A click on a row lists the targets" in page_text(app)
 
 
 def test_the_labels_that_separate_two_judges_are_planned() -> None:
@@ -225,7 +256,7 @@ def test_the_labels_that_separate_two_judges_are_planned() -> None:
     assert "good and silent are separated at 95 %" in page_text(app).replace("\\", "")
     (row,) = app.dataframe[0].value.to_dict("records")
     assert (row["Judge"], row["Other judge"], row["Separated"], row["More labels"]) == ("good", "silent", "yes", "0")
-    assert row["Right"] == "40 : 0 of 40"
+    assert row["Right"] == "40 : 0 of 40" and row["A × B"] == "1 × 2"
 
 
 @pytest.mark.parametrize(("unit", "words"), [("dollars", "costs no more"), ("seconds", "takes no longer")])
