@@ -84,22 +84,25 @@ def draw_page(study: Study) -> None:
 
 
 def choose_runs(study: Study) -> tuple[str, ...] | None:
-    """Draw the choice of runs, which is in the URL; None until there are two."""
+    """Draw the choice of runs, which is in the URL unless it is the default; None until there are two."""
     with database.reading(resources.engine()) as session:
         names = [run.name for run in runs.of_study(session, study.id)]
     if len(names) < 2:
         st.info("A comparison needs two runs of this study.")
         shell.draw_links(study, shell.RUN)
         return None
-    # Not bound to the URL: a bound widget omits its default there, so a link would change with the next run.
+    # Not bound to the URL: chosen runs stay there when they become the default, so that their link does not change.
+    newest, key = names[1::-1], alignment_data.runs_key(study)
     requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][:MAX_RUNS]
+    if requested:
+        st.session_state.setdefault(key, requested)
+    choices.follow_default(key, newest, is_chosen=bool(requested))
     labels = shorten_names(names, MAX_NAME)
     chosen = st.multiselect(
         "Runs",
         names,
         format_func=lambda name: labels.get(name, name),
-        default=requested or names[1::-1],
-        key=f"runs_of_{study.id}",
+        key=key,
         max_selections=MAX_RUNS,
         on_change=item_drilldown.close_item,
         help="The first run is the one that the others are compared with.",
@@ -107,7 +110,8 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
     if len(chosen) < 2:
         st.caption("Choose two or more runs.")
         return None
-    st.query_params[PARAMETER] = chosen
+    if chosen != newest or PARAMETER in st.query_params:
+        st.query_params[PARAMETER] = chosen
     return tuple(chosen)
 
 

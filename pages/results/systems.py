@@ -117,7 +117,9 @@ def choose(found: Sequence[Choice], row: DeltaGenerator) -> tuple[Choice, str]:
         of_kind = {choice.criterion: choice for choice in found if choice.kind == kind}
         criterion = choices.choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name)
         choice = of_kind[criterion]
-        judge = choices.choose("Judge", [*choice.judges, NO_JUDGE], "judge")
+        judges = [*choice.judges, NO_JUDGE]
+        choices.follow_default("judge", judges[0], is_chosen="judge" in st.query_params)
+        judge = choices.choose("Judge", judges, "judge")
     return choice, "" if judge == NO_JUDGE else judge
 
 

@@ -44,8 +44,14 @@ def label_version(study: Study) -> Version:
 
 def figures_key(study: Study, page: str) -> Hashable:
     """Return the key of a page's figures in `pages.parts.background`."""
-    choices = tuple(tuple(st.query_params.get_all(name)) for name in ("reference", "between", "table", "runs"))
-    return str(resources.engine().url), study.id, page, choices
+    choices = tuple(tuple(st.query_params.get_all(name)) for name in ("reference", "between", "table"))
+    runs = tuple(st.session_state.get(runs_key(study)) or ())
+    return str(resources.engine().url), study.id, page, choices, runs
+
+
+def runs_key(study: Study) -> str:
+    """Return the key of the choice of runs of the page Compare runs."""
+    return f"runs_of_{study.id}"
 
 
 def shown_version(study: Study, page: str) -> Version:

@@ -44,6 +44,20 @@ def choose(
     return options[0] if choice is None else choice
 
 
+def follow_default(key: str, default: object, *, is_chosen: bool) -> None:
+    """Set the widget of a key, before it is drawn, to the default of newer data unless the visitor chose a value.
+
+    A value in the address `is_chosen`, and so is another one than the default at the last run, until the visitor
+    leaves the page. Without this, an open page would stay at a value that nobody chose, and differ from another page
+    at the same address.
+    """
+    state, former = st.session_state, f"default_of_{key}"
+    if not is_chosen and state.get(key) in (None, state.get(former)):
+        state[key] = state[former] = default
+    else:  # Streamlit removes the value from the address where it is the default
+        state.pop(former, None)
+
+
 def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | None = None) -> str | None:
     """Draw the choice of one of several scenarios, "" for the items without one; None is for all of them."""
     if len(scenarios) < 2:

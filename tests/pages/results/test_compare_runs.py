@@ -1,6 +1,10 @@
 """The page Compare runs, on the runs of `tests.storage.reports.test_run_comparison`."""
 
+from streamlit.testing.v1 import AppTest
+
 from core.formats.records import ItemRecord
+from pages.parts import resources
+from storage.transfer import imports
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.test_run_comparison import a_run, a_trace, planted
@@ -49,6 +53,30 @@ def test_the_address_selects_runs_a_change_and_an_item() -> None:
     assert not app.exception
     assert [len(frame.value) for frame in app.dataframe][1] == 1
     assert "**Item item 0**" in page_text(app)
+
+
+def chosen_runs(app: AppTest) -> list[str]:
+    return list(next(one for one in app.multiselect if one.label == "Runs").value)
+
+
+def test_an_open_page_follows_the_newest_runs_and_has_no_default_in_its_address() -> None:
+    prepare_study(list(planted()))
+    app = visit(PAGE)
+    assert chosen_runs(app) == ["first", "second"] and "runs" not in app.query_params
+    imports.import_records(resources.engine(), "s", [a_run("third", "m"), a_trace("third", 0, 1)])
+    assert chosen_runs(app.run()) == chosen_runs(visit(PAGE)) == ["second", "third"]
+    assert "runs" not in app.query_params
+
+
+def test_chosen_runs_stay_and_are_in_the_address() -> None:
+    prepare_study(list(planted()))
+    app = visit(PAGE)
+    app.multiselect[0].set_value(["second", "first"]).run()
+    assert app.query_params["runs"] == ["second", "first"]
+    app.multiselect[0].set_value(["first", "second"]).run()
+    imports.import_records(resources.engine(), "s", [a_run("third", "m"), a_trace("third", 0, 1)])
+    assert chosen_runs(app.run()) == ["first", "second"] == app.query_params["runs"]
+    assert chosen_runs(visit(PAGE, runs=["second", "first"])) == ["second", "first"]
 
 
 def test_opinions_on_items_that_an_annotator_has_not_labelled_are_hidden() -> None:

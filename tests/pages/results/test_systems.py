@@ -3,9 +3,10 @@
 import plotly.graph_objects as go
 import pytest
 
-from core.formats.records import ItemRecord, Record
+from core.formats.records import ItemRecord, Record, TraceRecord
 from core.items import Item, Response
-from pages.parts import charts
+from pages.parts import charts, resources
+from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.test_alignment import make_trace
@@ -59,3 +60,30 @@ def test_people_alone_can_be_chosen() -> None:
     app = visit(PAGE, judge="none: people's labels alone")
     assert not app.exception
     assert app.dataframe[0].value.to_dict("records")[0]["Verdicts"] == "–"
+
+
+def second_judge(items: int) -> list[Record]:
+    """Return verdicts on the planted items by a judge with a run of its own."""
+    return [RUN.model_copy(update={"name": "r2"})] + [
+        make_trace(f"i{number}", ("other", "verdict", 1), run="r2") for number in range(items)
+    ]
+
+
+@pytest.mark.parametrize(("address", "later"), [({}, "other"), ({"judge": "judge"}, "judge")])
+def test_an_open_page_follows_the_default_judge_unless_one_was_chosen(address: dict[str, str], later: str) -> None:
+    first = [one for one in planted_records() if not isinstance(one, TraceRecord) or one.item < "i5"]
+    prepare_study(first)
+    app = visit(PAGE, **address)
+    assert app.selectbox(key="judge").value == "judge" and "judge" not in app.query_params
+    imports.import_records(resources.engine(), "s", second_judge(60))
+    app.run()
+    assert not app.exception and app.selectbox(key="judge").value == later
+
+
+def test_a_chosen_judge_stays_when_the_default_changes() -> None:
+    prepare_study([one for one in planted_records() if not isinstance(one, TraceRecord) or one.item < "i5"])
+    app = visit(PAGE)
+    app.selectbox(key="judge").select("none: people's labels alone").run()
+    imports.import_records(resources.engine(), "s", second_judge(60))
+    assert app.run().selectbox(key="judge").value == "none: people's labels alone"
+    assert app.selectbox(key="judge").select("judge").run().selectbox(key="judge").value == "judge"
