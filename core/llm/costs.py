@@ -53,7 +53,7 @@ class ExpectedUsage:
 
 @dataclass(frozen=True)
 class RecordedCalls:
-    """Means over recorded calls that resemble those of a run."""
+    """Means over recorded calls that resemble those of a run: tokens of the protocol, seconds of the same models."""
 
     calls: int
     completion_tokens: float | None
@@ -84,7 +84,7 @@ class CostEstimate:
     expected: ExpectedUsage | None = None
     """The mean of a run in which judges agree at once and of one in which they never do."""
     seconds: float | None = None
-    """Expected duration, with the calls of `parallel` traces at a time; None without recorded calls."""
+    """Expected duration, with `parallel` calls at a time; None without recorded calls of the same models."""
     stored_calls: int = 0
     """Calls that are known to be stored: they cost nothing, and are part of the other numbers."""
     stored_dollars: float = 0.0
@@ -212,8 +212,13 @@ def estimate_run(
         dollars=usage.dollars,
         upper_bound=_expected_usage([*sent, *further], reply_tokens, factor),
         expected=expected,
-        seconds=None if recorded is None or recorded.seconds is None else recorded.seconds * expected.calls / parallel,
+        seconds=None if recorded is None else _duration(recorded, expected.calls, parallel),
     )
+
+
+def _duration(recorded: RecordedCalls, calls: int, parallel: int) -> float | None:
+    """Return the seconds of a number of calls, of which a small run has fewer at a time than `parallel`."""
+    return None if recorded.seconds is None else recorded.seconds * calls / max(1, min(parallel, calls))
 
 
 @dataclass(frozen=True)

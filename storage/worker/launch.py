@@ -72,8 +72,9 @@ def estimate_with_paid_calls(
     request.protocol.check_prompts(request.prompts)
     count, sample = _sample_items(engine, request, sampled_items)
     _check_images(request, sample)
+    models = {spec.model for _, spec in model_specs(request.settings)}
     with reading(engine) as session:
-        recorded = recorded_calls.find(session, request.study.id, request.protocol.name)
+        recorded = recorded_calls.find(session, request.study.id, request.protocol.name, models)
     estimate = costs.estimate_run(
         request.protocol,
         sample,

@@ -7,6 +7,7 @@ from core.llm.costs import RecordedCalls, estimate_run
 from core.protocols import registry
 from storage import call_totals, items, recorded_calls, runs, studies, traces
 from storage.database import reading
+from storage.stored_models import model_names
 from storage.transfer import imports, samples
 
 
@@ -48,7 +49,11 @@ def test_recorded_calls_are_those_of_the_protocol_in_the_study(engine):
     imports.import_records(engine, "s", tiebreak.read(samples.path("refer")))
     with reading(engine) as session:
         study = studies.get(session, "s")
-        recorded = recorded_calls.find(session, study.id, "refer")
+        models = model_names(runs.of_study(session, study.id)[0].settings)
+        recorded = recorded_calls.find(session, study.id, "refer", models)
         assert recorded is not None and recorded.calls >= 100
         assert 10 < (recorded.completion_tokens or 0) < 40 and 0.5 < (recorded.seconds or 0) < 2
-        assert recorded_calls.find(session, study.id, "scaleeval") is None
+        of_others = recorded_calls.find(session, study.id, "refer", ["local"])
+        assert of_others is not None and of_others.seconds is None
+        assert of_others.completion_tokens == recorded.completion_tokens
+        assert recorded_calls.find(session, study.id, "scaleeval", models) is None

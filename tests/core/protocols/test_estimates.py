@@ -130,3 +130,5 @@ def test_recorded_calls_give_the_length_of_replies_and_the_duration() -> None:
     assert estimate.expected is not None
     assert estimate.expected.completion_tokens == 50 * estimate.expected.calls
     assert estimate.seconds == 4.0 * estimate.expected.calls / 2
+    few = estimate_run(SCALEEVAL, [make_item()], make_settings(rounds=3), recorded=recorded, parallel=100)
+    assert few.seconds == 4.0  # not less than one call
