@@ -6,13 +6,12 @@ from statistics import fmean
 from typing import Any
 
 from core.errors import TiebreakError
-from core.formats.tables import latex_tabular, rows_csv
+from core.formats.tables import MISSING, latex_tabular, rows_csv
 from core.statistics.reports.experiments import CellResult
 from core.wording import format_estimate
 
 JUDGED = "judged criterion"
 """The name of the axis of criteria, if a run judges several."""
-MISSING = "–"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from core.wording import format_estimate, format_number, format_p, is_p_value
 NOT_PRINTED = ("items_total", "pairs", "dropped", "reason", "raters")
 """Columns that a printed table does not have."""
 INTERVAL_ENDS = ("low", "high")
+MISSING = "–"
+"""An empty cell of a printed table."""
 
 
 def flatten(row: Any) -> dict[str, Any]:
@@ -85,7 +87,7 @@ def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
     numeric = {name for name in columns if all(_is_number(row.get(name)) for row in flat)}
     header = [name.replace("_", " ") for name in columns]
     alignment = ["r" if name in numeric else "l" for name in columns]
-    lines = [[_latex_text(row.get(name), name) for name in columns] for row in flat]
+    lines = [[_latex_text(row.get(name), name) or MISSING for name in columns] for row in flat]
     return latex_tabular(header, lines, alignment, _with_constants(caption, flat, names), label)
 
 

@@ -100,7 +100,7 @@ def draw_rows(rows: list[BiasRow], sentence: str) -> None:
     )
     if any(row.effect.value is not None for row in rows):
         names = [row.judge for row in rows if row.effect.value is not None]
-        data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts", names)
+        data = ChartData(judge_biases.table(rows), BIAS_TESTS, "verdicts", names=names)
         charts.draw(bias_chart.bias_figure(rows), "biases", sentence, data=data)
     if rows:
         lines = [table_line(row) for row in rows]

@@ -185,7 +185,8 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
     )
     if any(errors.causes.shares for errors in found):
         sentences = " ".join(errors.sentence for errors in found)
-        data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets")
+        names = [errors.judge for errors in found if errors.causes.shares]
+        data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets", names=names)
         charts.draw(causes_chart.causes_figure(found), "causes", sentences, data=data)
     draw_table([table_line(errors) for errors in found])
     reasons.draw({errors.judge: errors.causes.reason for errors in found})

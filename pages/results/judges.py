@@ -280,7 +280,7 @@ def draw_accuracy(report: JudgeReport) -> None:
     method = judge_ranking.describe_method(report)
     number = judge_charts.judge_numbers(ranking)
     printed = [printed_row(row, number.get(row["judge"])) for row in rows]
-    ranked = ChartData(printed, method, "targets", judge_charts.row_names(ranking))
+    ranked = ChartData(printed, method, "targets", names=judge_charts.row_names(ranking))
     left, right = st.columns([3, 2], gap="large")
     with left:
         figure = judge_charts.accuracy_figure(ranking)
@@ -357,7 +357,7 @@ def draw_comparisons(
         "remain with p under 0.05 after Holm's correction; marked with *."
     )
     figure = judge_charts.difference_figure(comparisons, names)
-    paired = ChartData(difference_list.chart_rows(comparisons, names), PAIRED_DIFFERENCES, "targets", names)
+    paired = ChartData(difference_list.chart_rows(comparisons, names), PAIRED_DIFFERENCES, "targets", names=names)
     alt = "Differences in accuracy between judges"
     is_compact = len(names) > judge_charts.MAX_CELL_TEXT
     with st.container(key="many_differences" if is_compact else None):

@@ -38,8 +38,8 @@ SYMBOLS: Mapping[Decision, str] = {
     "do not use": "x",
     "not enough data": "diamond-open",
 }
-HEAD = 1.5
-"""Rows above the first judge, for the names of the ceiling and the baseline."""
+HEAD = 2.0
+"""Rows above the first judge, for the heading of the coverages and the names of the ceiling and the baseline."""
 COVERAGE_HEADING, COVERAGE_WIDTH = "coverage", 56
 """The heading of the column of coverages, and its pixels."""
 LEAST_SCALE = 0.1
@@ -64,7 +64,7 @@ def accuracy_figure(ranking: Ranking) -> "go.Figure":
     figure.update_xaxes(title="Accuracy and 95 % interval", showgrid=True, zeroline=False)
     figure.update_xaxes(axes.fit_axis(zoomed_range(ranking)))
     _add_lines(figure, ranking, end)
-    _add_coverage(figure, judges, positions)
+    _add_coverage(figure, judges, positions, end)
     figure.update_yaxes(
         tickvals=list(positions.values()),
         ticktext=numbered_names(ranking, rows.labels),
@@ -141,15 +141,19 @@ def format_estimate(estimate: Estimate, *, sign: bool = False) -> str:
     return numbers.format_estimate(estimate.value, estimate.low, estimate.high, sign=sign)
 
 
-def _add_coverage(figure: "go.Figure", judges: Sequence[JudgeEvaluation], positions: Mapping[str, float]) -> None:
-    """Write the coverage to the right of each row below its heading, and n, at the axis if it is that of all rows."""
+def _add_coverage(
+    figure: "go.Figure", judges: Sequence[JudgeEvaluation], positions: Mapping[str, float], end: float
+) -> None:
+    """Write the coverage to the right of each row, its heading above the other texts over the upper `end` of the rows.
+
+    n is beside it, or at the axis if it is that of all rows.
+    """
     equal = len({judge.accuracy.items for judge in judges}) == 1
     texts = [
         f"{judge.coverage.value or 0:.0%}" + ("" if equal else f" · n {judge.accuracy.items:,}") for judge in judges
     ]
-    heading = max(positions.values(), default=0.0) + HEAD
     places = [positions[judge.judge] for judge in judges]
-    charts.add_margin_texts(figure, [COVERAGE_HEADING, *texts], [heading, *places])
+    charts.add_margin_texts(figure, [COVERAGE_HEADING, *texts], [end + HEAD - 0.5, *places])
     if equal:
         figure.update_xaxes(title=f"Accuracy and 95 % interval<br>n {judges[0].accuracy.items:,}")
 

@@ -34,7 +34,7 @@ def test_csv_has_a_column_for_each_field_with_all_digits_and_no_formula():
 def test_latex_writes_intervals_after_values_and_escapes_text():
     text = latex_table(ROWS, "Judges, 50 % of #1", "judges: 1")
     assert r"=A \& B\_1 & 0.250 [0.150, 0.350] & 40 \\" in text
-    assert r"{[50\%] \textbackslash{}input\{x\}} &  & 40 \\" in text
+    assert r"{[50\%] \textbackslash{}input\{x\}} & -- & 40 \\" in text
     assert r"\caption{Judges, 50 \% of \#1}" in text and r"\label{tab:judges-1}" in text
     assert r"\begin{tabular}{llr}" in text and text.count(r"\midrule") == 1
 

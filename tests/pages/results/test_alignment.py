@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -28,7 +29,8 @@ from core.formats.tables import rows_csv
 from core.labels import Adjudication, Label, Opinion, Scale
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Usage, Verdict, VerdictReached
-from pages.parts import charts, resources
+from pages.parts import chart_files, charts, resources
+from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_charts, alignment_differences, alignment_rows
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
 from storage import database, labels, studies
@@ -500,6 +502,7 @@ def test_scores_are_drawn_against_peoples_mean_without_missing_verdicts() -> Non
     figure = alignment_charts.score_figure(values, judge="j", title="t")
     assert list(figure.data[1].x) == [1.5] and list(figure.data[1].y) == [2.5]
     assert list(figure.data[1].customdata) == ["a"]
+    assert figure.layout.yaxis.title.text == "j<br>on the scale of the labels"
 
 
 def test_numbers_without_categories_show_no_table_of_values() -> None:
@@ -543,3 +546,18 @@ def test_the_files_of_a_chart_name_the_judge_of_each_row() -> None:
     shown = alignment_rows.chart_rows(rows, "accuracy_gold", "human_ceiling")
     assert [(row.judge, row.statistic) for row in shown] == [("a", "accuracy_gold"), ("a", "human_ceiling")]
     assert rows_csv(shown).startswith("judge,")
+
+
+def test_a_latex_table_has_the_names_of_the_legend_and_dashes_for_missing_references() -> None:
+    known = AlignmentRow("a", "score", "quality", "all", "spearman", 0.8, 0.7, 0.9, 40, 3, 0, "")
+    rows = [
+        replace(known, reference="gold: 40 by people"),
+        replace(known, statistic="judge_against_others_spearman"),
+        replace(known, statistic="human_ceiling_spearman", value=0.75),
+    ]
+    data = ChartData(rows, statistics=alignment_rows.statistic_names("spearman"))
+    chart = chart_files.Chart(go.Figure(), data, "c", "Caption.", None, lambda _: None)
+    table, figures = str(chart_files.make_file(chart, "tex")), str(chart_files.make_file(chart, "csv"))
+    assert "_spearman" not in table and "_spearman" in figures
+    assert r"judge with the reference & 0.800 [0.700, 0.900] & 40 & gold: 40 by people \\" in table
+    assert r"that person with the others: human ceiling & 0.800 [0.700, 0.900] & 40 & -- \\" in table
