@@ -10,7 +10,7 @@ from typing import Any
 
 from core.formats.latex_text import DEFINITION, escape_latex
 from core.formats.spreadsheet import escape_formula
-from core.wording import format_estimate, format_number, format_p, is_p_value
+from core.wording import STATISTIC_NAMES, format_estimate, format_number, format_p, is_p_value
 
 NOT_PRINTED = ("items_total", "pairs", "dropped", "reason", "raters")
 """Columns that a printed table does not have."""
@@ -93,8 +93,8 @@ def latex_table(rows: Iterable[Any], caption: str, label: str) -> str:
 
 def _with_constants(caption: str, rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> str:
     """Return a caption with the columns that have the same text in several rows, as far as it does not have them."""
-    constants = {name: str(rows[0][name]) for name in names if _is_constant([row.get(name) for row in rows])}
-    texts = [f"{name.replace('_', ' ')} {text}" for name, text in constants.items() if text]
+    constant = [name for name in names if _is_constant([row.get(name) for row in rows])]
+    texts = [f"{name.replace('_', ' ')} {_latex_text(rows[0][name], name)}" for name in constant if rows[0][name]]
     stated = [text for text in texts if text not in caption]
     return f"{caption} All rows: {', '.join(stated)}." if stated else caption
 
@@ -135,6 +135,8 @@ def _latex_text(value: object, column: str = "") -> str:
             return format_p(value)
         case float():
             return format_number(value, 3)
+        case str() if column == "statistic":
+            return STATISTIC_NAMES.get(value, value.replace("_", " "))
         case tuple() | list():
             return ", ".join(map(_latex_text, value))
     return str(value)

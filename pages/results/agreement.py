@@ -258,7 +258,7 @@ def draw_points(
         name = STATISTIC_NAMES[choice.many_raters]
         figure = charts.shared_interval_figure(
             series,
-            title=f"{name} by {axis_kind}",
+            title=f"{name}, by {axis_kind}",
             axis="Value and 95 % interval",
             order=order,
             reference_line=_human_agreement(study, query, choice),
@@ -267,7 +267,7 @@ def draw_points(
             charts.draw(
                 figure,
                 "points",
-                f"{name} by {axis_kind}, highest first: {', '.join(map(label, order))}",
+                f"{name}, by {axis_kind}, highest first: {', '.join(map(label, order))}",
                 lambda: _select_point(axis_kind),
                 ChartData([row for line in series for row in line.rows.values()], statistics=STATISTIC_NAMES),
                 item_drilldown.selected(axis_kind),

@@ -49,6 +49,14 @@ def test_text_that_is_the_same_in_all_rows_is_in_the_caption():
     )
 
 
+def test_latex_writes_the_names_of_statistics():
+    rows = [{"statistic": name, "n": 3} for name in ("judge_against_others_spearman", "spearman", "first_shown")]
+    text = latex_table(rows, "", "")
+    assert "judge with the others, Spearman's rho & 3" in text and "\nSpearman's rho & 3" in text
+    assert "first shown & 3" in text and "spearman," in rows_csv(rows)
+    assert "All rows: statistic Spearman's rho." in latex_table(rows[1:2] * 2, "", "")
+
+
 def test_the_interval_of_columns_low_and_high_follows_the_column_before_them():
     rows = [{"judge": "a", "accuracy": 0.855, "low": 0.8, "high": 0.9, "coverage": 1.0, "coverage_low": 0.9,
              "coverage_high": None, "n": 3}]  # fmt: skip

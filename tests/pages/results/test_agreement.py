@@ -233,6 +233,7 @@ def test_the_chart_and_the_table_name_items_without_a_scenario_alike() -> None:
     assert figure.data[0].hovertext[0].startswith("<b>(no scenario)</b>")
     chart = json.loads(app.get("plotly_chart")[0].proto.spec)
     assert "(no scenario)" in chart["layout"]["yaxis"]["ticktext"]
+    assert chart["layout"]["title"]["text"].endswith(", by scenario")
 
 
 def test_the_share_of_labels_collected_is_explained() -> None:
