@@ -366,6 +366,8 @@ def draw_comparisons(
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)
+    elif selected:
+        choices.draw_warning("Pair of judges", selected, "all pairs")
 
 
 def _select_pair() -> None:

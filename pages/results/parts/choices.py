@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.wording import ALL_SCENARIOS, scenario_name
+from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
 from pages.results.parts.alignment_rows import KINDS
 from storage.reports import judge_ranking
@@ -35,6 +36,7 @@ def choose(
     on_change: Callable[[], None] | None = None,
 ) -> str:
     """Draw a choice; a single option is returned without a widget."""
+    draw_unknown(label, options, key, format_func)
     if len(options) < 2:
         return options[0]
     choice = st.selectbox(
@@ -58,11 +60,36 @@ def follow_default(key: str, default: object, *, is_chosen: bool) -> None:
         state.pop(former, None)
 
 
+def draw_unknown(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str] = str) -> None:
+    """Draw a line if the address names none of the options, so that the first is shown, until another one is chosen.
+
+    Called before the choice is drawn, which removes an unknown name from the address.
+    """
+    note = f"unknown_{key}"
+    page, requested = st.session_state.get(note, (None, None))
+    if key not in st.session_state or page != st.context.url:  # a key can have the state of another page
+        named = st.query_params.get(key)
+        requested = None if named in [*map(format_func, options)] else named
+    elif st.session_state[key] != options[0]:
+        requested = None
+    st.session_state[note] = st.context.url, requested
+    if requested:
+        draw_warning(label, requested, format_func(options[0]))
+
+
+def draw_warning(label: str, requested: str, shown: str) -> None:
+    """Draw a line about a name in the address that the study does not have, and what is shown in its place."""
+    sentence = f"The address names the {label.lower()} {requested!r}, which this study does not have. Shown: {shown}."
+    with st.container(key=f"unknown-{label}"):
+        st.caption(f":material/warning: {escape_markdown(sentence)}")
+
+
 def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | None = None) -> str | None:
     """Draw the choice of one of several scenarios, "" for the items without one; None is for all of them."""
-    if len(scenarios) < 2:
-        return None
     names = [ALL_SCENARIOS, *map(scenario_name, scenarios)]
+    if len(scenarios) < 2:
+        draw_unknown("Scenario", names, "among")
+        return None
     place = names.index(choose("Scenario", names, "among", on_change=on_change))
     return scenarios[place - 1] if place else None
 

@@ -21,6 +21,7 @@ def draw_choice(study: Study, version: Version, row: DeltaGenerator | None = Non
     # The options are written as on the command line, because they are in the URL.
     row = choices.draw_row() if row is None else row
     with row:
+        choices.draw_unknown("Reference", list(titles), KEY)
         chosen = st.selectbox(
             "Reference",
             list(titles),

@@ -287,3 +287,47 @@ def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: py
     assert entry.job is not None
     entry.job.result(20)
     assert entry.seconds and "4 annotators" in page_text(app.run())
+
+
+def unknown_names(app: AppTest) -> list[str]:
+    return [line.value.replace("\\", "") for line in app.caption if "The address names" in line.value]
+
+
+def test_names_in_the_address_that_the_study_does_not_have_are_stated_until_others_are_chosen() -> None:
+    prepare_study(planted_records())
+    app = visit(PAGE, among="nonsense", criterion="tone", reference="annotator:zoe", pair="nope", section="A versus B")
+    assert not app.exception
+    scenario = (
+        ":material/warning: The address names the scenario 'nonsense', which this study does not have. "
+        "Shown: all scenarios."
+    )
+    others = {
+        "criterion 'tone'": "helpfulness",
+        "reference 'annotator:zoe'": "gold",
+        "pair of judges 'nope'": "all pairs",
+    }
+    lines = unknown_names(app)
+    assert scenario in lines and len(lines) == 4
+    for name, shown in others.items():
+        assert (
+            f":material/warning: The address names the {name}, which this study does not have. Shown: {shown}." in lines
+        )
+    app.run()
+    assert scenario in unknown_names(app)
+    app.selectbox(key="among").select("math").run()
+    assert scenario not in unknown_names(app)
+    app.selectbox(key="among").select("all scenarios").run()
+    assert scenario not in unknown_names(app)
+
+
+def test_an_unknown_name_is_stated_if_there_is_no_choice() -> None:
+    prepare_study(planted_records(scenarios=("math", "math")))
+    app = visit(PAGE, among="nonsense")
+    assert len(unknown_names(app)) == 1 and not unknown_names(visit(PAGE, among="math"))
+
+
+def test_names_in_the_address_that_the_study_has_are_not_stated() -> None:
+    prepare_study(planted_records())
+    for page in (PAGE, "results/causes", "results/biases"):
+        app = visit(page, among="math", criterion="helpfulness")
+        assert not app.exception and unknown_names(app) == []
