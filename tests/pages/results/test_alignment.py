@@ -560,4 +560,4 @@ def test_a_latex_table_has_the_names_of_the_legend_and_dashes_for_missing_refere
     table, figures = str(chart_files.make_file(chart, "tex")), str(chart_files.make_file(chart, "csv"))
     assert "_spearman" not in table and "_spearman" in figures
     assert r"judge with the reference & 0.800 [0.700, 0.900] & 40 & gold: 40 by people \\" in table
-    assert r"that person with the others: human ceiling & 0.800 [0.700, 0.900] & 40 & -- \\" in table
+    assert r"that person with the others: human ceiling & 0.750 [0.700, 0.900] & 40 & -- \\" in table
