@@ -371,8 +371,7 @@ def draw_comparisons(
 
 
 def _select_pair() -> None:
-    pair = charts.clicked_point("differences")
-    select(pair)
+    select(charts.clicked_point("differences"))
 
 
 def select(pair: str | None = None) -> None:
