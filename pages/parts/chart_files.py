@@ -12,7 +12,7 @@ import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from html import unescape
 from itertools import count
@@ -58,8 +58,6 @@ class ChartData:
     """Dataclass instances or mappings; None for the points of the figure."""
     method: str = INTERVALS
     unit: str = "items"
-    statistics: Mapping[str, str] = field(default_factory=dict)
-    """Statistic -> its words in the LaTeX table; CSV has the statistic."""
     names: Sequence[str] = ()
     """The names of the rows of the figure, which shortens long ones: images have them in full."""
 
@@ -137,16 +135,7 @@ def make_file(chart: Chart, suffix: str) -> str | bytes:
         with _browser_lock:
             return draw_image(chart.figure, suffix, chart.data.names)
     rows = figure_rows(chart.figure) if chart.data.rows is None else chart.data.rows
-    if suffix == "csv":
-        return rows_csv(rows)
-    return latex_table((_in_words(row, chart.data.statistics) for row in rows), chart.caption, chart.name)
-
-
-def _in_words(row: Any, statistics: Mapping[str, str]) -> dict[str, Any]:
-    """Return a flat row with the words of its statistic."""
-    cells = flatten(row)
-    named = {"statistic": statistics[cells["statistic"]]} if cells.get("statistic") in statistics else {}
-    return cells | named
+    return rows_csv(rows) if suffix == "csv" else latex_table(rows, chart.caption, chart.name)
 
 
 @cache

@@ -269,7 +269,7 @@ def draw_points(
                 "points",
                 f"{name}, by {axis_kind}, highest first: {', '.join(map(label, order))}",
                 lambda: _select_point(axis_kind),
-                ChartData([row for line in series for row in line.rows.values()], statistics=STATISTIC_NAMES),
+                ChartData([row for line in series for row in line.rows.values()]),
                 item_drilldown.selected(axis_kind),
             )
     reasons.draw({label(name): row.reason for name, row in undefined.items()})

@@ -212,7 +212,7 @@ def draw_chart(
     alt = "; ".join(f"{name} {numbers.format_estimate(row.value, row.low, row.high)}" for name, row in points.items())
     shown = (statistic, view.second, view.ceiling) if second else (statistic,)
     rows, names = alignment_rows.chart_rows(point_rows, *shown), list(points)
-    data = ChartData(rows, statistics=alignment_rows.statistic_names(statistic), names=names)
+    data = ChartData(rows, names=names)
     # The choice of a judge follows the chart, so that it has no state yet when an address is opened.
     judge = st.session_state.get("judge", st.query_params.get("judge"))
     selected = judge if "cell" in st.query_params else None
@@ -262,8 +262,7 @@ def draw_bias(name: str, rows: Mapping[str, AgreementRow]) -> None:
     )
     alt = "; ".join(f"{judge} {numbers.format_estimate(row.value, None, None)}" for judge, row in rows.items())
     on_select = partial(_select_bias, name)
-    statistics = {alignment_rows.BIASES[name]: BIAS_TITLES[name]}
-    data = ChartData([{"judge": judge} | flatten(row) for judge, row in rows.items()], statistics=statistics)
+    data = ChartData([{"judge": judge} | flatten(row) for judge, row in rows.items()])
     selected = st.session_state.get("judge") if st.query_params.get("bias") == name else None
     alt = f"{BIAS_TITLES[name]}: {alt}"
     charts.draw(figure, f"bias_{name}", alt, "ignore" if name == "both_orders" else on_select, data, selected)

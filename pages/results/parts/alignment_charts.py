@@ -10,7 +10,6 @@ from pages.parts import chart_cache, chart_cells, chart_selection, charts, colou
 from pages.parts.charts import Series
 from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, count_lines, place_rows, wrap_name
 from pages.parts.text import truncate
-from pages.results.parts.alignment_rows import CEILING_NAME
 from storage.reports.disagreements import Matrix
 from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeValues
 
@@ -139,8 +138,9 @@ def _add_ceilings(figure: "go.Figure", ceilings: Mapping[str, AgreementRow], lay
     # All at once: each call of `add_shape` validates those that were added before.
     figure.layout.shapes = [shape for place in row_by_position.items() for shape in _ceiling_shapes(*place, layout)]
     if row_by_position:
+        name = "that person with the others: human ceiling"
         style = {"mode": "lines", "line": {"dash": "dash", "color": charts.GREY, "width": 2}}
-        figure.add_trace(go.Scatter(x=[None], y=[None], name=CEILING_NAME, hoverinfo="skip", **style))
+        figure.add_trace(go.Scatter(x=[None], y=[None], name=name, hoverinfo="skip", **style))
         figure.add_trace(_ceiling_markers(row_by_position, [name for name in middles if name in ceilings]))
 
 

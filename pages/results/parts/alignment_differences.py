@@ -176,8 +176,7 @@ def draw_scenarios(rows: Mapping[str, Mapping[str, AlignmentRow]], judge: str, s
         with st.container(height=640 if len(points) > 9 else "content", border=False):
             alt = f"{statistic_view.name} of {judge} by scenario"
             shown = (statistic, statistic_view.second) if draw_values else (statistic,)
-            shown_rows = alignment_rows.chart_rows(point_rows, *shown)
-            data = ChartData(shown_rows, statistics=alignment_rows.statistic_names(statistic), names=list(points))
+            data = ChartData(alignment_rows.chart_rows(point_rows, *shown), names=list(points))
             charts.draw(figure, "by_scenario_chart", alt, _select_scenario, data, st.query_params.get("scenario"))
     for reason, names in alignment_rows.undefined_reasons(rows_by_scenario, statistic).items():
         st.caption(f":material/help: No value for {', '.join(map(escape_markdown, names))}: {escape_markdown(reason)}.")

@@ -45,7 +45,6 @@ class StatisticView:
 
 
 LEAVE_ONE_OUT = "judge with the others, one person left out in turn"
-CEILING_NAME = "that person with the others: human ceiling"
 
 MAX_NO_VERDICT = 0.05
 """Share of targets without a verdict above which the values of a judge are of targets that it chose."""
@@ -192,12 +191,6 @@ def chart_rows(rows_by_name: Mapping[str, Mapping[str, AlignmentRow]], *statisti
         for rows in rows_by_name.values()
         if statistic in rows and rows[statistic].value is not None
     ]
-
-
-def statistic_names(statistic: str) -> dict[str, str]:
-    """Return the statistics that are drawn together -> their names in the legend."""
-    view = VIEWS[statistic]
-    return {statistic: view.legend, view.second: view.second_name, view.ceiling: CEILING_NAME}
 
 
 def unit_name(kind: str, criterion: str = "") -> str:

@@ -548,16 +548,15 @@ def test_the_files_of_a_chart_name_the_judge_of_each_row() -> None:
     assert rows_csv(shown).startswith("judge,")
 
 
-def test_a_latex_table_has_the_names_of_the_legend_and_dashes_for_missing_references() -> None:
+def test_a_latex_table_has_the_names_of_statistics_and_dashes_for_missing_references() -> None:
     known = AlignmentRow("a", "score", "quality", "all", "spearman", 0.8, 0.7, 0.9, 40, 3, 0, "")
     rows = [
         replace(known, reference="gold: 40 by people"),
         replace(known, statistic="judge_against_others_spearman"),
         replace(known, statistic="human_ceiling_spearman", value=0.75),
     ]
-    data = ChartData(rows, statistics=alignment_rows.statistic_names("spearman"))
-    chart = chart_files.Chart(go.Figure(), data, "c", "Caption.", None, lambda _: None)
+    chart = chart_files.Chart(go.Figure(), ChartData(rows), "c", "Caption.", None, lambda _: None)
     table, figures = str(chart_files.make_file(chart, "tex")), str(chart_files.make_file(chart, "csv"))
     assert "_spearman" not in table and "_spearman" in figures
-    assert r"judge with the reference & 0.800 [0.700, 0.900] & 40 & gold: 40 by people \\" in table
-    assert r"that person with the others: human ceiling & 0.750 [0.700, 0.900] & 40 & -- \\" in table
+    assert r"Spearman's rho & 0.800 [0.700, 0.900] & 40 & gold: 40 by people \\" in table
+    assert r"human ceiling, Spearman's rho & 0.750 [0.700, 0.900] & 40 & -- \\" in table
