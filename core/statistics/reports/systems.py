@@ -198,8 +198,7 @@ def _notes_on_judge(values: _Values, abstained: int) -> list[str]:
     not_asked = int((~np.isnan(values.people) & ~values.asked).sum())
     if not_asked:
         notes.append(
-            f"the judge was not asked about {format_count(not_asked, 'labelled target')}, "
-            "which count for people alone only"
+            f"the judge was not asked about {format_count(not_asked, 'labelled target')}: for people alone only"
         )
     return notes
 

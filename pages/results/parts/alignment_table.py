@@ -13,7 +13,7 @@ from storage.reports.judge_costs import JudgeCost
 
 TABLE_NUMBER = "_alignment_table"
 """The name of the number of the table in the state of the session."""
-MAX_HEIGHT = 300
+MAX_HEIGHT = 255
 """Pixels; a longer table is scrolled."""
 
 

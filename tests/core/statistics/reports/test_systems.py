@@ -119,7 +119,7 @@ def test_labels_of_targets_that_the_judge_was_not_asked_about_count_for_people_a
         assert row.labelled < row.people_labelled == expected.labelled
         assert (row.people, row.people_low) == (expected.people, expected.people_low)
         number = expected.labelled - row.labelled
-        assert f"the judge was not asked about {number} labelled targets, which count for people alone" in row.reason
+        assert f"the judge was not asked about {number} labelled targets: for people alone only" in row.reason
 
 
 def test_undecided_targets_are_neither_labelled_nor_judged_only() -> None:
