@@ -11,7 +11,7 @@ from core.errors import TiebreakError
 from core.pairs import pair_numbers
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
-from storage.reports import known_names
+from storage.reports import known_names, remembered
 from storage.reports.alignment import AlignmentData, load_data
 from storage.studies import Study
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 UNNAMED = "unnamed system"
 KINDS = ("preference", "score")
-VALUE_COLUMNS = ("item", "part", "people", "judge", "asked", "has_labels")
+TARGET = ["item", "criterion", "part"]
+VALUE_COLUMNS = (*TARGET, "people", "has_labels")
 VALUE_TYPES = {"people": float, "judge": float, "asked": bool, "undecided": bool}
 
 
@@ -104,57 +105,61 @@ def table(report: SystemReport) -> list[dict[str, Any]]:
 
 def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000) -> SystemReport:
     """Rate the systems by one kind and criterion, with the verdicts of a judge; "" for people's labels alone."""
-    values = _values(data, choice, judge)
+    subject = choice.kind, choice.criterion
+    read = _games if choice.kind == "preference" else _scores
+    by_people = remembered.once(data, ("systems", subject), lambda: read(_targets(data, choice), data))
+    values = _with_judge(by_people, data, choice, judge)
     if choice.kind == "preference":
-        rows = rate_by_games(_games(values, data), resamples=resamples)
+        columns = values[list(GAME_COLUMNS)].astype(VALUE_TYPES)
+        rows = rate_by_games(
+            columns,
+            resamples=resamples,
+            once=lambda part, compute: remembered.once(data, ("strengths", subject, part, resamples), compute),
+        )
     else:
-        rows = rate_by_scores(_scores(values, data))
+        rows = rate_by_scores(values[list(SCORE_COLUMNS)].astype(VALUE_TYPES))
     return SystemReport(choice.kind, choice.criterion, judge, data.reference.title, tuple(rows))
 
 
-def _values(data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
-    """Return item, criterion and part with the columns people, judge, asked and has_labels, one row per target.
+def _targets(data: AlignmentData, choice: Choice) -> "pd.DataFrame":
+    """Return TARGET with the columns people and has_labels, one row per target with a label, a value or an opinion.
 
-    `asked`: the judge was asked about the target, whether or not it has a verdict. `has_labels`: the reference has
-    labels of the target, whether or not it has a value; the labels of all annotators do not count if the reference is
-    one annotator or a debate.
+    `has_labels`: the reference has labels of the target, whether or not it has a value; the labels of all annotators
+    do not count if the reference is one annotator or a debate.
     """
     import pandas as pd
 
-    target = ["item", "criterion", "part"]
     criterion = _one_criterion(choice.criterion)
     gold = select_rows(data.gold, choice.kind, criterion)
-    people = gold.assign(people=gold["value" if choice.kind == "preference" else "number"])[[*target, "people"]]
-    opinions = select_rows(data.opinions, choice.kind, criterion)
-    opinions = opinions[opinions["judge"] == judge]
-    judged = opinions.assign(judge=opinions["value"].astype(float))[[*target, "judge"]].drop_duplicates(target)
-    values = people.merge(judged, on=target, how="outer")
-    values["asked"] = values.set_index(target).index.isin(judged.set_index(target).index)
-    labelled = gold[target]
+    people = gold.assign(people=gold["value" if choice.kind == "preference" else "number"])[[*TARGET, "people"]]
+    opinions = select_rows(data.opinions, choice.kind, criterion)[TARGET].drop_duplicates()
+    labelled = gold[TARGET]
     if data.reference.type in ("gold", "majority", "mean"):
         labels = select_rows(data.labels, choice.kind, criterion)
-        labelled = pd.concat([labelled, labels.loc[labels["value"].notna(), target]])
-    values = values.merge(labelled.drop_duplicates(), on=target, how="outer", indicator="source")
+        labelled = pd.concat([labelled, labels.loc[labels["value"].notna(), TARGET]])
+    values = people.merge(opinions, on=TARGET, how="outer")
+    values = values.merge(labelled.drop_duplicates(), on=TARGET, how="outer", indicator="source")
     return values.assign(has_labels=values["source"] != "left_only")
 
 
-def _games(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
-    """Return the pairs of responses of different systems, with GAME_COLUMNS."""
+def _games(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
+    """Return the pairs of responses of different systems, with the columns of GAME_COLUMNS that people give."""
     import pandas as pd
 
     rows = []
-    columns = (values[name].tolist() for name in VALUE_COLUMNS)
-    for key, part, people, judge, asked, has_labels in zip(*columns, strict=True):
-        scenario, systems = data.systems[key]
+    columns = (targets[name].tolist() for name in VALUE_COLUMNS)
+    for item, criterion, part, people, has_labels in zip(*columns, strict=True):
+        scenario, systems = data.systems[item]
         numbers = pair_numbers(part)
         if numbers is None or numbers[1] > len(systems):  # the part names no pair: it is of the whole item
             numbers = (1, 2) if len(systems) == 2 else None
         if numbers is not None:
             first, second = (systems[number - 1] or UNNAMED for number in numbers)
             winner = _whole(people)
-            rows.append((key, scenario, first, second, winner, judge, asked, has_labels and isnan(winner)))
-    games = pd.DataFrame(rows, columns=list(GAME_COLUMNS))
-    return games[games["first"] != games["second"]].astype(VALUE_TYPES)
+            undecided = has_labels and isnan(winner)
+            rows.append((item, criterion, part, scenario, first, second, winner, undecided))
+    games = pd.DataFrame(rows, columns=[*TARGET, "scenario", "first", "second", "people", "undecided"])
+    return games[games["first"] != games["second"]]
 
 
 def _whole(value: float) -> float:
@@ -162,16 +167,32 @@ def _whole(value: float) -> float:
     return value if value in (0.0, 1.0, 2.0) else float("nan")
 
 
-def _scores(values: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
-    """Return the scored responses with SCORE_COLUMNS: of items with one response, or of a part that names a system."""
+def _scores(targets: "pd.DataFrame", data: AlignmentData) -> "pd.DataFrame":
+    """Return the scored responses with the columns of SCORE_COLUMNS that people give.
+
+    They are of items with one response, or of a part that names a system.
+    """
     import pandas as pd
 
     rows = []
-    columns = (values[name].tolist() for name in VALUE_COLUMNS)
-    for key, part, people, judge, asked, has_labels in zip(*columns, strict=True):
-        scenario, names = data.systems[key]
+    columns = (targets[name].tolist() for name in VALUE_COLUMNS)
+    for item, criterion, part, people, has_labels in zip(*columns, strict=True):
+        scenario, names = data.systems[item]
         systems = [name or UNNAMED for name in names]
         system = part if part in systems else systems[0] if len(systems) == 1 else None
         if system is not None:
-            rows.append((key, scenario, system, people, judge, asked, has_labels and isnan(people)))
-    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(VALUE_TYPES)
+            rows.append((item, criterion, part, scenario, system, people, has_labels and isnan(people)))
+    return pd.DataFrame(rows, columns=[*TARGET, "scenario", "system", "people", "undecided"])
+
+
+def _with_judge(by_people: "pd.DataFrame", data: AlignmentData, choice: Choice, judge: str) -> "pd.DataFrame":
+    """Return the targets that people labelled or a judge was asked about, with its verdicts.
+
+    `asked`: the judge was asked about the target, whether or not it has a verdict.
+    """
+    of_judge = data.opinions[data.opinions["judge"] == judge]
+    opinions = select_rows(of_judge, choice.kind, _one_criterion(choice.criterion))
+    judged = opinions.assign(judge=opinions["value"].astype(float), asked=True)[[*TARGET, "judge", "asked"]]
+    values = by_people.merge(judged.drop_duplicates(TARGET), on=TARGET, how="left")
+    values["asked"] = values["asked"].notna()
+    return values[values["people"].notna() | values["undecided"].astype(bool) | values["asked"]]

@@ -7,8 +7,9 @@ of those on which the judge decides. Labelled targets have to be a random sample
 alone are none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -60,18 +61,27 @@ class SystemRow:
     reason: str
 
 
-def rate_by_games(games: pd.DataFrame, *, resamples: int = 1000, seed: int = 0) -> list[SystemRow]:
+Strengths = dict[str, SystemRating | None]
+Once = Callable[[Hashable, Callable[[], Strengths]], Strengths]
+
+
+def rate_by_games(
+    games: pd.DataFrame, *, resamples: int = 1000, seed: int = 0, once: Once = lambda _, compute: compute()
+) -> list[SystemRow]:
     """Return the win rate of each system, of all targets and of each scenario, the best first.
 
     `games`: GAME_COLUMNS, one row per pair of responses; `first` and `second` are systems, `people` and `judge` the
     number of the better response, 0 for a tie, nan if there is none; `asked`: whether the judge was asked about the
     pair, with or without a verdict. `undecided` targets have labels of people but no
     value of them; they are left out, because they are not a random sample of the targets without labels.
+
+    `once` may return what it returned before for an equal scenario and equal systems: the strengths do not depend on
+    the judge.
     """
     rows = []
     for scenario, part in _parts(games):
         systems = sorted(set(part["first"]) | set(part["second"]))
-        strengths = _strengths(part, systems, resamples, seed)
+        strengths = once((scenario, tuple(systems)), partial(_strengths, part, systems, resamples, seed))
         ranked = [_win_row(part, scenario, system, strengths[system]) for system in systems]
         rows += sorted(ranked, key=_value_or_lowest, reverse=True)
     return rows
@@ -203,9 +213,7 @@ def _notes_on_judge(values: _Values, abstained: int) -> list[str]:
     return notes
 
 
-def _strengths(
-    games: pd.DataFrame, systems: Sequence[str], resamples: int, seed: int
-) -> dict[str, SystemRating | None]:
+def _strengths(games: pd.DataFrame, systems: Sequence[str], resamples: int, seed: int) -> Strengths:
     """Return the Bradley-Terry strength of each system from people's labels, resampled by item."""
     labelled = games[games["people"].notna() & (games["first"] != games["second"])]
     if len(labelled) < 2 or len(systems) < 2:
