@@ -16,8 +16,8 @@ INTERVALS = f"95 % intervals: Wilson's for shares of items, otherwise {BOOTSTRAP
 
 WILSON = "95 % intervals: Wilson's"
 PREDICTION_POWERED = (
-    "Means of labels and verdicts together are prediction-powered (PPI++). 95 % intervals: Student's t, with the pairs "
-    "of an item, document or dialogue as clusters"
+    "Means of labels and verdicts together are prediction-powered (PPI++); a missing verdict counts as the mean of the "
+    "verdicts. 95 % intervals: Student's t, with the pairs of an item, document or dialogue as clusters"
 )
 BIAS_TESTS = (
     "Effects are shares of decided verdicts minus one half. 95 % intervals of position: Wilson's, in both orders BCa "
