@@ -1,7 +1,6 @@
 """Scores of critique authors by people and by judges, and the accuracy of judges on AIUs."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
@@ -27,9 +26,6 @@ from storage import aius, database, labels, studies
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
 from storage.studies import Study
-
-if TYPE_CHECKING:
-    pass
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
