@@ -8,15 +8,17 @@ from core.answers.statements import spoken_text
 from core.current_events import with_reading
 from core.errors import UnreadableReply
 from core.llm.client import Reply
+from core.llm.replies import Finish
 from core.rating_probabilities import level_probabilities
 from core.templates import with_system_lines
-from core.trace import Ask, ReadingReplaced, ReplyUnreadable, Turn
+from core.trace import Ask, Ending, ReadingReplaced, ReplyUnreadable, Turn
 
-_INCOMPLETE = {
-    "cut off": "the reply was cut off at the limit of {limit} tokens",
+_ENDINGS: dict[Finish, Ending] = {"stop": "complete", "cut off": "length", "refused": "refused"}
+_INCOMPLETE: dict[Ending, str] = {
+    "length": "the reply was cut off at the limit of {limit} tokens",
     "refused": "the model refused to answer",
 }
-"""The reason why a reply with this `finish` is not parsed: a cut-off reply can end like an answer."""
+"""The reason why a reply that ended so is not parsed: a cut-off reply can end like an answer."""
 _EMPTY_REPLY = "(empty reply)"
 """Replaces an empty reply in a conversation: providers refuse empty messages."""
 
@@ -71,9 +73,10 @@ def make_turn(sent: Ask, reply: Reply) -> Turn:
         criterion=sent.criterion,
         format=sent.format,
         reused=reply.reused,
+        finish=_ENDINGS[reply.finish],
     )
-    if reply.finish != "stop":
-        return turn.model_copy(update={"problem": _INCOMPLETE[reply.finish].format(limit=sent.spec.max_tokens)})
+    if turn.finish != "complete":
+        return turn.model_copy(update={"problem": _INCOMPLETE[turn.finish].format(limit=sent.spec.max_tokens)})
     try:
         turn = turn.model_copy(update=_reading(sent, reply.text))
     except UnreadableReply as error:
@@ -94,19 +97,13 @@ def _with_probabilities(turn: Turn, sent: Ask, reply: Reply) -> Turn:
     return turn.model_copy(update={"probabilities": found})
 
 
-def ended_early(turn: Turn) -> bool:
-    """Return whether the reply was cut off or refused, which is never parsed."""
-    beginnings = tuple(reason.partition("{")[0] for reason in _INCOMPLETE.values())
-    return turn.problem.startswith(beginnings)
-
-
 def reread_turn(ask: Ask, turn: Turn) -> Turn:
     """Return a stored turn as the parsers of this version read its reply; `ask` is the ask that it answers.
 
     A reply that was cut off or refused is not parsed. A turn that this version requests no value from, and an earlier
     one did, stays as it was read.
     """
-    if ended_early(turn) or ask.answer is None:
+    if turn.finish != "complete" or ask.answer is None:
         return turn
     unread = with_reading(turn, ReadingReplaced(ask=0))
     try:

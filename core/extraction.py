@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from core.answers import Answer, Reading
-from core.attempts import ended_early, first_request
+from core.attempts import first_request
 from core.errors import UnreadableReply
 from core.templates import Material, render
 from core.trace import Ask, Spec, Turn
@@ -105,7 +105,7 @@ def extraction_ask(ask: Ask, turn: Turn, extractor: Spec, first: Turn | None = N
 
 def _readable_replies(turn: Turn, first: Turn | None) -> list[Material]:
     """Return the replies that have text; a first reply that was cut off or refused is no answer."""
-    turns = [other for other in (first, turn) if other is not None and not ended_early(other)]
+    turns = [other for other in (first, turn) if other is not None and other.finish == "complete"]
     with_text = [other.reply for other in turns if other.statement.strip()]
-    names = ("first reply", "second reply") if len(with_text) > 1 else ("reply",)
+    names = ("first reply", "second reply") if len(with_text) > 1 else ("reply",) * len(with_text)
     return [Material(name, text) for name, text in zip(names, with_text, strict=True)]

@@ -14,7 +14,6 @@ from typing import TypeVar
 from core.answers import Format
 from core.attempts import (
     describe_difference,
-    ended_early,
     first_request,
     make_turn,
     plan_second_attempt,
@@ -181,7 +180,7 @@ class _TraceRunner:
     async def read_turn(self, number: int, ask: Ask, batch: "_SampleBatch | None", *, extract: bool) -> Turn:
         """Return the turn of one ask, read by the extractor if the run has one and the parser could not."""
         turn = await self.complete_turn(number, ask, batch)
-        if self.extractor is None or not extract or number in self.known.extracted or ended_early(turn):
+        if self.extractor is None or not extract or number in self.known.extracted or turn.finish != "complete":
             return turn
         unreadable = self.known.unreadable.get(number)
         first = None if unreadable is None else unreadable.turn

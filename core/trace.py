@@ -18,6 +18,10 @@ from core.labels import Opinion, Value
 from core.templates import ANSWER, split_system, with_system_lines
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
+Ending = Literal["complete", "length", "refused"]
+"""How a reply ended: complete, at the limit of tokens, or refused by the model or its provider."""
+_FORMER_ENDINGS: Mapping[str, Ending] = {"the reply was cut off": "length", "the model refused to answer": "refused"}
+"""The beginning of a problem -> how the reply ended, for turns that earlier versions stored without `finish`."""
 MAX_USAGE = 2**31 - 1
 """More tokens, seconds and dollars than any call has, and the largest number that the database stores."""
 
@@ -162,6 +166,8 @@ class Turn(Frozen):
     reply: str
     reading: Value | None = None
     problem: str = ""
+    finish: Ending = Field(default="complete", exclude_if=lambda finish: finish == "complete")
+    """A reply that did not end complete is never parsed: it can end like an answer."""
     shown: tuple[int, ...] = ()
     usage: Usage = Usage()
     notes: tuple[str, ...] = Field(default=(), exclude_if=lambda notes: not notes)
@@ -183,6 +189,16 @@ class Turn(Frozen):
     reused: str = Field(default="", exclude_if=lambda run: not run)
     """The run that made and paid the call, if the reply was stored before; `usage` is that of the call. Empty if this
     run made the call."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _derive_finish(cls, stored: Any) -> Any:
+        """Add `finish` to a turn that an earlier version stored."""
+        if not isinstance(stored, Mapping) or "finish" in stored:
+            return stored
+        problem = str(stored.get("problem", ""))
+        finish = next((code for start, code in _FORMER_ENDINGS.items() if problem.startswith(start)), None)
+        return stored if finish is None else {**stored, "finish": finish}
 
     @property
     def is_unreadable(self) -> bool:

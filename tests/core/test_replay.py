@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from core import attempts
 from core.answers import Choice
 from core.attempts import reread_turn
-from core.current_events import current_events
+from core.current_events import current_events, with_reading
+from core.extraction import can_extract
+from core.llm.client import Reply
 from core.replay import NeedsCalls, replay, stored_turns
 from core.trace import (
     Ask,
@@ -91,11 +94,36 @@ def test_a_complete_reply_is_read_again_and_a_cut_off_or_refused_one_is_not() ->
     ask = make_ask("a")
     again = reread_turn(ask, make_turn("a", "Final answer: 2"))
     assert (again.reading, again.reading_rule, again.problem) == (2, "labelled", "")
-    for problem in ("the reply was cut off at the limit of 100 tokens", "the model refused to answer"):
-        turn = make_turn("a", "Final answer: 2").model_copy(update={"problem": problem})
+    for finish in ("length", "refused"):
+        turn = make_turn("a", "Final answer: 2").model_copy(update={"finish": finish, "problem": "it has no value"})
         assert reread_turn(ask, turn) == turn
     misread = make_turn("a", "Perhaps.", 1)
     assert reread_turn(ask, misread).reading is None
+
+
+def test_a_cut_off_reply_stays_one_after_another_reading_of_it() -> None:
+    """An extractor's or a person's reading replaces the sentence, and says nothing about how the reply ended."""
+    cut = attempts.make_turn(make_ask("a"), Reply(text="Final answer: 2", finish="cut off"))
+    for later in (ReadingReplaced(ask=0, reading=1, read_by="extractor: m"), ReadingReplaced(ask=0, problem="none")):
+        turn = with_reading(cut, later)
+        assert reread_turn(make_ask("a"), turn) == turn
+        assert not can_extract(make_ask("a"), turn)
+
+
+@pytest.mark.parametrize(
+    ("problem", "finish"),
+    [
+        ("the reply was cut off at the limit of 100 tokens", "length"),
+        ("the model refused to answer", "refused"),
+        ("it states no answer", "complete"),
+    ],
+)
+def test_how_a_reply_ended_is_stored_and_derived_only_for_turns_stored_without_it(problem: str, finish: str) -> None:
+    stored = make_turn("a", "Final answer: 2").model_dump(mode="json") | {"problem": problem}
+    assert Turn.model_validate(stored).finish == finish
+    assert Turn.model_validate(stored | {"finish": "length", "problem": ""}).finish == "length"
+    again = Turn.model_validate(stored)
+    assert Turn.model_validate_json(again.model_dump_json()) == again
 
 
 def test_a_reading_stays_where_this_version_requests_no_value() -> None:

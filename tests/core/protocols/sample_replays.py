@@ -7,7 +7,7 @@ from core.items import Item
 from core.llm.client import Finish, Reply
 from core.protocols import trace_rng
 from core.protocols.registry import PROTOCOLS
-from core.trace import Ask, Event, ReplyUnreadable, Turn, TurnCompleted
+from core.trace import Ask, Ending, Event, ReplyUnreadable, Turn, TurnCompleted
 from tests.core.protocols.scripted_runs import run_script
 
 
@@ -60,6 +60,5 @@ def _attempts(trace: TraceRecord) -> dict[int, list[Turn]]:
 
 
 def _finish(turn: Turn) -> Finish:
-    if turn.problem.startswith("the model refused"):
-        return "refused"
-    return "cut off" if turn.problem.startswith("the reply was cut off") else "stop"
+    finishes: dict[Ending, Finish] = {"complete": "stop", "length": "cut off", "refused": "refused"}
+    return finishes[turn.finish]
