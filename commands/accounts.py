@@ -87,7 +87,7 @@ def invite(
 
 
 def password(name: Name, database: DatabaseUrl = None) -> None:
-    """Set a password, read from the terminal or from standard input, and end the account's sessions."""
+    """Set a password, read from the terminal or from standard input, and end the account's sessions and tokens."""
     from storage.accounts import passwords, registry
     from storage.database import writing
 
@@ -96,7 +96,7 @@ def password(name: Name, database: DatabaseUrl = None) -> None:
     hashed = passwords.hash_password(text.rstrip("\n"))
     with writing(open_database(database)) as session:
         registry.set_password(session, registry.get(session, name).id, hashed)
-    typer.echo(f"The password of {name} is set; all sessions of the account have ended.")
+    typer.echo(f"The password of {name} is set; all sessions and API tokens of the account have ended.")
 
 
 def disable(name: Name, database: DatabaseUrl = None) -> None:

@@ -28,9 +28,9 @@ def add_account(engine: Engine, name: str, **fields: bool | str) -> Account:
     return account
 
 
-def enter(engine: Engine, name: str, password: str = PASSWORD, address: str = "192.0.2.7") -> str:
+def enter(engine: Engine, name: str, password: str = PASSWORD, address: str = "192.0.2.7", device: str = "") -> str:
     """Sign in, and return the cookie."""
-    return sign_in.sign_in(engine, name, password, address=address, browser="a browser")
+    return sign_in.sign_in(engine, name, password, address=address, browser="a browser", device=device)
 
 
 def stored_text(engine: Engine) -> str:

@@ -24,6 +24,9 @@ LARGEST_FORM = 10_000
 LONGEST_PATH = 2000
 TEMPLATE = (assets.PAGES / "account" / "static" / "page.html").read_text(encoding="utf-8")
 HEADERS = {"Cache-Control": "no-store"}
+DEVICE_COOKIE = "tiebreak_device"
+"""Names the device, so that wrong passwords from elsewhere do not refuse its sign-ins."""
+DEVICE_SECONDS = 365 * 24 * 3600
 NEXT_COOKIE = "tiebreak_next"
 """The page that was asked for before a sign-in at a provider, which leads back to the first page."""
 NEXT_SECONDS = 900
@@ -73,6 +76,7 @@ async def post_sign_in(request: Request) -> Response:
                 form.get("password", ""),
                 address=client_address(request),
                 browser=request.headers.get("user-agent", ""),
+                device=request.cookies.get(DEVICE_COOKIE, ""),
             )
         except sign_in.TooManyAttempts as error:
             raise FormError(str(error), 429) from None
@@ -184,17 +188,21 @@ def _remember_page(response: Response, request: Request, following: str) -> Resp
 
 
 def with_session(response: Response, request: Request, cookie: str) -> Response:
-    """Add the cookie of a new session."""
+    """Add the cookies of a new session and of its device."""
     response.headers["Cache-Control"] = "no-store"
-    response.set_cookie(
-        SESSION_COOKIE,
-        cookie,
-        max_age=int(logins.LIFETIME.total_seconds()),
-        path=cookie_path(),
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )
+    for name, value, seconds, path in (
+        (SESSION_COOKIE, cookie, int(logins.LIFETIME.total_seconds()), cookie_path()),
+        (DEVICE_COOKIE, logins.device_of(cookie), DEVICE_SECONDS, own_address("/account/")),
+    ):
+        response.set_cookie(
+            name,
+            value,
+            max_age=seconds,
+            path=path,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
     return response
 
 
@@ -270,7 +278,8 @@ def _invitation_page(token: str = "", problem: str = "") -> HTMLResponse:
   <label>The same again <input name="again" type="password" autocomplete="new-password" required></label>
   <button>Set password and sign in</button>
 </form>
-<p class="note">At least {passwords.SHORTEST} characters. The link of an invitation works once.</p>
+<p class="note">At least {passwords.SHORTEST} characters, and not mainly common words or sequences.
+The link of an invitation works once.</p>
 <script type="module" src="{own_address("/assets/account/invitation.js")}"></script>"""
     return _page("Choose a password", content, problem)
 

@@ -7,6 +7,7 @@ study is decided by `storage.access`.
 
 import ipaddress
 import time
+from pathlib import PurePath
 from urllib.parse import quote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -19,6 +20,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from core.errors import TiebreakError
 from core.own_addresses import own_address, route_path
 from pages.parts import resources
+from pages.parts.sections import SECTIONS
 from storage import database, database_errors
 from storage.accounts import api_tokens, logins
 from storage.accounts.identity import Identity
@@ -41,6 +43,15 @@ PUBLIC = (
 """Beginnings of paths without any data of a study."""
 PUBLIC_PATHS = ("/ready", "/metrics", "/oauth2callback")
 """Whole paths without any data of a study; metrics are answered to this machine only."""
+PAGE_PATHS = frozenset(
+    {"/"}
+    | {
+        f"/{url_path or PurePath(script).stem}"
+        for entries in SECTIONS.values()
+        for script, _, _, url_path, _ in entries
+    }
+)
+"""Whole paths of the pages of the sidebar, at which Streamlit answers its page without data."""
 IDENTITY = "tiebreak_identity"
 """The name of the identity in the scope of a request."""
 CHECK_SECONDS = 2.0
@@ -174,13 +185,15 @@ async def _reload(send: Send) -> None:
 
 
 def _is_shell(connection: HTTPConnection) -> bool:
-    """Return whether a link of another site was followed, so the browser sent no strict cookies.
+    """Return whether a link of another site to a page was followed, so the browser sent no strict cookies.
 
-    Streamlit's page without data is answered; its socket is of this site and has the cookies. The return from an OIDC
-    provider, which has a cookie with claims, comes from another site too, but has no session yet.
+    Streamlit's page without data is answered; its socket is of this site and has the cookies. Any client can send these
+    headers, so no other route is answered for them. The return from an OIDC provider, which has a cookie with claims,
+    comes from another site too, but has no session yet.
     """
-    is_return = OIDC_COOKIE in connection.cookies
-    return not is_return and _is_navigation(connection) and connection.headers.get("sec-fetch-site") == "cross-site"
+    if OIDC_COOKIE in connection.cookies or route_path(connection.scope["path"]) not in PAGE_PATHS:
+        return False
+    return _is_navigation(connection) and connection.headers.get("sec-fetch-site") == "cross-site"
 
 
 def _is_navigation(connection: HTTPConnection) -> bool:

@@ -39,6 +39,7 @@ def draw_password(account: Account) -> None:
     if not account.has_password:
         st.caption("You sign in at an OpenID Connect provider; this account has no password.")
         return
+    st.caption("A new password ends all sessions and API tokens of the account.")
     with st.form("password", border=False, clear_on_submit=True):
         current = st.text_input("Current password", type="password", key="current", autocomplete="current-password")
         new = st.text_input("New password", type="password", key="new", autocomplete="new-password")

@@ -52,6 +52,14 @@ def create(session: Session, account_id: int, *, address: str, browser: str) -> 
     return tokens.sign(token, tokens.get_or_create_secret(session))
 
 
+def device_of(cookie: str) -> str:
+    """Return the name of the device on which a session began, for a cookie that outlives the session.
+
+    It is the stored hash, from which nobody can compute the session's cookie.
+    """
+    return tokens.hash_token(cookie.partition(".")[0])
+
+
 def identify(session: Session, cookie: str) -> Identity:
     """Return who sends the cookie: nobody if its session has ended, its secret is another, or there are no accounts."""
     if not exist(session):

@@ -85,11 +85,10 @@ def password_hash(session: Session, account_id: int) -> str | None:
 
 
 def set_password(session: Session, account_id: int, hashed: str) -> None:
-    """Store the hash of a new password, end all sessions of the account, and make its open invitations useless."""
+    """Store the hash of a new password, and end the sessions, tokens and open invitations of the account."""
     change(session, account_id, password=hashed)
     _record(session, account_id, "password set")
-    _end(session, LoginRow, account_id, "revoked_at")
-    _end(session, InvitationRow, account_id, "used_at")
+    _end_credentials(session, account_id)
 
 
 def set_disabled(session: Session, account_id: int, disabled: bool) -> None:
@@ -97,9 +96,7 @@ def set_disabled(session: Session, account_id: int, disabled: bool) -> None:
     _record(session, account_id, "disabled" if disabled else "enabled")
     change(session, account_id, disabled_at=database.clock(session) if disabled else None)
     if disabled:
-        _end(session, LoginRow, account_id, "revoked_at")
-        _end(session, ApiTokenRow, account_id, "revoked_at")
-        _end(session, InvitationRow, account_id, "used_at")
+        _end_credentials(session, account_id)
 
 
 def set_email(session: Session, account_id: int, email: str | None) -> None:
@@ -123,9 +120,16 @@ def _record(session: Session, account_id: int, changed: str) -> None:
     audit.record(session, Action.account, change=changed, account=by_id(session, account_id).name)
 
 
-def _end(session: Session, table: Any, account_id: int, column: str) -> None:
-    current = (table.account_id == account_id, getattr(table, column).is_(None))
-    session.execute(update(table).where(*current).values({column: database.clock(session)}))
+def _end_credentials(session: Session, account_id: int) -> None:
+    """End sessions, API tokens and invitations: whoever knew the former password may have created them."""
+    tables: tuple[tuple[Any, str], ...] = (
+        (LoginRow, "revoked_at"),
+        (ApiTokenRow, "revoked_at"),
+        (InvitationRow, "used_at"),
+    )
+    for table, column in tables:
+        current = (table.account_id == account_id, getattr(table, column).is_(None))
+        session.execute(update(table).where(*current).values({column: database.clock(session)}))
 
 
 def _new_email(session: Session, email: str | None) -> str | None:

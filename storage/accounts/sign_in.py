@@ -1,11 +1,12 @@
-"""Sign-in with a password, with limits for each name and each address.
+"""Sign-in with a password, with limits for each name and place: the address, or a device that has signed in before.
 
-An attempt is stored before the password is compared, so the limits hold for requests at the same time and over all
-processes. A successful sign-in removes the attempts of its name.
+So a stranger's wrong passwords do not refuse the person. An attempt is stored before the password is compared, so the
+limits hold for requests at the same time and over all processes. A successful sign-in removes the attempts of its name
+from its place.
 """
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,11 +20,14 @@ from storage.accounts import logins, passwords, registry
 from storage.accounts.registry import Account
 from storage.audit import Action
 from storage.database import Engine
-from storage.tables import AccountRow, SignInAttemptRow
+from storage.tables import AccountRow, AnnotatorRow, LoginRow, SignInAttemptRow
 
 WINDOW = timedelta(minutes=15)
-MOST_OF_NAME, MOST_OF_ADDRESS = 10, 100
-"""Failed sign-ins within WINDOW. A lab often has one address, so its limit is higher."""
+MOST_OF_NAME, MOST_OF_ADDRESS, MOST_OF_NAME_ELSEWHERE = 10, 100, 100
+"""Failed sign-ins within WINDOW: under a name from one place; from an address (a lab often has one); under a name from
+all places, which are then refused unless the person has signed in from there before."""
+SESSION = "a session"
+"""The place of a change of a password."""
 WRONG = "The name or the password is wrong."
 ATTEMPT_LOCK = 8_442_326
 """The key of the PostgreSQL advisory lock under which attempts are counted and stored."""
@@ -37,10 +41,13 @@ class TooManyAttempts(TiebreakError):
     """A sign-in beyond the limits; the password is not compared."""
 
 
-def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: str = "") -> str:
-    """Return the value of a new session's cookie; raises WrongPassword or TooManyAttempts."""
+def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: str = "", device: str = "") -> str:
+    """Return the value of a new session's cookie; raises WrongPassword or TooManyAttempts.
+
+    `device`: see `logins.device_of`.
+    """
     name, network = _stored_name(name), _network(address)
-    database.write(engine, lambda session: _store_attempt(session, name, network))
+    place = database.write(engine, lambda session: _store_attempt(session, name, network, device))
     with database.reading(engine) as session:
         account = _find(session, name)
         stored = registry.password_hash(session, account.id) if account else None
@@ -52,12 +59,12 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
             engine, lambda session: audit.record(session, Action.failed_sign_in, actor=known, address=address)
         )
         raise WrongPassword(WRONG)
-    hashed = passwords.hash_password(password) if passwords.is_outdated(stored) else None
+    hashed = passwords.hash_again(password) if passwords.is_outdated(stored) else None
     account_id, account_name = account.id, account.name
 
     def finish(session: Session) -> str:
         _check_unchanged(session, account_id, stored)
-        session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.name) == name))
+        _forget_attempts(session, name, place)
         if hashed is not None:
             registry.change(session, account_id, password=hashed)
         audit.record(session, Action.sign_in, actor=account_name, address=address)
@@ -106,10 +113,16 @@ def _account_of_email(session: Session, email: str) -> int | None:
 def change_password(engine: Engine, name: str, current: str, new: str) -> None:
     """Change a password by the person who knows the current one; raises WrongPassword or TooManyAttempts.
 
-    The limit is that of sign-ins, so a stolen session cannot be used to guess the password.
+    There is a limit as of sign-ins, so a stolen session cannot be used to guess the password.
     """
     hashed, name = passwords.hash_password(new), _stored_name(name)
-    database.write(engine, lambda session: _store_attempt(session, name, ""))
+
+    def begin(session: Session) -> None:
+        at = _begin_attempt(session)
+        _check_limit(session, [col(SignInAttemptRow.name) == name, col(SignInAttemptRow.address) == SESSION], at)
+        session.add(SignInAttemptRow(name=name, address=SESSION, at=at))
+
+    database.write(engine, begin)
     with database.reading(engine) as session:
         account_id = registry.get(session, name).id
         stored = registry.password_hash(session, account_id)
@@ -118,7 +131,7 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
 
     def finish(session: Session) -> None:
         _check_unchanged(session, account_id, stored)
-        session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.name) == name))
+        _forget_attempts(session, name, SESSION)
         registry.set_password(session, account_id, hashed)
 
     database.write(engine, finish)
@@ -134,23 +147,55 @@ def _check_unchanged(session: Session, account_id: int, stored: str | None) -> N
 
 def limit_invitations(engine: Engine, address: str) -> None:
     """Count the use of an invitation as an attempt of its address; raises TooManyAttempts."""
-    database.write(engine, lambda session: _store_attempt(session, "", _network(address)))
+    database.write(engine, lambda session: _store_attempt(session, "", _network(address), ""))
 
 
-def _store_attempt(session: Session, name: str, network: str) -> None:
+def _store_attempt(session: Session, name: str, network: str, device: str) -> str:
+    """Store an attempt, and return its place; raises TooManyAttempts."""
+    at, row = _begin_attempt(session), SignInAttemptRow
+    places = _known_places(session, name)
+    is_known_device = device in places
+    place = f"device {device}" if is_known_device else network
+    if name:
+        _check_limit(session, [col(row.name) == name, col(row.address) == place], at)
+    if not is_known_device:
+        _check_limit(session, [col(row.address) == network], at, MOST_OF_ADDRESS)
+        if name and network not in places:
+            _check_limit(session, [col(row.name) == name], at, MOST_OF_NAME_ELSEWHERE)
+    session.add(SignInAttemptRow(name=name, address=place, at=at))
+    return place
+
+
+def _begin_attempt(session: Session) -> datetime:
+    """Remove attempts that count no longer, and return the time; one transaction at a time does this."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ATTEMPT_LOCK})
     at = database.clock(session)
     session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.at) < at - WINDOW))
+    return at
+
+
+def _known_places(session: Session, name: str) -> set[str]:
+    """Return the devices and the networks from which an annotator has signed in."""
+    query = (
+        select(col(LoginRow.token), col(LoginRow.address))
+        .join(AccountRow, col(AccountRow.id) == col(LoginRow.account_id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(AccountRow.annotator_id))
+        .where(col(AnnotatorRow.name) == name)
+    )
+    rows = session.execute(query).all()
+    return {token for token, _ in rows} | {_network(address) for _, address in rows}
+
+
+def _forget_attempts(session: Session, name: str, place: str) -> None:
     row = SignInAttemptRow
-    if name:
-        _check_limit(session, col(row.name) == name, MOST_OF_NAME, at)
-    _check_limit(session, col(row.address) == network, MOST_OF_ADDRESS, at)
-    session.add(SignInAttemptRow(name=name, address=network, at=at))
+    session.execute(delete(row).where(col(row.name) == name, col(row.address) == place))
 
 
-def _check_limit(session: Session, condition: ColumnElement[bool], most: int, at: datetime) -> None:
-    query = select(func.count(), func.min(col(SignInAttemptRow.at))).where(condition)
+def _check_limit(
+    session: Session, conditions: Sequence[ColumnElement[bool]], at: datetime, most: int = MOST_OF_NAME
+) -> None:
+    query = select(func.count(), func.min(col(SignInAttemptRow.at))).where(*conditions)
     count, oldest = session.execute(query).one()
     if count >= most:
         minutes = int((oldest + WINDOW - at).total_seconds() // 60) + 1

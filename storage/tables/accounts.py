@@ -99,6 +99,7 @@ class SignInAttemptRow(Table, table=True):
     id: int = Field(default=None, primary_key=True)
     name: str
     address: str
+    """The place: a network, or "device " and its name, or that of a change of a password."""
     at: datetime = Field(default_factory=now, sa_column=datetime_column())
 
 

@@ -53,10 +53,12 @@ def post_sign_in(client, name="ann", password=PASSWORD, **fields):
 @pytest.mark.parametrize(("address", "secure"), [(HOST, False), ("https://localhost", True)])
 def test_the_cookie_of_a_session_cannot_be_read_by_scripts_nor_sent_by_other_sites(engine, address, secure):
     reply = post_sign_in(browser(address=address), next="/traces?trace=1")
-    flags = {part.strip().lower() for part in reply.headers["set-cookie"].split(";")[1:]}
     assert (reply.status_code, reply.headers["location"]) == (303, "/traces?trace=1")
-    assert {"httponly", "samesite=strict", "path=/", f"max-age={30 * 24 * 3600}"} == flags - {"secure"}
-    assert ("secure" in flags) == secure
+    cookies = reply.headers.get_list("set-cookie")
+    for cookie, path, days in zip(cookies, ("/", "/account/"), (30, 365), strict=True):
+        flags = {part.strip().lower() for part in cookie.split(";")[1:]}
+        assert {"httponly", "samesite=strict", f"path={path}", f"max-age={days * 24 * 3600}"} == flags - {"secure"}
+        assert ("secure" in flags) == secure
     assert reply.headers["cache-control"] == "no-store"
 
 
@@ -72,6 +74,17 @@ def test_too_many_attempts_are_answered_with_429_even_for_the_right_password(eng
     client = browser()
     assert [post_sign_in(client, password="wrong").status_code for _ in range(10)] == [401] * 10
     assert post_sign_in(client).status_code == 429
+
+
+def test_a_browser_that_has_signed_in_does_so_after_wrong_passwords_of_others_at_its_address(engine):
+    own, other = browser(), browser()
+    device = post_sign_in(own).cookies["tiebreak_device"]
+    own.cookies.delete(SESSION_COOKIE)
+    assert [post_sign_in(other, password="wrong").status_code for _ in range(10)] == [401] * 10
+    assert post_sign_in(other).status_code == 429
+    assert post_sign_in(own).status_code == 303
+    assert browser(device).get("/api/label/session", params=QUEUE).status_code == 401  # it is no session
+    assert browser(f"{device}.{device}").get("/api/label/session", params=QUEUE).status_code == 401
 
 
 @pytest.mark.parametrize("headers", [{"origin": "http://evil.example"}, {"origin": "null"}, {"origin": ""}])
@@ -95,6 +108,8 @@ def test_an_invalid_form_is_refused(engine, content, kind):
 @pytest.mark.parametrize("path", PRIVATE)
 def test_without_a_session_data_is_refused_and_with_one_it_is_not(engine, path):
     assert browser().get(path, params=QUEUE).status_code == 401
+    link_of_another_site = {"sec-fetch-site": "cross-site", "accept": "text/html"}
+    assert browser().get(path, params=QUEUE, headers=link_of_another_site).status_code == 303
     assert browser("invented.cookie").get(path, params=QUEUE).status_code == 401
     assert browser(enter(engine, "ann")).get(path, params=QUEUE).status_code != 401
 
@@ -275,7 +290,7 @@ def test_an_invitation_signs_in_once(engine):
         account = registry.get(session, "ann")
     token = write(engine, lambda session: invitations.create(session, account))
     client = browser()
-    fields = {"token": token, "password": "a new password", "again": "a new password"}
+    fields = {"token": token, "password": "a new sentence", "again": "a new sentence"}
     assert client.post("/account/invitation/name", data={"token": token}).text == "ann"
     different = client.post("/account/invitation", data=fields | {"again": "another password"})
     assert "The two passwords differ." in different.text
@@ -287,7 +302,7 @@ def test_an_invitation_signs_in_once(engine):
     used = browser().post("/account/invitation/name", data={"token": token})
     assert used.status_code == 400 and "unknown, expired or used" in used.text
     assert post_sign_in(browser()).status_code == 401
-    assert post_sign_in(browser(), password="a new password").status_code == 303
+    assert post_sign_in(browser(), password="a new sentence").status_code == 303
 
 
 def test_nothing_secret_is_logged(engine, caplog):
@@ -300,9 +315,9 @@ def test_nothing_secret_is_logged(engine, caplog):
     post_sign_in(client)
     client.get("/api/label/session", params=QUEUE, headers={"authorization": f"Bearer {token}"})
     cookie = client.cookies[SESSION_COOKIE]
-    form = {"token": invitation, "password": "a new password", "again": "a new password"}
+    form = {"token": invitation, "password": "a new sentence", "again": "a new sentence"}
     assert client.post("/account/invitation", data=form).status_code == 303
-    for secret in (cookie, cookie.partition(".")[0], token, invitation, PASSWORD, "a new password"):
+    for secret in (cookie, cookie.partition(".")[0], token, invitation, PASSWORD, "a new sentence"):
         assert secret not in caplog.text
 
 

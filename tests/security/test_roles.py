@@ -144,10 +144,14 @@ def test_every_route_of_the_server_has_a_rule_and_only_public_ones_are_answered_
     labelling = {path.replace("/tasks/t", "/tasks/{task}") for _, path in ROUTES}
     assert routes.keys() == PUBLIC | SIGNED_IN.keys() | labelling
     assert not PUBLIC & SIGNED_IN.keys()
+    link_of_another_site = {"sec-fetch-site": "cross-site", "accept": "text/html"}
     for path in (SIGNED_IN.keys() | labelling) - {"/_stcore/stream", ""}:
         address = re.sub(r"{[^}]*}", "x", path)
         for method in routes[path].methods:
             assert client.request(method, address).status_code == 401, (method, path)
+            reply = client.request(method, address, headers=link_of_another_site, follow_redirects=False)
+            assert reply.status_code in (401, 303), (method, path)
+    assert client.get("/no/page", headers=link_of_another_site, follow_redirects=False).status_code == 303
     assert client.get("/", headers={"accept": "text/html"}, follow_redirects=False).status_code == 303
     assert config.get_option("server.enableAgentApi") is False
 

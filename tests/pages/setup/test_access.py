@@ -59,7 +59,7 @@ def test_an_owner_invites_a_person_with_a_role_and_changes_it(become):
     (link,) = [code.value for code in app.code]
     token = link.partition("#")[2]
     assert "/account/invitation#" in link and members() == {"bob": Role.owner, "cem": Role.viewer}
-    hashed = passwords.hash_password("a new password")
+    hashed = passwords.hash_password("a new sentence")
     assert write(resources.engine(), lambda session: invitations.accept(session, token, hashed)).name == "cem"
     app.selectbox(key="member").set_value("cem")
     app.selectbox(key="role").set_value(Role.researcher)
