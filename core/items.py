@@ -1,12 +1,13 @@
 """The subject of an evaluation: items with their responses, and the criteria."""
 
+import re
 from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
 from core.critiques import Critique, first_duplicate_id
 from core.frozen import Frozen
-from core.labels import Scale
+from core.labels import PREFERENCE, Scale
 
 SCENARIOS = (
     "brainstorming",
@@ -22,6 +23,8 @@ SCENARIOS = (
 
 
 MAX_ASPECTS = 20
+_NUMBERED = re.compile(r"\s*[\"']?(-?\d+(?:\.\d+)?)[\"']?\s*(?:[:.)=–—]|\s-)\s+(?=\S)")
+"""A line of a rubric that begins with the number of its level: `0: It does not use the fact.`"""
 
 
 def aspect_name(aspect: str) -> str:
@@ -88,3 +91,25 @@ class Criterion(Frozen):
     rubric: tuple[str, ...] = ()
     scale: Scale | None = None
     """The scale of a score on this criterion; a preference always has PREFERENCE."""
+
+    @property
+    def levels(self) -> tuple[tuple[str, str], ...]:
+        """The name and the text of each line of the rubric.
+
+        The name is the value of the scale, if it has one for each line; without a scale, the number that a line begins
+        with, or its place from 1. Lines that are not the values of the scale are `level 1 of 3`, which no score is.
+        """
+        count = len(self.rubric)
+        values = self.scale.categories if self.scale and self.scale != PREFERENCE else ()
+        names = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+        numbered = [_NUMBERED.match(line) for line in self.rubric]
+        own = [match[1] for match in numbered if match]
+        if len(set(own)) == count and set(own) <= set(names or own):
+            names = own
+        elif len(names) != count:
+            scaled = self.scale is not None and self.scale != PREFERENCE
+            names = [f"level {place} of {count}" if scaled else str(place) for place in range(1, count + 1)]
+        return tuple(
+            (name, line[match.end() :] if match and match[1] == name else line)
+            for name, line, match in zip(names, self.rubric, numbered, strict=True)
+        )

@@ -132,7 +132,7 @@ def describe_difference(judge: Judge, values: Mapping[str, Any]) -> str:
 
 
 def _criterion_lines(criterion: Criterion) -> list[str]:
-    return [*criterion.definition.splitlines(), *(f"{level}: {line}" for level, line in enumerate(criterion.rubric, 1))]
+    return [*criterion.definition.splitlines(), *(f"{level}: {text}" for level, text in criterion.levels)]
 
 
 def _settings_fields(base: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def suggestion_request(criterion: Criterion, guidelines: str, cases: Sequence[Ca
     """Ask a model for changes of the criterion; raises TiebreakError without a case."""
     if not cases:
         raise TiebreakError("There is no case to learn from: on no development item do judge and people disagree.")
-    levels = [f"{number}: {line}" for number, line in enumerate(criterion.rubric, 1)]
+    levels = [f"{level}: {text}" for level, text in criterion.levels]
     form = (
         f"{format_count(len(levels), 'line')}, one for each level" if levels else "nothing: the criterion has no levels"
     )
@@ -102,9 +102,13 @@ def read_changes(reply: str, criterion: Criterion) -> Changes:
         raise UnreadableReply("The reply has no part DEFINITION, RUBRIC or GUIDELINES: there is no proposal.")
     rubric = None
     if "RUBRIC" in parts and criterion.rubric:
-        rubric = tuple(_LEVEL.sub("", line).strip() for line in parts["RUBRIC"].splitlines() if line.strip())
-        if len(rubric) != len(criterion.rubric):
-            raise UnreadableReply(f"The reply has {len(rubric)} levels instead of {len(criterion.rubric)}.")
+        lines = [line for line in parts["RUBRIC"].splitlines() if line.strip()]
+        if len(lines) != len(criterion.rubric):
+            raise UnreadableReply(f"The reply has {len(lines)} levels instead of {len(criterion.rubric)}.")
+        rubric = tuple(
+            before.removesuffix(text) + _LEVEL.sub("", line.strip().removeprefix(f"{level}:")).strip()
+            for line, before, (level, text) in zip(lines, criterion.rubric, criterion.levels, strict=True)
+        )
     return Changes(definition=parts.get("DEFINITION"), rubric=rubric, guidelines=parts.get("GUIDELINES"))
 
 

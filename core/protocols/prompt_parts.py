@@ -78,8 +78,8 @@ def response_material(item: Item, templates: Templates, name: str) -> dict[str, 
 
 
 def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
-    """Return the definition, then the levels as `"1": "Name - text"`, all in the format `form`."""
-    levels = [f'"{number}": "{FORMATTERS[form](text, rng)}"' for number, text in enumerate(criterion.rubric, start=1)]
+    """Return the definition, then the levels as `"1": "Name - text"` (`Criterion.levels`), all in the format `form`."""
+    levels = [f'"{level}": "{FORMATTERS[form](text, rng)}"' for level, text in criterion.levels]
     if criterion.definition or not levels:
         levels.insert(0, _definition_text(criterion, form, rng))
     return "\n".join(levels)

@@ -154,11 +154,11 @@ def choices(
     if target.kind in ("aiu_precision", "aiu_recall"):
         names = ("True", "False") if target.kind == "aiu_precision" else ("Yes", "No")
         return tuple(Choice(value, name, key) for value, name, key in zip((True, False), names, "12", strict=True))
-    lines = criterion.rubric if criterion and len(criterion.rubric) == len(values) else ("",) * len(values)
+    levels = criterion.levels if criterion and len(criterion.rubric) == len(values) else (("", ""),) * len(values)
     keys = _keys(values)
     return tuple(
         Choice(value, f"{value}: {line}" if line else str(value), key)
-        for value, line, key in zip(values, lines, keys, strict=True)
+        for value, (_, line), key in zip(values, levels, keys, strict=True)
     )
 
 

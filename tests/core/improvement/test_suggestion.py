@@ -14,6 +14,7 @@ from core.improvement.suggestion import (
     suggestion_request,
 )
 from core.items import Criterion
+from core.labels import Scale
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Spec
 from tests.conftest import make_item, make_target
@@ -65,6 +66,14 @@ def test_a_reply_is_read_by_its_parts():
     )
     assert read_changes("DEFINITION: It answers.", HELPFUL) == Changes(definition="It answers.")
     assert read_changes("DEFINITION:\nx\nRUBRIC:\nnothing", Criterion(name="c")) == Changes(definition="x")
+
+
+def test_the_levels_of_a_scale_keep_their_values():
+    binary = Criterion(name="fact", rubric=("0: not used", "1: used"), scale=Scale(level="ordinal", categories=(0, 1)))
+    prompt = str(suggestion_request(binary, "", [a_case()], SPEC, default_template()).prompt)
+    assert "0: not used\n1: used" in prompt
+    for reply in ("RUBRIC:\n0: left out\n1: used", "RUBRIC:\nleft out\nused"):
+        assert read_changes(reply, binary).rubric == ("0: left out", "1: used")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from core.items import Criterion
+from core.labels import PREFERENCE, Scale
 from core.protocols import Judge
 from core.protocols.prompt_parts import (
     CRITERION_FORMATS,
@@ -29,6 +30,37 @@ TEXT = "Somewhat Clear - The reader’s needs are met, on-point, and no more tha
 @pytest.mark.parametrize("form", CRITERION_FORMATS)
 def test_each_format_matches_its_golden_file(form: CriterionFormat) -> None:
     assert_golden(f"scaleeval/criterion_{form}.txt", criterion_text(CRITERION, form, Random(7)))
+
+
+BINARY = Scale(level="ordinal", categories=(0, 1))
+STARS = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("rubric", "scale", "levels"),
+    [
+        (("0: it does not use the fact", "1: it uses the fact"), BINARY, [("0", "it does not"), ("1", "it uses")]),
+        (("it does not use the fact", "it uses the fact"), BINARY, [("0", "it does not"), ("1", "it uses")]),
+        (("0: it does not use the fact", "1: it uses the fact"), None, [("0", "it does not"), ("1", "it uses")]),
+        (("1 - Poor", "3 - Fair", "5 - Good"), STARS, [("1", "Poor"), ("3", "Fair"), ("5", "Good")]),
+        (("Bad", "Good"), STARS, [("level 1 of 2", "Bad"), ("level 2 of 2", "Good")]),
+        (
+            ("Bad", "Good"),
+            Scale(level="interval", low=0, high=100),
+            [("level 1 of 2", "Bad"), ("level 2 of 2", "Good")],
+        ),
+        (("Bad", "Good"), Scale(level="ordinal", categories=("no", "yes")), [("no", "Bad"), ("yes", "Good")]),
+        (("Low - a", "Mid - b", "High - c"), PREFERENCE, [("1", "Low - a"), ("2", "Mid - b"), ("3", "High - c")]),
+        (("2 - 3 errors", "No error"), None, [("1", "2 - 3 errors"), ("2", "No error")]),
+    ],
+)
+def test_the_levels_of_a_rubric_have_the_names_that_the_scale_gives_them(
+    rubric: tuple[str, ...], scale: Scale | None, levels: list[tuple[str, str]]
+) -> None:
+    text = criterion_text(Criterion(name="c", rubric=rubric, scale=scale), "general", Random(0))
+    assert len(text.splitlines()) == len(levels)
+    for line, (name, beginning) in zip(text.splitlines(), levels, strict=True):
+        assert line.startswith(f'"{name}": "{beginning}')
 
 
 def test_equal_seeds_give_equal_texts() -> None:
