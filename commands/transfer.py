@@ -1,6 +1,7 @@
 """Import of files, and backup of the database."""
 
 import re
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,10 +10,12 @@ import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, connect, open_database
 from commands.output import print_result, progress_bar, with_reading_lines
-from core.errors import TiebreakError
+from core.errors import FileFormatError, TiebreakError
 from core.formats.registry import FORMAT_NAMES
 
 if TYPE_CHECKING:
+    from core.formats.mapping.confirmation import Question
+    from core.formats.mapping.mapping import Mapping
     from core.formats.records import ImportedRecords
 
 RATINGS = re.compile(r"annotations\..+\.Rating")
@@ -42,7 +45,9 @@ def import_file(
     from core.formats.text import recording_reads
     from storage.transfer import import_records
 
-    records = read_for_import(path, format, mapping.load_mapping(map) if map else None)
+    own = mapping.load_mapping(map) if map else None
+    refuse_open_questions(path, own)
+    records = read_for_import(path, format, own)
     bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
     with bar as show, recording_reads() as opened, recording_omissions() as omissions:
         annotators: set[str] = set()
@@ -60,6 +65,30 @@ def import_file(
     )
     notes = [f"  {note}" for note in omissions.notes()]
     print_result(result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines]), as_json)
+
+
+def refuse_open_questions(path: Path, mapping: "Mapping | None") -> None:
+    """Print what a person has to state before the import, with counts and examples; raises FileFormatError for it."""
+    from core.formats.mapping.confirmation import refusal
+    from core.formats.mapping.table import questions
+
+    if mapping is None or not (found := questions(path, mapping)):
+        return
+    typer.echo("To confirm:", err=True)
+    for question in found:
+        typer.echo("\n".join([question.sentence(), *question.lines()]), err=True)
+    raise refusal(found)
+
+
+def print_open_questions(path: Path, mapping: "Mapping") -> None:
+    """Print, as comments of a suggested mapping, what a person has to state before the import."""
+    from core.formats.mapping.table import questions
+
+    found: list[Question] = []
+    with suppress(FileFormatError):  # an error of a row, which the import reports
+        found = questions(path, mapping)
+    for question in found:
+        typer.echo("\n".join(f"# {line}" for line in [f"To confirm: {question.sentence()}", *question.lines()]))
 
 
 def with_annotators(records: "ImportedRecords", annotators: set[str]) -> "ImportedRecords":
@@ -108,6 +137,7 @@ def suggest_mapping(
     row_numbers = why_row_numbers(preview_table(path, ROWS, explode), draft)
     for note in filter(None, (row_numbers, *unread_values(path, mapping))):
         typer.echo(f"# {note}")
+    print_open_questions(path, mapping)
     if any(RATINGS.fullmatch(field) for field in unused):
         typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
     if warning := warn_of_models(suggested_annotators(path, mapping)):

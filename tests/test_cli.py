@@ -128,6 +128,21 @@ def test_values_that_a_suggested_mapping_leaves_out_are_printed(run, tmp_path):
     assert json.loads(done.stdout)["left_out"]["gold"] == 1
 
 
+def test_values_without_a_stated_meaning_are_printed_and_refused_until_the_mapping_states_them(run, tmp_path):
+    table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
+    rows = [f"{number},Q?,x,y,{number % 3}" for number in range(9)]
+    table.write_text("\n".join(["id,prompt,response 1,response 2,label", *rows]))
+    suggested = CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    assert "# To confirm: the file does not state what '0', '1', '2' of label mean" in suggested
+    mapping.write_text(suggested)
+    refused = run("import", str(table), "--study", "s", "--map", str(mapping))
+    assert refused.exit_code != 0 and "  '0': 3 times, for example 0 (Q?); 3 (Q?)\n" in refused.stderr
+    assert "'0', '1', '2' of label mean: add each to `values` (gold, block 1)" in refused.stderr.splitlines()[-1]
+    mapping.write_text(suggested.replace("  confirmed: false\n", "  values: {0: 1, 1: 2, 2: 0}\n"))
+    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    assert json.loads(done.stdout)["rulings"] == 9
+
+
 def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run, tmp_path):
     rows = [f"1,Say hello.,Hello!,Hi.,{rater},A" for rater in ("ann", "ben", "cem", "gpt4_pair")]
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"

@@ -54,6 +54,8 @@ class Block(Frozen):
     """Text in the file -> value on the scale; null means no label."""
     each: FieldPath | None = None
     """A list or an object in the row: the block is read once for each of its elements, whose fields it names."""
+    confirmed: bool = True
+    """Whether a person has stated what the file does not: a suggestion leaves it open (see `confirmation`)."""
 
     @field_validator("values", mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import preview_table
 from core.formats.mapping.roles import MAX_CATEGORIES, guess_block
 from core.formats.mapping.suggest import ROWS
-from core.formats.mapping.suggest_blocks import guess_values
+from core.formats.mapping.suggest_blocks import guess_values, leave_open
 
 KINDS = {1: ("score",), 2: ("preference",)}
 """Responses of an item -> kinds of their labels."""
@@ -27,8 +27,8 @@ def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> lis
             groups.setdefault(block.get("scale", {}).get("level", "preference"), []).append(column)
     blocks = []
     for columns in groups.values():
-        if block := guess_values(cell for column in columns for cell in cells[column]):
-            blocks.append(
-                {"layout": "wide", **block, "annotators": {column: annotator_name(column) for column in columns}}
-            )
+        texts = [cell for column in columns for cell in cells[column]]
+        if block := guess_values(texts):
+            annotators = {column: annotator_name(column) for column in columns}
+            blocks.append(leave_open({"layout": "wide", **block, "annotators": annotators}, texts))
     return blocks

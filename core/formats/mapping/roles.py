@@ -18,8 +18,8 @@ GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_m
 PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("1", "a", "first", "left", "model_1", "model_a", "response_1", "response_a", "answer_1"), 1),
     **dict.fromkeys(("2", "b", "second", "right", "model_2", "model_b", "response_2", "response_b", "answer_2"), 2),
-    **dict.fromkeys(("a>b", "a>>b", "assistant_a", "answer_a", "output_1", "chosen"), 1),
-    **dict.fromkeys(("b>a", "b>>a", "a<b", "a<<b", "assistant_b", "answer_b", "output_2", "rejected"), 2),
+    **dict.fromkeys(("a>b", "a>>b", "assistant_a", "answer_a", "output_1"), 1),
+    **dict.fromkeys(("b>a", "b>>a", "a<b", "a<<b", "assistant_b", "answer_b", "output_2"), 2),
     **dict.fromkeys(("0", "tie", "equal", "same", "both", "draw", "neither", "a=b", "="), 0),
     **dict.fromkeys(("tied", "ties", "equally_good", "equally_bad", "no_preference", "no_difference"), 0),
     **dict.fromkeys(("tie_(bothbad)", "bothbad", "tie_(both_bad)", "both_bad", "both_good"), 0),
@@ -28,7 +28,7 @@ PREFERENCES: Mapping[str, int] = {
 LETTERS = frozenset(("a", "b"))
 TIES_BESIDE_LETTERS: Mapping[str, int] = {"t": 0}
 """What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide"."""
-WITHOUT_DIRECTION = frozenset(("win", "won", "lose", "lost", "loss"))
+WITHOUT_DIRECTION = frozenset(("win", "won", "lose", "lost", "loss", "chosen", "rejected"))
 """Usual words for a preference that do not say of which response."""
 SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
 """Usual scales; the first that contains all values is suggested."""

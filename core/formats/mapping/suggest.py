@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.formats.mapping.blocks import LongLabels, WideLabels
+from core.formats.mapping.declared_metrics import INSTANCES, declared_metrics, suggest_declared
 from core.formats.mapping.fields import is_template
 from core.formats.mapping.guess import IDS, Draft, first_of, names_of, suggest_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
@@ -25,6 +26,8 @@ Cells = Mapping[str, str]
 
 def suggest_table(path: Path, explode: str | None = None) -> Draft:
     """Return a suggested mapping of a file; without responses in a row, those of a list of records are tried."""
+    if explode in (None, INSTANCES) and (metrics := declared_metrics(preview_table(path, 2))):
+        return suggest_declared(preview_table(path, ROWS, INSTANCES), metrics)
     preview = preview_table(path, ROWS, explode)
     draft = suggest(preview, explode)
     if explode is None and "responses" not in draft:

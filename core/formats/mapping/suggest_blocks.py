@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from core.formats.mapping.confirmation import BARE_NUMBER
 from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
@@ -69,7 +70,13 @@ class BlockSuggester:
         if facts := self._facts():
             block["gold"] = [*block.get("gold", []), *facts]
         labels = [*block.get("labels", []), *self._columns(), *self._lists(), *self._errors()]
-        return block | ({"labels": labels} if labels else {})
+        block |= {"labels": labels} if labels else {}
+        return {name: [leave_open(own, self._values(own)) for own in blocks] for name, blocks in block.items()}
+
+    def _values(self, block: Draft) -> list[str]:
+        """Return the cells of a block's values."""
+        fields = [*block.get("annotators", {}), *block.get("columns", {}), block.get("value")]
+        return [cell for field in fields if isinstance(field, str) for cell in self._cells(field)]
 
     def _preference(self) -> Draft:
         """Return the block of a column with preferences, or of two columns with numbers."""
@@ -92,7 +99,7 @@ class BlockSuggester:
             return self._attribute({"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}})
         counted_from_0 = any(re.search(r"[ _.]0(\.|$)", str(part["text"])) for part in self.draft["responses"])
         if cells and cells <= {"0", "1"} and counted_from_0:
-            return self._attribute({"kind": "preference", "value": column, "values": {"0": 1, "1": 2}})
+            return self._attribute({"kind": "preference", "value": column})
         block = guess_block(cells)
         return self._attribute(block | {"value": column}) if block and block["kind"] == "preference" else {}
 
@@ -203,6 +210,17 @@ class BlockSuggester:
 
     def _cells(self, column: str) -> list[str]:
         return [row.get(column, "") for row in self.preview.rows]
+
+
+def leave_open(block: Draft, cells: Iterable[str]) -> Draft:
+    """Return the block, not confirmed if the file does not state what it says: which response a number means, or the
+    scale. Truth values of a column such as `is_safe` are stated by its name."""
+    is_compared = isinstance(value := block.get("value"), dict) and any(
+        isinstance(side, dict) for side in value.get("compare", ())
+    )
+    has_numbers = any(BARE_NUMBER.fullmatch(cell.strip()) for cell in cells)
+    is_stated = block["kind"] == "answer" or (block["kind"] == "preference" and not (is_compared or has_numbers))
+    return block if is_stated else block | {"confirmed": False}
 
 
 def guess_values(cells: Iterable[str]) -> Draft | None:

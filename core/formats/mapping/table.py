@@ -9,6 +9,7 @@ from typing import Protocol
 from core.errors import FileFormatError
 from core.formats.mapping.blocks import LongLabels, RankingLabels
 from core.formats.mapping.cells import format_value
+from core.formats.mapping.confirmation import Question, has_open_blocks, open_questions, refusal
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
 from core.formats.mapping.gold import GoldReader
 from core.formats.mapping.items import ItemReader
@@ -16,7 +17,7 @@ from core.formats.mapping.joined import join_rows
 from core.formats.mapping.judges import JudgeReader
 from core.formats.mapping.labels import LabelReader
 from core.formats.mapping.mapping import Mapping, field_paths
-from core.formats.mapping.omissions import Omissions, current_omissions
+from core.formats.mapping.omissions import Omissions, current_omissions, recording_omissions
 from core.formats.mapping.required_fields import RequiredFields
 from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
 from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
@@ -50,6 +51,20 @@ def read_for_import(path: Path, mapping: Mapping) -> ImportedRecords:
     return read(path, mapping) if mapping.shuffle else _read(path, mapping)
 
 
+def questions(path: Path, mapping: Mapping) -> list[Question]:
+    """Return what a person has to state before the import; the whole file is read only if something is open."""
+    if not has_open_blocks(mapping):
+        return []
+    with recording_omissions():  # the import counts what it leaves out
+        return open_questions(_iter_file(path, mapping), mapping)
+
+
+def refuse_open(path: Path, mapping: Mapping) -> None:
+    """Raise FileFormatError if a person has to state something before the import."""
+    if open_ones := questions(path, mapping):
+        raise refusal(open_ones)
+
+
 def _separate_labels(records: ImportedRecords) -> Records:
     for record in records:
         if isinstance(record, PlainLabels):
@@ -61,9 +76,11 @@ def _separate_labels(records: ImportedRecords) -> Records:
 def _read(path: Path, mapping: Mapping) -> ImportedRecords:
     """Yield criteria and scales before their first use, and each item once, before its labels.
 
-    Raises FileFormatError for the first invalid row, and at the end for a mapped field that no row has. Rows are read
-    one at a time; only a few numbers for each item, label and verdict stay in memory.
+    Raises FileFormatError for the first invalid row, for values whose meaning is open, and at the end for a mapped
+    field that no row has. Rows are read one at a time; only a few numbers for each item, label and verdict stay in
+    memory.
     """
+    refuse_open(path, mapping)
     labelled: set[tuple[str, ...]] = set()
     items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
     labels_scales: dict[tuple[str, str], Scale] = {}

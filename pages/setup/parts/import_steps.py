@@ -8,11 +8,14 @@ import streamlit as st
 
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
+from core.formats.mapping.confirmation import Question
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.omissions import recording_omissions
 from core.formats.mapping.roles import warn_of_models
 from core.formats.mapping.suggest import suggested_annotators
+from core.formats.mapping.table import questions
 from core.formats.mapping.unused import format_unused, unused_fields
+from core.formats.plain_yaml import parse_fields
 from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, RunRecord
 from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
 from core.formats.text import recording_reads
@@ -20,7 +23,7 @@ from core.items import Item
 from core.labels import Label
 from pages.parts import items, permissions, resources, visitor
 from pages.parts.text import escape_markdown
-from pages.setup.parts import mapping_form, upload
+from pages.setup.parts import confirmations, mapping_form, upload
 from pages.setup.parts.upload import FileSource
 from storage import access, audit, database, operations, studies
 from storage.access import Permission
@@ -128,9 +131,28 @@ def _draw_mapping(source: FileSource) -> ImportPlan | None:
     except FileFormatError as error:
         st.info(f"Incomplete: {escape_markdown(mapping_form.describe_error(error))}", icon=":material/pending:")
         return None
+    confirmed = _draw_confirmations(source, mapping)
+    if confirmed is None:
+        return None
     with actions:
-        mapping_form.draw_download(mapping, Path(source.name).stem)
-    return ImportPlan(source, "table", mapping)
+        mapping_form.draw_download(confirmed, Path(source.name).stem)
+    return ImportPlan(source, "table", confirmed)
+
+
+def _draw_confirmations(source: FileSource, mapping: Mapping) -> Mapping | None:
+    """Draw what the file does not state; returns the confirmed mapping, or None until there is one."""
+    try:
+        open_ones = _questions(source, source.key, mappings.dump_mapping(mapping))
+    except TiebreakError as error:
+        st.error(f"The file cannot be imported: {escape_markdown(str(error))}", icon=":material/error:")
+        return None
+    return confirmations.draw_confirmations(open_ones, mapping, f"map_{source.key}")
+
+
+@st.cache_data(max_entries=8, show_spinner="Reading the file …")
+def _questions(_source: FileSource, key: str, mapping: str) -> list[Question]:
+    with _source.on_disk() as path:
+        return questions(path, mappings.build_mapping(parse_fields(mapping)))
 
 
 def _draw_first_item(plan: ImportPlan) -> bool:

@@ -6,6 +6,7 @@ from core.formats.mapping.fields import key_of
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
 from core.formats.mapping.roles import guess_preferences
+from core.formats.mapping.suggest_blocks import leave_open
 from pages.parts.text import escape_markdown
 from pages.setup.parts import scale_form
 from pages.setup.parts.chooser import Chooser, drop_empty, join_commas, split_commas
@@ -56,7 +57,18 @@ def _draw_block(chooser: Chooser, start: Draft, preview: Preview, index: int, bl
         guess = guess_preferences(file_values) if target["kind"] == "preference" else {}
         meanings: Draft = {"values": guess | dict(start.get("values", {}))}
         values = scale_form.draw_values(chooser, meanings, file_values, target["kind"], scale)
-    return drop_empty({"layout": layout, **target, **columns, "scale": scale, "values": values})
+    draft = drop_empty({"layout": layout, **target, **columns, "scale": scale, "values": values})
+    return _leave_open(start, draft, file_values)
+
+
+def _leave_open(start: Draft, draft: Draft, file_values: list[str]) -> Draft:
+    """Return the block, not confirmed if the file does not state its values. A loaded block with the same columns
+    states its scale; numbers that are preferences are stated only by `values`."""
+    own = ("kind", "annotators", "value")
+    is_loaded = start.get("confirmed", bool(start)) and all(start.get(name) == draft.get(name) for name in own)
+    if is_loaded and draft["kind"] != "preference":
+        return draft
+    return leave_open(draft, [text for text in file_values if text not in draft.get("values", {})])
 
 
 def _draw_target(chooser: Chooser, start: Draft) -> Draft:

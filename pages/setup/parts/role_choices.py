@@ -8,7 +8,7 @@ from core.formats.mapping.fields import key_of
 from core.formats.mapping.guess import Draft
 from core.formats.mapping.preview import Preview
 from core.formats.mapping.roles import guess_roles
-from core.formats.mapping.suggest_blocks import guess_values
+from core.formats.mapping.suggest_blocks import guess_values, leave_open
 from pages.parts.text import escape_markdown
 from pages.parts.values import RESPONSE_NAMES
 from pages.setup.parts import scale_form
@@ -55,13 +55,14 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
         block = _translate(
             chooser.nested("role_judges"), _target(labels, preview, judges), preview, judges, "no verdict"
         )
-        blocks["judges"] = [block | {"columns": {column: key_of(column) for column in judges}}]
+        columns = {column: key_of(column) for column in judges}
+        blocks["judges"] = [leave_open(block | {"columns": columns}, _unstated(block, preview, judges))]
         _draw_meaning("Judges", block)
     if gold:
         block = _translate(
             chooser.nested("role_gold"), _target(labels, preview, gold[:1]), preview, gold[:1], "no value"
         )
-        blocks["gold"] = [block | {"value": gold[0]}]
+        blocks["gold"] = [leave_open(block | {"value": gold[0]}, _unstated(block, preview, gold[:1]))]
         _draw_meaning("Gold", block)
     return blocks
 
@@ -89,6 +90,10 @@ def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: Sequen
 
 def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:
     return [row.get(column, "") for row in preview.rows for column in columns]
+
+
+def _unstated(block: Draft, preview: Preview, columns: Sequence[str]) -> list[str]:
+    return [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
 
 
 def _draw_meaning(name: str, block: Mapping[str, object]) -> None:

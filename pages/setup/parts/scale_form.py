@@ -20,7 +20,6 @@ NO_LABEL = "no label"
 FILE_COLUMN, VALUE_COLUMN = "Value in the file", "Value on the scale"
 MAX_FOREIGN_VALUES = 30
 """Values that are offered for translation."""
-ZERO_AND_ONE = {"0", "1"}
 Meanings = dict[str, Value | None]
 
 
@@ -79,13 +78,9 @@ def draw_values(
         return {}
     translations: Meanings = dict(start.get("values", {}))
     foreign = [text for text in file_values if text not in translations and not _is_on_scale(valid_scale, text)]
-    if kind == "preference" and not translations and set(file_values) == ZERO_AND_ONE:
-        translations = {"0": 0, "1": 1}
-        st.warning("0 and 1 can be a tie and the first response, or the first and the second one. Check their meaning:")
-    elif not foreign and all(value is not None and format_value(value) == text for text, value in translations.items()):
+    if not foreign and all(value is not None and format_value(value) == text for text, value in translations.items()):
         return translations
-    else:
-        st.caption("Some values in the file are not on the scale. Translate them:")
+    st.caption("Some values in the file are not on the scale. Translate them:")
     meanings: Meanings = {format_value(category): category for category in valid_scale.categories}
     rows: list[Draft] = [
         {FILE_COLUMN: text, VALUE_COLUMN: none if value is None else format_value(value)}

@@ -130,17 +130,15 @@ def test_a_file_that_is_one_object_of_records_offers_its_fields_as_items(tmp_pat
     assert app.dataframe[0].value["q"].tolist() == ["Why?", "How?"]
 
 
-def test_zero_and_one_are_not_read_as_preferences_without_being_asked(tmp_path: Path) -> None:
-    rows = '{"id": 1, "q": "Q", "a": "A", "b": "B", "ann": 0}\n{"id": 2, "q": "Q", "a": "A", "b": "B", "ann": 1}\n'
+@pytest.mark.parametrize("winner", [0, 2])
+def test_numbers_are_not_read_as_preferences_without_being_asked(tmp_path: Path, winner: int) -> None:
+    rows = "".join(f'{{"id": {n}, "q": "Q", "a": "A", "b": "B", "ann": {n}}}\n' for n in (winner, 1))
     mapping = "id: id\nprompt: q\nresponses: [{text: a}, {text: b}]\n"
-    app, _ = loaded(f"{mapping}labels: [{{layout: wide, kind: preference, annotators: [ann]}}]", tmp_path, rows)
-    assert "0 and 1 can be a tie and the first response" in app.warning[0].value
-    app, _ = loaded(
-        f"{mapping}labels: [{{layout: wide, kind: preference, annotators: [ann], values: {{0: 1, 1: 2}}}}]",
-        tmp_path,
-        rows,
-    )
-    assert not app.warning
+    block = "layout: wide, kind: preference, annotators: [ann]"
+    app, _ = loaded(f"{mapping}labels: [{{{block}}}]", tmp_path, rows)
+    assert app.session_state["made"]["labels"][0]["confirmed"] is False
+    app, _ = loaded(f"{mapping}labels: [{{{block}, values: {{{winner}: 1, 1: 2}}}}]", tmp_path, rows)
+    assert "confirmed" not in app.session_state["made"]["labels"][0]
 
 
 def loaded(text: str, folder: Path, content: str = ROW) -> tuple[AppTest, mappings.Mapping]:

@@ -347,6 +347,8 @@ def test_judges_on_another_scale_than_labels_are_referred_to_their_own_block() -
         b"id,question,response,annotator_1,annotator_2,gpt-4\n1,Why?,So.,4,4,8\n2,When?,Now.,5,5,10\n3,Who?,Me.,1,2,2\n"
     )
     assert app.multiselect(key="map1_role_judges").value == ["gpt-4"]
+    assert not app.error
+    app.checkbox[0].check().run()
     (error,) = app.error
     assert "The file cannot be imported" in error.value and "gpt-4" in error.value
     assert "*Edit as YAML* has their block `judges`, with a `scale` of its own" in error.value
@@ -358,3 +360,23 @@ def test_the_form_states_why_an_id_is_the_number_of_the_row() -> None:
     assert "The field id is empty in 1 of the first 2 rows, so `id` is the number of the row." in page_text(
         app
     ).replace("\\", "")
+
+
+def test_values_without_a_stated_meaning_are_imported_only_after_a_person_has_stated_them() -> None:
+    prepare_study()
+    rows = [f"{number},Q{number}?,So.,Thus.,{number % 3}\n" for number in range(6)]
+    app = upload_file("".join(["id,prompt,response 1,response 2,label\n", *rows]).encode())
+    assert not [button for button in app.button if button.key == "import"]
+    choices = [box for box in app.selectbox if "times, for example" in box.label]
+    assert next(box.label for box in choices) == r"0: 2 times, for example 0 \(Q0?\); 3 \(Q3?\)"
+    for box, meaning in zip(choices, ("Response 1", "Response 2", "Neither"), strict=True):
+        box.select(meaning)
+    app.run()
+    app.text_input(key=name_field_key(app)).set_value("pairs").run()
+    app.button(key="import").click().run()
+    assert not app.exception
+    with database.reading(resources.engine()) as session:
+        rulings = labels.adjudications(session, studies.get(session, "pairs").id)
+        assert {ruling.target.item: ruling.value for ruling in rulings} == {
+            str(number): (1, 2, 0)[number % 3] for number in range(6)
+        }

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from core.errors import FileFormatError
-from core.formats.mapping.mapping import build_mapping, dump_mapping, load_mapping
+from core.formats.mapping.confirmation import answer
+from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping, load_mapping
 from core.formats.mapping.shuffled import is_exchanged
 from core.formats.mapping.suggest import suggest_table
+from core.formats.mapping.table import questions
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.registry import read_records
+from core.labels import Value
 from core.trace import VerdictReached
 from tests.core.formats.mapping.public_layouts import FILES, write_files
 from tests.core.formats.mapping.test_judges_and_gold import read
@@ -102,10 +105,22 @@ SUGGESTED: dict[str, dict[str, list[Any]]] = {
 """What the suggested mapping reads; what is not clear from names and values, such as -3 to 3, is left out."""
 
 
+STATED: dict[str, dict[str, Value | None]] = {"summarize_from_feedback": {"0": 1, "1": 2}, "llmbar": {"1": 1, "2": 2}}
+"""Values that a file does not state."""
+
+
+def confirmed(path: Path, values: dict[str, Value | None]) -> Mapping:
+    """Return the suggested mapping with what a person confirms."""
+    mapping = build_mapping(suggest_table(path))
+    for question in questions(path, mapping):
+        mapping = answer(mapping, question, values if question.needs_values else {})
+    return mapping
+
+
 @pytest.mark.parametrize("name", SUGGESTED)
 def test_the_suggested_mapping_of_a_public_layout_is_imported(tmp_path: Path, name: str) -> None:
     path = write_files(name, tmp_path)
-    records = list(read_records(path, mapping=build_mapping(suggest_table(path))))
+    records = list(read_records(path, mapping=confirmed(path, STATED.get(name, {}))))
     own = imported(name, tmp_path)
     by_id = {item.prompt: [response.text for response in item.responses] for item in items(own)}
     assert {name: sorted(own, key=str) for name, own in values(records).items()} == {

@@ -1,0 +1,133 @@
+"""What a file does not state about its values is left open by a suggestion, and stated by a person."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import FileFormatError
+from core.formats.mapping.confirmation import answer
+from core.formats.mapping.mapping import build_mapping
+from core.formats.mapping.suggest import suggest_table
+from core.formats.mapping.table import questions
+from core.formats.records import AdjudicationRecord, LabelRecord
+from core.formats.registry import read_records
+from tests.core.formats.mapping.test_public_layouts import confirmed
+
+PAIRS = "id,prompt,response 1,response 2,label\n"
+
+
+def write_pairs(folder: Path, labels: list[str]) -> Path:
+    path = folder / "pairs.csv"
+    path.write_text(PAIRS + "".join(f"p{number},Q{number}?,x,y,{label}\n" for number, label in enumerate(labels)))
+    return path
+
+
+@pytest.mark.parametrize("labels", [["0", "1", "2"] * 4, ["1", "2"], ["1", "2", "tie"], ["2", "1.5", "1"]])
+def test_numbers_of_a_preference_have_no_meaning_until_a_person_states_it(tmp_path: Path, labels: list[str]) -> None:
+    path = write_pairs(tmp_path, labels)
+    mapping = build_mapping(suggest_table(path))
+    with pytest.raises(FileFormatError, match="the file does not state") as raised:
+        list(read_records(path, mapping=mapping))
+    assert "\n" not in str(raised.value)
+    (question,) = questions(path, mapping)
+    assert sum(found.count for found in question.values) == sum(label != "tie" for label in labels)
+
+
+def test_a_question_has_counts_and_two_examples_of_all_rows(tmp_path: Path) -> None:
+    path = write_pairs(tmp_path, [*["1"] * 300, *["0"] * 5])
+    (question,) = questions(path, build_mapping(suggest_table(path)))
+    assert [(own.text, own.count, own.examples) for own in question.values] == [
+        ("0", 5, ("p300 (Q300?)", "p301 (Q301?)")),
+        ("1", 300, ("p0 (Q0?)", "p1 (Q1?)")),
+    ]
+
+
+def test_a_mapping_that_states_the_values_is_a_confirmation(tmp_path: Path) -> None:
+    path = write_pairs(tmp_path, ["0", "1", "2"])
+    draft = suggest_table(path)
+    (gold,) = draft["gold"]
+    assert gold["confirmed"] is False and not gold.get("values")
+    with pytest.raises(FileFormatError, match="'2' of label mean"):
+        list(read_records(path, mapping=build_mapping(draft | {"gold": [gold | {"values": {"0": 1, "1": 2}}]})))
+    stated = build_mapping(draft | {"gold": [gold | {"values": {"0": 1, "1": 2, "2": 0}}]})
+    records = read_records(path, mapping=stated)
+    assert [own.ruling.value for own in records if isinstance(own, AdjudicationRecord)] == [1, 2, 0]
+
+
+def test_words_and_names_of_systems_state_their_meaning(tmp_path: Path) -> None:
+    path = write_pairs(tmp_path, ["response_1", "response_2", "tie"])
+    assert questions(path, build_mapping(suggest_table(path))) == []
+
+
+def test_chosen_and_rejected_do_not_say_of_which_response(tmp_path: Path) -> None:
+    path = write_pairs(tmp_path, ["chosen", "rejected", "tie"])
+    assert suggest_table(path)["gold"][0]["values"] == {"tie": 0}
+
+
+def test_a_guessed_scale_is_confirmed_once_for_all_columns_that_share_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,response,fluency,relevance\n1,x,4,2\n2,y,5,1\n")
+    mapping = build_mapping(suggest_table(path))
+    (question,) = questions(path, mapping)
+    assert question.fields == ("fluency", "relevance") and not question.needs_values
+    with pytest.raises(FileFormatError, match="does not state the scale of fluency, relevance: check the scale is 1"):
+        list(read_records(path, mapping=mapping))
+    records = read_records(path, mapping=answer(mapping, question, {}))
+    assert sum(isinstance(record, LabelRecord) for record in records) == 4
+
+
+def metrics_file(folder: Path, annotations: list[dict[str, Any]], instances: list[Any], values: dict[str, Any]) -> Path:
+    path = folder / "data.json"
+    rows = [{"id": number, "instance": own, "annotations": values} for number, own in enumerate(instances)]
+    path.write_text(json.dumps({"dataset": "d", "dataset_url": "u", "annotations": annotations, "instances": rows}))
+    return path
+
+
+GRADED = {"metric": "fluency", "category": "graded", "prompt": "How fluent?", "worst": "1", "best": "7"}
+YES_NO = {"metric": "is it. safe", "category": "categorical", "prompt": "Safe?", "labels_list": ["Yes", "No", "Unsure"]}
+BETTER = {"metric": "better", "category": "categorical", "prompt": "?", "labels_list": ["model_a", "model_b"]}
+
+
+@pytest.mark.parametrize(
+    "instance", ["A sentence.", {"question": "Why?", "response": "So."}, {"left": "a", "more": "b"}]
+)
+def test_declared_metrics_are_labels_of_people_on_the_scale_of_the_file(tmp_path: Path, instance: Any) -> None:
+    values = {
+        "fluency": {"mean_human": 3.5, "individual_human_scores": [2, 5]},
+        "is it. safe": {"majority_human": "Yes", "individual_human_scores": ["Yes", "Unsure", None]},
+    }
+    path = metrics_file(tmp_path, [GRADED, YES_NO], [instance, instance], values)
+    records = list(read_records(path, mapping=build_mapping(suggest_table(path))))
+    labels = [record.label for record in records if isinstance(record, LabelRecord)]
+    assert [(own.target.criterion, own.annotator, own.value) for own in labels[:4]] == [
+        ("fluency", "annotator 1", 2),
+        ("fluency", "annotator 2", 5),
+        ("is it. safe", "annotator 1", "Yes"),
+        ("is it. safe", "annotator 2", "Unsure"),
+    ]
+    first, second = suggest_table(path)["labels"]
+    assert first["scale"] == {"level": "ordinal", "categories": [1, 2, 3, 4, 5, 6, 7]}
+    assert second["scale"] == {"level": "nominal", "categories": ["Yes", "No", "Unsure"]}
+
+
+def test_declared_names_of_responses_are_preferences(tmp_path: Path) -> None:
+    pair = {"input": "Why?", "output_a": "So.", "output_b": "Thus."}
+    path = metrics_file(tmp_path, [BETTER], [pair], {"better": {"individual_human_scores": ["model_b"]}})
+    records = read_records(path, mapping=build_mapping(suggest_table(path)))
+    assert [record.label.value for record in records if isinstance(record, LabelRecord)] == [2]
+
+
+def test_a_metric_with_only_the_majority_of_people_is_gold(tmp_path: Path) -> None:
+    values = {"is it. safe": {"majority_human": "No", "individual_human_scores": []}}
+    path = metrics_file(tmp_path, [YES_NO], ["Text."], values)
+    records = read_records(path, mapping=build_mapping(suggest_table(path)))
+    assert [own.ruling.value for own in records if isinstance(own, AdjudicationRecord)] == ["No"]
+
+
+def test_a_metric_without_a_declared_scale_is_confirmed(tmp_path: Path) -> None:
+    metric = {"metric": "m", "category": "graded", "prompt": "?"}
+    path = metrics_file(tmp_path, [metric], ["Text."], {"m": {"individual_human_scores": [1, 4]}})
+    assert len(questions(path, build_mapping(suggest_table(path)))) == 1
+    assert questions(path, confirmed(path, {})) == []
