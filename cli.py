@@ -9,6 +9,7 @@ if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C
 
     end_at_once()
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -118,4 +119,6 @@ def build_app(first_word: str = "") -> typer.Typer:
 app = build_app()
 
 if __name__ == "__main__":
+    # A command waits for an import in another process; nobody looks at a screen meanwhile.
+    os.environ.setdefault("TIEBREAK_LOCK_TIMEOUT", "60")
     build_app(*sys.argv[1:2])()

@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import URL, Engine
 
 from core.errors import TiebreakError
+from storage import sqlite_file
 
 FOLDER_VARIABLE = "TIEBREAK_BACKUP_FOLDER"
 """The folder of the copies before migrations. Without it, SQLite's are next to the database, and PostgreSQL has
@@ -32,6 +33,8 @@ def back_up(engine: Engine, file: Path) -> None:
         raise TiebreakError(f"{file} already exists; choose another file name for the backup.")
     partial = file.with_name(f"{file.name}.partial")
     try:
+        partial.unlink(missing_ok=True)
+        sqlite_file.create_private(partial)
         _copy(engine, partial)
         os.replace(partial, file)
     except (OSError, sqlite3.Error) as error:

@@ -31,8 +31,6 @@ Element = TypeVar("Element")
 Stored = TypeVar("Stored")
 DEFAULT_URL = "sqlite:///tiebreak.db"
 URL_VARIABLE = "TIEBREAK_DATABASE_URL"
-BUSY_MILLISECONDS = 60_000
-"""How long a writer waits for another one: longer than the largest import takes."""
 WRITER_WAIT = (0.002, 0.012)
 """Seconds until a writer tries again: a random time between these."""
 CACHE_KILOBYTES = 32_000
@@ -85,11 +83,13 @@ def _sqlite(parsed: URL) -> Engine:
         parsed, connect_args={"check_same_thread": False}, json_serializer=json_columns.to_json, **pool
     )
 
+    wait = postgresql_settings.lock_milliseconds()
+
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # SQLAlchemy sends BEGIN (see below), not the driver
         for pragma in (
-            f"busy_timeout={BUSY_MILLISECONDS}",
+            f"busy_timeout={wait}",
             "journal_mode=WAL",
             "synchronous=NORMAL",
             "foreign_keys=ON",
@@ -100,23 +100,25 @@ def _sqlite(parsed: URL) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         if connection.get_execution_options().get("writes", False):
-            _begin_writing(connection)
+            _begin_writing(connection, wait)
         else:
             connection.exec_driver_sql("BEGIN")
 
     if "poolclass" not in pool:
-        sqlite_file.watch(engine, Path(str(parsed.database)))
+        path = Path(str(parsed.database))
+        sqlite_file.watch(engine, path)
+        sqlite_file.create_at_connect(engine, path)
     return engine
 
 
-def _begin_writing(connection: Connection) -> None:
-    """Begin as the only writer, and wait for another one.
+def _begin_writing(connection: Connection, wait: int) -> None:
+    """Begin as the only writer, and wait for another one, up to these milliseconds.
 
     SQLite's own wait grows to a tenth of a second, so those who have waited longest try least often: with 50 writers,
     some wait for seconds. Here everybody tries again after the same short time.
     """
     driver: Any = connection.connection.driver_connection
-    end = time.monotonic() + BUSY_MILLISECONDS / 1000
+    end = time.monotonic() + wait / 1000
     driver.execute("PRAGMA busy_timeout=0")
     try:
         while time.monotonic() < end:
@@ -129,7 +131,7 @@ def _begin_writing(connection: Connection) -> None:
             time.sleep(random.uniform(*WRITER_WAIT))
         connection.exec_driver_sql("BEGIN IMMEDIATE")  # raises the error as SQLAlchemy does
     finally:
-        driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+        driver.execute(f"PRAGMA busy_timeout={wait}")
 
 
 def _create_folder(file: Path) -> None:

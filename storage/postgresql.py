@@ -1,4 +1,4 @@
-"""Settings of the connections to PostgreSQL, read from environment variables."""
+"""Settings of the connections, read from environment variables; except for the wait for locks, of PostgreSQL only."""
 
 import os
 import time
@@ -16,10 +16,13 @@ POOL_SIZE = ("TIEBREAK_POOL_SIZE", 10)
 """Connections that a process holds open. While all are in use it opens up to four times as many more."""
 STATEMENT_TIMEOUT = ("TIEBREAK_STATEMENT_TIMEOUT", 120)
 """Seconds after which PostgreSQL ends a statement, including its wait for locks; 0 for no limit."""
-LOCK_TIMEOUT = ("TIEBREAK_LOCK_TIMEOUT", 60)
-"""Seconds that a statement waits for a lock: longer than the largest import takes; 0 for no limit."""
+LOCK_TIMEOUT = ("TIEBREAK_LOCK_TIMEOUT", 10)
+"""Seconds that a statement waits for a lock, or a writer for another one on SQLite: a person waits for the sentence
+that nothing was saved; 0 for no limit. Commands wait longer than the largest import takes (`cli.py`)."""
 IDLE_TIMEOUT = ("TIEBREAK_IDLE_TRANSACTION_TIMEOUT", 300)
 """Seconds after which PostgreSQL closes the connection of a transaction that sends nothing; 0 for no limit."""
+LONGEST_WAIT = 1_000_000
+"""Seconds."""
 OVERFLOW = 4
 PARAMETERS = {
     "statement_timeout": STATEMENT_TIMEOUT,
@@ -51,6 +54,11 @@ def server_arguments(query: Any) -> dict[str, Any]:
     timeouts = [f"-c {name}={1000 * _number(*setting)}" for name, setting in PARAMETERS.items()]
     given = query.get("options", ())
     return KEEPALIVES | {"options": " ".join([*timeouts, *([given] if isinstance(given, str) else given)])}
+
+
+def lock_milliseconds() -> int:
+    """Return how long a writer waits for another one on SQLite, which has no wait without a limit."""
+    return 1000 * (_number(*LOCK_TIMEOUT) or LONGEST_WAIT)
 
 
 @cache
@@ -132,7 +140,7 @@ def _unnamed_cursor(connection: Any, **_: Any) -> Any:
 
 def _number(variable: str, default: int, smallest: int = 0) -> int:
     text = os.environ.get(variable, "").strip() or str(default)
-    if not (text.isascii() and text.isdigit() and smallest <= int(text) <= 1_000_000):
+    if not (text.isascii() and text.isdigit() and smallest <= int(text) <= LONGEST_WAIT):
         raise TiebreakError(f"{variable} should be a whole number of at least {smallest}, not {text[:40]!r}.")
     return int(text)
 

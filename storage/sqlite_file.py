@@ -1,11 +1,13 @@
-"""Notices that the file of a SQLite database was deleted or replaced while it is in use, or that its disk is full.
+"""Creates the file of a SQLite database, and notices that it was deleted or replaced in use, or that its disk is full.
 
 SQLite continues to write to a deleted file without an error, and everything that it stores is lost with the last
 connection. On a full disk it cannot read either: it reports an I/O error, because its shared index needs a file.
 """
 
 import errno
+import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,21 @@ from storage.database_errors import FULL, NOT_SAVED, DatabaseUnavailable
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 SHARED_INDEX_BYTES = 32 * 1024
 """The size of the file `-shm`, which the first connection creates."""
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file that only its owner may read; SQLite gives its other files the same permissions."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def create_at_connect(engine: Engine, path: Path) -> None:
+    """Create the file before SQLite does, which lets everybody read it."""
+
+    @event.listens_for(engine, "do_connect")
+    def create(*_: Any) -> None:
+        if not str(path).startswith("file:"):  # the URI of a file
+            with suppress(OSError):  # it exists, or SQLite reports the reason
+                create_private(path)
 
 
 def watch(engine: Engine, path: Path) -> None:

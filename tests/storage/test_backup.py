@@ -77,6 +77,7 @@ def test_a_backup_holds_the_data(engine, a_study, tmp_path, request):
         return
     require_postgresql(engine)
     back_up(engine, file)
+    assert file.stat().st_mode & 0o777 == 0o600, "a copy is for its owner only"
     server = request.getfixturevalue("postgres")
     restored = server.create()
     subprocess.run(["pg_restore", "--no-owner", f"--dbname={server.url(restored)}", file], check=True)

@@ -40,7 +40,7 @@ def setting(engine, name):
 def test_the_timeouts_and_the_pool_have_defaults(connect_with):
     engine = connect_with()
     assert setting(engine, "statement_timeout") == "2min"
-    assert setting(engine, "lock_timeout") == "1min"
+    assert setting(engine, "lock_timeout") == "10s"
     assert setting(engine, "idle_in_transaction_session_timeout") == "5min"
     assert engine.pool.size() == 10
 

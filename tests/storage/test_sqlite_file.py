@@ -1,14 +1,18 @@
 """A SQLite file that is deleted or replaced while it is in use, or whose disk is full."""
 
 import errno
+import os
 import resource
-from contextlib import contextmanager
+import sqlite3
+import stat
+import time
+from contextlib import closing, contextmanager
 
 import pytest
 from sqlalchemy import text
 
 from core.errors import TiebreakError
-from storage import database, sqlite_file
+from storage import backup, database, postgresql, restore, sqlite_file
 from storage.database_errors import FULL, DatabaseUnavailable
 from tests.databases import create_database
 
@@ -55,4 +59,47 @@ def test_an_io_error_of_a_full_disk_says_that_it_is_full(tmp_path, monkeypatch):
     assert str(raised.value) == FULL
     assert all(file.name.startswith("tiebreak.db") for file in tmp_path.iterdir()), "nothing else is left"
     database.upgrade(engine)
+    engine.dispose()
+
+
+@pytest.fixture
+def usual_umask():
+    """Let others read new files, as most systems do."""
+    former = os.umask(0o022)
+    yield
+    os.umask(former)
+
+
+def test_a_database_its_log_its_backup_and_what_is_restored_from_it_can_be_read_by_the_owner_only(
+    tmp_path, usual_umask
+):
+    engine = database.connect(f"sqlite:///{tmp_path / 'tiebreak.db'}")
+    database.upgrade(engine)
+    with database.writing(engine) as session:
+        session.execute(text("INSERT INTO annotator (name, created_at) VALUES ('ann', '2026-01-01')"))
+    copy = backup.back_up_to_folder(engine, tmp_path)
+    restore.restore(engine, copy)
+    restored = database.connect(f"sqlite:///{tmp_path / 'restored.db'}")
+    restore.restore(restored, copy)
+    with database.reading(engine) as session:
+        session.execute(text("SELECT 1 FROM study"))
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    assert {"tiebreak.db", "tiebreak.db-wal", "tiebreak.db-shm", copy.name, "restored.db"} <= modes.keys()
+    assert set(modes.values()) == {0o600}, modes
+    engine.dispose()
+    restored.dispose()
+
+
+def test_a_save_on_a_locked_file_waits_ten_seconds_before_its_sentence(tmp_path, monkeypatch):
+    monkeypatch.delenv("TIEBREAK_LOCK_TIMEOUT", raising=False)
+    assert postgresql.lock_milliseconds() == 10_000
+    monkeypatch.setenv("TIEBREAK_LOCK_TIMEOUT", "1")
+    create_database(file := tmp_path / "tiebreak.db")
+    engine = database.connect(f"sqlite:///{file}")
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        begin = time.monotonic()
+        with pytest.raises(DatabaseUnavailable, match="is busy"), database.writing(engine):
+            pass
+    assert 1 <= time.monotonic() - begin < 5
     engine.dispose()
