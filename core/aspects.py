@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from core.answers.weights import ROUNDING
+
 TOTAL = 100.0
 """Weights are percentages."""
 TOLERANCE = 1e-9
@@ -43,6 +45,16 @@ def normalize_weights(raw: Sequence[float]) -> tuple[float, ...]:
     if total <= 0:
         raise ValueError("all weights are 0")
     return tuple(float(weight) if total == TOTAL else weight * TOTAL / total for weight in raw)
+
+
+def in_percent(weights: Weights) -> dict[str, float]:
+    """Return the weights by name in the same proportions, with a sum of 100; raises as `normalize_weights` does."""
+    return dict(zip(weights, normalize_weights(list(weights.values())), strict=True))
+
+
+def has_other_total(weights: Weights) -> bool:
+    """Return whether the weights do not sum to 100, beyond rounding."""
+    return abs(sum(weights.values()) - TOTAL) > ROUNDING
 
 
 def equal_weights(aspects: Sequence[str]) -> dict[str, float]:

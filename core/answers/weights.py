@@ -16,13 +16,22 @@ from core.answers.rows import ratios, rows
 from core.answers.text import Text, shorten
 
 WHOLE = 100.0
+ROUNDING = 1.01
+"""The largest difference of a sum from 100 that is rounding; such weights are rescaled to 100."""
+LEAST_TOTAL = 50
+"""The smallest sum of numbers without "%" that are percentages: ratings from 1 to 10 sum to less."""
 _PAIR = re.compile(r"\W*(\d[\d.,]*)\s*%?\s*/\s*(\d[\d.,]*)\s*%?\W*")
 _LINE = re.compile(r"^[\s\d.)(-]*([^\d:：|%]{2,60}?)[\s|]*[:=(|–—-]+[\s|]*(\d[\d.,]*)\s*%?[\s|)*]*(?:$|[-–—,;.(])")
 
 
 @dataclass(frozen=True)
 class Weights(ByName):
-    """The weight of each of `names` in percent; together they are 100."""
+    """The weight of each of `names` in percent; together they are 100.
+
+    With `any_total` percentages with another sum are weights too, and stay as the reply states them.
+    """
+
+    any_total: bool = False
 
     key = "weights"
 
@@ -113,8 +122,11 @@ class Weights(ByName):
         total = sum(values)
         if min(values) < 0:
             return None, "a weight is negative"
-        if abs(total - WHOLE) > min(0.5 * len(values), 1.01):
-            return None, f"the weights sum to {total:g}, not to 100"
+        if abs(total - WHOLE) > min(0.5 * len(values), ROUNDING):
+            stated = self.any_total and (percent or total >= LEAST_TOTAL) and total > 0 and max(values) <= WHOLE
+            if not stated or any(measures[name].top for name in self.names):
+                return None, f"the weights sum to {total:g}, not to 100"
+            return dict(zip(self.names, map(whole, values), strict=True)), ""
         exact = abs(total - WHOLE) < 1e-9
         return {
             name: value if exact else value * WHOLE / total for name, value in zip(self.names, values, strict=True)

@@ -13,6 +13,7 @@ from core.statistics.reports.weight_distances import (
     PEOPLE,
     AverageWeight,
     DistanceMeasure,
+    OtherTotals,
     RaterDistance,
     rank_distance,
     top_k_distance,
@@ -63,12 +64,13 @@ def load_distances(url: str, study_id: int, choice: DistanceChoice, version: Ver
 @st.cache_data(max_entries=64, show_spinner=False)
 def load_tables(
     url: str, study_id: int, version: Version
-) -> tuple[int, list[AverageWeight], list[AspectQuality], list[VerdictAgreement]]:
-    """Return the size of the largest set, average weights, qualities of aspects and agreement of verdicts."""
+) -> tuple[int, list[AverageWeight], list[OtherTotals], list[AspectQuality], list[VerdictAgreement]]:
+    """Return the largest set's size, average weights, other totals, qualities of aspects, agreement of verdicts."""
     engine, study = resources.engine(), load_study(study_id)
     return (
         weights.largest_set(engine, study),
         weights.mean_weights(engine, study),
+        weights.other_totals(engine, study),
         weights.aspect_qualities(engine, study),
         weights.verdict_agreement(engine, study),
     )
@@ -91,12 +93,13 @@ def draw_page(study: Study) -> None:
 
     if not alignment_data.has_first_figures(study, PAGE, version, compute):
         return
-    largest, averages, qualities, agreements = load_tables(url, study.id, version)
+    largest, averages, totals, qualities, agreements = load_tables(url, study.id, version)
     alignment_data.computed(study, PAGE, version, start, compute)
     if largest:
         choice = choose_distance(largest)
         draw_distances(study, load_distances(url, study.id, choice, version), choice)
         draw_averages(averages)
+        draw_other_totals(totals)
     if qualities:
         draw_qualities(qualities)
     if agreements:
@@ -271,6 +274,17 @@ def draw_averages(averages: Sequence[AverageWeight]) -> None:
         with_interval=False,
     )
     st.caption("In percent; every weighting was scaled to a sum of 100 first.")
+
+
+def draw_other_totals(totals: Sequence[OtherTotals]) -> None:
+    """State for each judge how many of its weightings do not sum to 100."""
+    for judge in totals:
+        counted = numbers.format_count(judge.weightings, "weighting")
+        share = f"{judge.other:,} of {counted} ({judge.other / judge.weightings:.0%})"
+        st.caption(
+            f":material/warning: {escape_markdown(judge.judge)}: {share} did not sum to 100 %. They are stored as "
+            "stated; the run's setting `totals` says how its weighted sums use them."
+        )
 
 
 def draw_qualities(qualities: Sequence[AspectQuality]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.aspects import Weights, aspect_set_id, mean_weights, preferred_response
+from core.aspects import Weights, aspect_set_id, in_percent, mean_weights, preferred_response
 from core.items import Item
 from core.labels import Target
 from core.protocols import registry
@@ -122,7 +122,7 @@ def _pair(
         group=trace.group,
         scores=_two(judgement.scores),
         reference=reference,
-        judge_weights=judgement.weights,
+        judge_weights=in_percent(judgement.weights) if judgement.weights else None,
         people_weights=people.get((trace.item, aspect_set_id(judgement.aspects))),
         own_preference=preferred_response(own_sum) if own_sum else None,
         criterion=settings.criterion_name,

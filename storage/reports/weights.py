@@ -14,9 +14,11 @@ from core.statistics.data.estimate import Estimate
 from core.statistics.data.label_table import LabelTable, groups
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
+from core.statistics.reports import weight_distances
 from core.statistics.reports.weight_distances import (
     AverageWeight,
     DistanceMeasure,
+    OtherTotals,
     RaterDistance,
     UnitDistance,
     WeightUnit,
@@ -121,6 +123,11 @@ def _detail(unit_distance: UnitDistance, trace: int | None, viewer: str | None) 
 def mean_weights(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AverageWeight]:
     """Return the mean weights by scenario (Tables 7 to 10)."""
     return average_weights(_load_units(engine, study), resamples=resamples)
+
+
+def other_totals(engine: Engine, study: Study) -> list[OtherTotals]:
+    """Return the judges with weightings that do not sum to 100, with their number."""
+    return weight_distances.other_totals(_load_units(engine, study))
 
 
 def largest_set(engine: Engine, study: Study) -> int:

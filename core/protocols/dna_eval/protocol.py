@@ -114,9 +114,11 @@ def aspect_lines(aspects: Mapping[str, str]) -> str:
 
 def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], number: int) -> Ask:
     """Ask for the weights in percent, from the question and the aspects alone; its round is the number of the set."""
+    settings = task.settings
+    assert isinstance(settings, Settings), "the baselines have no weights"
     names = short_names(aspects)
     in_full = dict(zip(names, aspects, strict=True))
-    texts = [aspect_text(task.settings, aspect) for aspect in aspects]
+    texts = [aspect_text(settings, aspect) for aspect in aspects]
     lines = [text if text.startswith(name) else f"{name}: {text}" for name, text in zip(names, texts, strict=True)]
     return Ask(
         speaker=weigher.name,
@@ -124,7 +126,7 @@ def ask_weights(task: ScoringTask, weigher: Judge, aspects: Sequence[str], numbe
         round=number,
         spec=weigher.spec,
         prompt=task.render("weights", aspects=Material("Aspects", "\n".join(lines)), count=len(aspects)),
-        answer=Weights(names=names, reasoning=False),
+        answer=Weights(names=names, reasoning=False, any_total=settings.totals != "refuse"),
         value=lambda weights: {in_full[name]: float(weights[name]) for name in names},
     )
 

@@ -12,6 +12,7 @@ from core.items import Criterion, Item
 from core.protocols import Judge, check_unique_names
 
 Aggregation = Literal["weighted sum", "chain of aspects"]
+Totals = Literal["normalise", "as stated", "refuse"]
 QUALITIES = ("relevance", "clarity", "comprehensiveness")
 """The qualities on which annotators rate a set of aspects, 1 to 5 (Table 3, Appendix D.3)."""
 
@@ -81,6 +82,11 @@ class Settings(ScoringSettings):
     """The model that proposes the aspects, for all judges the same. Empty: each judge proposes its own."""
     weigher: Judge | None = None
     """The model that weights the aspects. Empty: each judge weights them itself."""
+    totals: Totals = "normalise"
+    """Weights that do not sum to 100 %, as the averages in Tables 7 to 10, which sum to 101 to 144. They are stored as
+    the judge states them. "normalise": the weighted sum uses the same proportions with a sum of 100. "as stated": it
+    uses them as they are (Eq. 3), so overall scores may leave the range of the scores. "refuse": such a reply is
+    unreadable, and requested once more."""
     aggregation: Aggregation = "weighted sum"
     """How the overall score is formed. "weighted sum": the judge weights the aspects, and the sum is computed here.
     "chain of aspects": the judge sees all scores and gives the overall ones itself (the ablation of Section 4.3, after

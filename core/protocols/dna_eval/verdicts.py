@@ -28,6 +28,7 @@ class Judgement:
     judge: str
     aspects: tuple[str, ...]
     weights: Mapping[str, float] | None
+    """The weights of the weighted sum: normalised to a sum of 100 unless the settings say otherwise."""
     weights_problem: str
     """Why there are no weights, if they were asked for."""
     scores: tuple[Mapping[str, float], ...]
@@ -38,6 +39,8 @@ class Judgement:
     """Why there are no overall scores."""
     weigher: str = ""
     """Who weighted the aspects: the judge, unless the settings name another model."""
+    stated_weights: Mapping[str, float] | None = None
+    """The weights as the reply states them, which need not sum to 100."""
     flipped: bool = False
     """Whether two responses are ranked one way if they are read in one order, and the other way in the other."""
 
@@ -180,14 +183,15 @@ def _judgement(
     asked = (weigher, "weights", set_numbers.get(aspects, 0))
     by_step = {(turn.step, turn.round): turn for turn in turns if turn.speaker == judge and turn.step != "weights"}
     weights_turn = next((turn for turn in turns if aspects and (turn.speaker, turn.step, turn.round) == asked), None)
-    weights = weights_turn.reading if weights_turn is not None and isinstance(weights_turn.reading, dict) else None
+    stated = weights_turn.reading if weights_turn is not None and isinstance(weights_turn.reading, dict) else None
+    weights = aspect_scores.in_percent(stated) if stated and settings.totals == "normalise" else stated
     by_aspect = {name: _dict_reading(by_step.get(("score", n))) for n, name in enumerate(aspects, start=1)}
     scores = tuple(
         {name: reading[str(number)] for name, reading in by_aspect.items() if reading}
         for number in range(1, responses + 1)
     )
     weights_problem = "" if weights_turn is None or weights else weights_turn.problem or "nothing was read"
-    judgement = Judgement(judge, aspects, weights, weights_problem, scores, None, "", weigher)
+    judgement = Judgement(judge, aspects, weights, weights_problem, scores, None, "", weigher, stated)
     overalls = _overall_scores(judgement, _dict_reading(by_step.get(("overall", 0))), settings)
     inputs = [_proposal(settings, turns, judge), weights_turn, *by_step.values()]
     problem = "" if overalls else _first_problem([turn for turn in inputs if turn is not None], judgement)
@@ -260,13 +264,13 @@ def _judge_opinions(judgement: Judgement, criterion: str) -> list[Opinion]:
     """Return a judge's preference, or its scores of more than two responses, and its weights."""
     responses = len(judgement.scores)
     opinions = _opinions(judgement.judge, "last", judgement.overalls, responses, criterion, judgement.problem)
-    if judgement.weights is not None or judgement.weights_problem:
+    if judgement.stated_weights is not None or judgement.weights_problem:
         opinions.append(
             Opinion(
                 kind="aspect_weights",
                 judge=judgement.weigher,
                 stage="last",
-                value=dict(judgement.weights) if judgement.weights is not None else None,
+                value=dict(judgement.stated_weights) if judgement.stated_weights is not None else None,
                 part=aspect_scores.aspect_set_id(judgement.aspects),
                 problem=judgement.weights_problem,
             )

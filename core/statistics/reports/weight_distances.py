@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from core.aspects import Weights, truncate_rankings
+from core.aspects import Weights, has_other_total, in_percent, truncate_rankings
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.rankings import kendall_distance, partial_ranking_distance
@@ -71,6 +71,15 @@ class AverageWeight:
     weight: Estimate
 
 
+@dataclass(frozen=True)
+class OtherTotals:
+    """How many of a judge's weightings do not sum to 100 as it states them."""
+
+    judge: str
+    other: int
+    weightings: int
+
+
 def rank_distance(first: Weights, second: Weights) -> float | None:
     """(1 - tau_b) / 2 of the weights' order: 0 for the same, 1 for the opposite."""
     x, y = _align(first, second)
@@ -126,11 +135,20 @@ def average_weights(units: Sequence[WeightUnit], *, resamples: int = 1000) -> li
     values: dict[tuple[str, bool, str, str], list[float]] = {}
     for unit in units:
         for rater, is_judge, weights in _unit_weights(unit):
-            for aspect, weight in weights.items():
+            for aspect, weight in in_percent(weights).items():
                 if aspect in shared:
                     for scenario in (ALL, scenario_group(unit.scenario)) if has_categories else (ALL,):
                         values.setdefault((rater, is_judge, scenario, aspect), []).append(weight)
     return [AverageWeight(*key, mean_estimate(weights, resamples=resamples)) for key, weights in values.items()]
+
+
+def other_totals(units: Sequence[WeightUnit]) -> list[OtherTotals]:
+    """Return the judges with weightings that do not sum to 100."""
+    stated: dict[str, list[bool]] = {}
+    for unit in units:
+        for judge, weights in unit.judges.items():
+            stated.setdefault(judge, []).append(has_other_total(weights))
+    return [OtherTotals(judge, sum(others), len(others)) for judge, others in stated.items() if any(others)]
 
 
 def _rater_distance(

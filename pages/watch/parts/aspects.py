@@ -109,14 +109,24 @@ def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, li
     elif judgement.overalls:
         aspect_charts.draw_overall_scores(judgement.overalls, settings.highest, f"overalls-{key}")
     if judgement.aspects:
+        draw_stated_total(judgement)
         people_weights = load_people_weights(trace, judgement)
         draw_table(judgement, people_weights)
         if weights is not None:
             draw_comparison(judgement, weights, people_weights, key)
 
 
+def draw_stated_total(judgement: Judgement) -> None:
+    """State the weights of the reply if they do not sum to 100."""
+    stated = judgement.stated_weights
+    if stated and aspect_math.has_other_total(stated):
+        listed = " · ".join(f"{weight:.3g}" for weight in stated.values())
+        st.caption(f"The judge's weights sum to {sum(stated.values()):.4g} %: {listed}.")
+
+
 def draw_weight_slider(weights: aspect_math.Weights, judgement: Judgement, key: str) -> aspect_math.Weights:
     """Draw a slider for the weight of one aspect; returns the weights with the others scaled in proportion."""
+    stated, weights = weights, aspect_math.in_percent(weights)
     names = list(weights)
     index = st.pills(
         "Change the weight of",
@@ -139,7 +149,7 @@ def draw_weight_slider(weights: aspect_math.Weights, judgement: Judgement, key: 
     st.markdown(describe_flips(weights, judgement, aspect))
     if abs(percent - weights[aspect]) < 0.05:
         st.caption("The bars show the judge's weights. Move the slider to try others; nothing is saved.")
-        return weights
+        return stated
     adjusted = aspect_math.set_weight(weights, aspect, percent)
     winner = aspect_math.preferred_response(
         [aspect_math.overall_score(adjusted, scores) for scores in judgement.scores]

@@ -95,6 +95,31 @@ def test_json_has_the_fields_of_the_schema() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reply", "values"),
+    [
+        ("a: 60%\nb: 50%", (60, 50)),
+        ("a: 60\nb: 50", (60, 50)),
+        ('{"weights": {"a": 0.6, "b": 0.5}}', (60, 50)),
+        ("a: 33.3%\nb: 66.6%", (100 / 3, 200 / 3)),
+        ("a: 8\nb: 7", None),
+        ("a: 8/10\nb: 7/10", None),
+        ("a: 0%\nb: 0%", None),
+        ("a: 150%\nb: 50%", None),
+        ("a: -10%\nb: 50%", None),
+    ],
+)
+def test_percentages_with_any_total_are_read_as_stated_and_ratings_are_not(
+    reply: str, values: tuple[float, float] | None
+) -> None:
+    answer = Weights(names=("a", "b"), any_total=True)
+    if values is None:
+        with pytest.raises(UnreadableReply):
+            answer.parse(reply)
+    else:
+        assert tuple(answer.parse(reply).value.values()) == pytest.approx(values, abs=0.02)
+
+
+@pytest.mark.parametrize(
     "reply", ['{"weights": {"clarity": 100}}', '{"clarity": {"points": 100}}', '{"clarity": {"weight": 100}}']
 )
 def test_one_weight_is_read_from_json(reply: str) -> None:

@@ -1,10 +1,12 @@
 """The page of weight distances."""
 
+import re
+
 import pytest
 
 from core.aspects import aspect_set_id
 from core.formats import tiebreak
-from core.formats.records import ItemRecord, LabelRecord
+from core.formats.records import ItemRecord, LabelRecord, TraceRecord
 from core.items import Item
 from core.labels import Label, Target
 from core.statistics.data.estimate import Estimate
@@ -37,6 +39,19 @@ def test_figures_of_the_sample() -> None:
     ]
     assert averages.set_index("Category").loc["math", "accuracy"] == "50.0"
     assert list(quality["Judge"]) == ["judge A"] and list(agreement["No verdict"]) == [4, 0, 0]
+
+
+def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
+    records = [
+        TraceRecord.model_validate_json(record.model_dump_json().replace('"accuracy":50.0', '"accuracy":90.0'))
+        if isinstance(record, TraceRecord)
+        else record
+        for record in tiebreak.read(samples.path("dna_eval"))
+    ]
+    prepare_study(records)
+    app = visit("results/weights")
+    assert not app.exception
+    assert re.search(r"judge [AB]: \d of \d weightings \(\d+%\) did not sum to 100 %", page_text(app).replace("\\", ""))
 
 
 def test_heaviest_aspects_use_the_distance_of_fagin() -> None:

@@ -7,12 +7,15 @@ import pytest
 from pydantic import ValidationError
 
 from core.aspects import aspect_set_id
+from core.current_events import completed_turns
 from core.errors import RunStopped
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
 from core.llm.costs import estimate_run
 from core.protocols.dna_baselines.settings import Settings as BaselineSettings
 from core.protocols.dna_eval.protocol import short_names
+from core.protocols.dna_eval.settings import Totals
+from core.protocols.dna_eval.verdicts import collect_judgements
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.runner import run_flow
@@ -109,8 +112,23 @@ def test_scores_are_read_by_name_in_any_order() -> None:
     assert trace.verdict and trace.verdict.reason == "response 2 is ahead, 7 to 8"
 
 
-def test_weights_that_do_not_sum_to_100_are_no_weights() -> None:
-    trace = run_scripted(scores_script("80% 40% 20% 20% 20% 20%"), make_settings())
+@pytest.mark.parametrize(("totals", "factor"), [("normalise", 0.5), ("as stated", 1.0)])
+def test_weights_that_do_not_sum_to_100_are_stored_as_stated_and_used_as_the_settings_say(
+    totals: Totals, factor: float
+) -> None:
+    exact = run_scripted(scores_script("40% 20% 10% 10% 10% 10%"), make_settings())
+    trace = run_scripted(scores_script("80% 40% 20% 20% 20% 20%"), make_settings(totals=totals))
+    stated = list(trace.values_by_judge("aspect_weights")["a"].values())
+    assert stated == [80, 40, 20, 20, 20, 20]
+    assert trace.verdict and exact.verdict and trace.verdict.value == exact.verdict.value
+    (judgement,) = collect_judgements(completed_turns(trace.events), make_settings(totals=totals), 2)
+    (of_exact,) = collect_judgements(completed_turns(exact.events), make_settings(), 2)
+    assert judgement.overalls and of_exact.overalls
+    assert judgement.overalls == pytest.approx([score * 2 * factor for score in of_exact.overalls])
+
+
+def test_weights_that_do_not_sum_to_100_are_refused_if_the_settings_say_so() -> None:
+    trace = run_scripted(scores_script("80% 40% 20% 20% 20% 20%"), make_settings(totals="refuse"))
     assert trace.verdict and trace.verdict.reason == "no weights: the weights sum to 200, not to 100"
 
 

@@ -4,8 +4,10 @@ import pytest
 
 from core.statistics.reports.weight_distances import (
     PEOPLE,
+    OtherTotals,
     WeightUnit,
     average_weights,
+    other_totals,
     rank_distance,
     rater_distances,
     top_k_distance,
@@ -121,3 +123,13 @@ def test_the_largest_distance_comes_first_and_undefined_distances_last() -> None
     ]
     rows = [(row.unit.item, row.distance) for row in unit_distances(units, "a1", "a2", True)]
     assert rows == [("opposite", 1), ("same", 0), ("flat", None)]
+
+
+def test_a_judges_weightings_with_another_total_are_counted_and_scaled_for_averages() -> None:
+    units = [
+        make_unit("i", {}, {"gpt": [60, 50, 30], "other": [33, 33, 33]}),
+        make_unit("j", {}, {"gpt": [50, 30, 20], "other": [40, 40, 20]}),
+    ]
+    assert other_totals(units) == [OtherTotals("gpt", 1, 2)]
+    averages = {(row.rater, row.aspect): row.weight.value for row in average_weights(units, resamples=0)}
+    assert averages["gpt", "x"] == pytest.approx((60 / 1.4 + 50) / 2)
