@@ -2,9 +2,10 @@
 
     python -m tests.openai_server --port 8123 --log asks.jsonl --latency 0.1
 
-A reply depends only on the model and the prompt, so a run that is killed and resumed gets the same replies. The log
-has one line per request, written when it ends: {"model", "prompt" (SHA-256), "answer", "delivered", "key", "at"};
-`delivered` is false when the client had disconnected. Faults apply to the next requests, one after another:
+A reply depends only on the model and the prompt, so a run that is killed and resumed gets the same replies. Models
+called "sampler..." and "panel..." return several replies to a request for `n`; those of "panel..." differ in choice.
+The log has one line per request, written when it ends: {"model", "prompt" (SHA-256), "answer", "delivered", "key",
+"at"}; `delivered` is false when the client had disconnected. Faults apply to the next requests, one after another:
 
     POST /faults [{"fault": "429", "after": 0.2}, {"fault": "drop", "model": "judge-1"}]      GET /log
 """
@@ -91,8 +92,12 @@ class Server:
                 return self.faults.pop(index)
         return None
 
+    def reply(self, schema: dict[str, Any] | None, model: str, prompt: str) -> str:
+        """Return a reply: structured, if a schema is passed."""
+        return self.structured_text(schema, model, prompt) if schema else self.text(model, prompt)
+
     def text(self, model: str, prompt: str) -> str:
-        """Return a reply. A model whose name ends in 0, 1 or 2 always chooses that; any other depends on the prompt."""
+        """Return a text. A model whose name ends in 0, 1 or 2 always chooses that; any other depends on the prompt."""
         choice, mark = self.choice(model, prompt)
         return f"{FILLER}({mark})\n\n{choice}\n\n{choice}"
 
@@ -220,9 +225,11 @@ class Connection(asyncio.Protocol):
             else:
                 schema = request.get("response_format", {}).get("json_schema", {}).get("schema")
                 model = request["model"]
-                text = self.server.structured_text(schema, model, prompt) if schema else self.server.text(model, prompt)
-                n = request.get("n") or 1 if request["model"].startswith("sampler") else 1  # most servers ignore it
-                response = completion(request["model"], prompt, text, n=n)
+                n = request.get("n") or 1 if model.startswith(("sampler", "panel")) else 1  # most servers ignore it
+                response = completion(model, prompt, self.server.reply(schema, model, prompt), n=n)
+                if model.startswith("panel") and n > 1:
+                    for number, choice in enumerate(response["choices"]):
+                        choice["message"]["content"] = self.server.reply(schema, model, f"{prompt}\n{number}")
                 if request.get("logprobs") and self.server.probabilities:
                     for choice in response["choices"]:
                         choice["logprobs"] = logprobs(choice["message"]["content"], self.server.probabilities)

@@ -270,6 +270,19 @@ def split_averages(data: AlignmentData) -> Iterator[AlignmentData]:
     yield replace(data, opinions=opinions[is_average], scales=scales)
 
 
+def comparable_scales(opinions: "pd.DataFrame", scales: Scales) -> dict[tuple[str, str], Scale]:
+    """Return the scales on which all these judges can be compared with each other.
+
+    A criterion on which one of them has means between categories is a scale of numbers for all.
+    """
+    comparable = dict(scales)
+    if len(opinions):
+        between = opinions[is_between_categories(opinions, scales)]
+        for key in set(zip(between["kind"], between["criterion"], strict=True)):
+            comparable[key] = continuous_scale(scales[key])
+    return comparable
+
+
 def is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDArray[np.bool_]":
     """Return whether each opinion is a number between two categories of its scale, such as a mean of samples."""
     between = np.zeros(len(opinions), bool)

@@ -23,8 +23,8 @@ from core.statistics.reports.run_comparison import Pair, RunComparison, compare_
 from core.wording import equate_p, format_count, format_estimate
 from storage import database, labels, runs, targets
 from storage.reports import known_names, references
-from storage.reports.alignment import continuous_scale, is_between_categories
-from storage.reports.opinions import Scales, find_scales, frame_panel
+from storage.reports.alignment import comparable_scales
+from storage.reports.opinions import find_scales, frame_panel
 from storage.reports.references import Reference
 from storage.reports.run_costs import RunCost, cost_by_run
 from storage.runs import Run
@@ -96,7 +96,8 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         run_ids = [run.id for run in chosen]
         opinions = _conclusions(session, study.id, chosen)
         named = references.resolve(session, study.id, reference)
-        scales = _comparable_scales(session, study, opinions)
+        given = opinions[opinions["value"].notna()] if len(opinions) else opinions
+        scales = comparable_scales(opinions, find_scales(session, study, [frame_panel(given)]) if len(given) else {})
         gold = references.frame(session, study.id, named, scales)
         people = labels.frame(session, study.id)
         costs = cost_by_run(session, run_ids)
@@ -173,17 +174,6 @@ def _conclusions(session: Session, study_id: int, chosen: Sequence[Run]) -> "pd.
 def _runs_with_several(frame: "pd.DataFrame") -> set[int]:
     """Return the runs with several conclusions on one target."""
     return set(frame.loc[frame.duplicated(["run", "target"]), "run"])
-
-
-def _comparable_scales(session: Session, study: Study, opinions: "pd.DataFrame") -> Scales:
-    """Return the scales; a criterion on which a run has means between categories is a scale of numbers for all runs."""
-    if opinions.empty:
-        return {}
-    scales = dict(find_scales(session, study, [frame_panel(opinions[opinions["value"].notna()])]))
-    between = opinions[is_between_categories(opinions, scales)]
-    for key in set(zip(between["kind"], between["criterion"], strict=True)):
-        scales[key] = continuous_scale(scales[key])
-    return scales
 
 
 def run_rows(compared: ComparedRuns, comparison: RunComparison) -> list[dict[str, object]]:

@@ -47,17 +47,24 @@ def models_in(value: Any) -> Iterator[str]:
 
 
 def write_variant(
-    folder: Path, name: str, address: str, *, choices: str = "1", keep: Mapping[str, Any] | None = None, **fields: Any
+    folder: Path,
+    name: str,
+    address: str,
+    *,
+    choices: str = "1",
+    prefix: str = "judge",
+    keep: Mapping[str, Any] | None = None,
+    **fields: Any,
 ) -> Path:
     """Write a variant of a pack whose models are on the test server, and return the file.
 
-    Each model has a name of its own that ends in one of `choices`: the server's models choose that. `keep`: axis ->
-    the number of its first levels, or the labels of its levels, that the variant has runs for.
+    Each model has a name of its own, `prefix` and a number, that ends in one of `choices`: the server's models choose
+    that. `keep`: axis -> the number of its first levels, or the labels of its levels, that the variant has runs for.
     """
     models = dict.fromkeys(models_in(load(name).model_dump()))
     renamed = {
         model: {
-            "model": f"judge-{number}-{choices[number % len(choices)]}",
+            "model": f"{prefix}-{number}-{choices[number % len(choices)]}",
             "address": address,
             "answer_format": "json",
         }

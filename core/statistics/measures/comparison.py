@@ -10,7 +10,7 @@ import numpy as np
 from core.statistics.data.arrays import Floats, ratio
 from core.statistics.data.distributions import normal_cdf, students_t_cdf
 from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
-from core.statistics.measures.intervals import bca_interval
+from core.statistics.measures.intervals import SAME, bca_interval
 from core.wording import format_count
 
 Correction = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
@@ -99,7 +99,7 @@ def paired_comparison(
             comparison, reason=f"{format_count(values.size, 'item has', 'items have')} a score of both, 2 are needed"
         )
     mean = float(values.mean())
-    if np.ptp(values) < 1e-12:
+    if np.ptp(values) < SAME:
         return replace(
             comparison, difference=mean, reason="the difference is the same on every item: no test can be made"
         )
@@ -132,9 +132,8 @@ def bootstrap_p_value(value: float, resampled: Floats) -> float:
     defined = resampled[~np.isnan(resampled)]
     as_extreme = int((np.abs(defined - value) >= abs(value) - 1e-12).sum())
     p = (as_extreme + 1) / (defined.size + 1)
-    if as_extreme or defined.size < 2:
-        return p
-    return min(p, 2 * normal_cdf(-abs(value) / defined.std(ddof=1)))
+    spread = float(defined.std(ddof=1)) if defined.size > 1 else 0.0
+    return p if as_extreme or spread < SAME else min(p, 2 * normal_cdf(-abs(value) / spread))
 
 
 def resampled_means(features: Floats, units: Units, resamples: int, seed: int) -> Floats:

@@ -114,7 +114,7 @@ def resampled_system_correlations(system: Ints, item: Ints, scores: Floats, resa
     """Return the three correlations, (3, B), with systems and items drawn with replacement."""
     rng = np.random.default_rng(seed)
     n_systems, n_items = int(system.max()) + 1, int(item.max()) + 1
-    chunk, correlations = max(1, MAX_DRAWN_WEIGHTS // item.size), []
+    chunk, correlations = max(1, MAX_DRAWN_WEIGHTS // item.size), [np.empty((len(FUNCTIONS), 0))]
     for start in range(0, resamples, chunk):
         b = min(chunk, resamples - start)
         weights = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=b)[:, item]

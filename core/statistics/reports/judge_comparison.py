@@ -114,6 +114,8 @@ def correlation_difference(
     (result,) = bootstrap(stack_statistics([statistic]), units, resamples, seed)
     if result.value is None:
         return replace(comparison, reason="all scores of one side are equal: there is no correlation")
+    if result.low is None:  # nothing that a test could use either
+        return replace(comparison, difference=result.value, reason=result.problem)
     resampled = np.concatenate([statistic(weights) for weights in units.resample_weights(resamples, seed)])
     return replace(
         comparison, difference=result.value, low=result.low, high=result.high,

@@ -45,8 +45,11 @@ class Debates:
 
     @property
     def title(self) -> str:
-        """The name of the run, or the number of runs."""
-        return f"the debate {self.runs[0]}" if len(self.runs) == 1 else f"{len(self.runs)} debates of a panel"
+        """The name of the run, or the number of runs and their experiment: two panels can debate in a study."""
+        if len(self.runs) == 1:
+            return f"the debate {self.runs[0]}"
+        experiments = {run.partition(" · ")[0] for run in self.runs}
+        return f"{len(self.runs)} debates of {experiments.pop() if len(experiments) == 1 else 'a panel'}"
 
     @property
     def targets(self) -> set[Target]:

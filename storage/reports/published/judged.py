@@ -70,10 +70,11 @@ def differences(request: Request, kind: str) -> list[PublishedRow]:
     data = request.data
     if data.opinions.empty:
         return []
+    opinions = data.opinions[data.opinions["kind"] == kind]
+    scales = alignment.comparable_scales(opinions, data.scales)
     rows = judge_comparison_rows(
-        data.labels, data.opinions[data.opinions["kind"] == kind], scales=data.scales, gold=data.gold, by="criterion",
-        resamples=request.resamples,
-    )  # fmt: skip
+        data.labels, opinions, scales=scales, gold=data.gold, by="criterion", resamples=request.resamples
+    )
     return [
         PublishedRow(
             f"{row.judge} less {row.other_judge}", row.criterion, row.statistic, row.difference, row.low, row.high,

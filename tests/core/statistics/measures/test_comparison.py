@@ -89,3 +89,7 @@ def test_corrected_p_values_equal_rs_p_adjust():
     assert comparison.correct_p_values(p, "benjamini-hochberg") == pytest.approx([0.02, 0.04, 0.04, 0.02])
     by = [0.041666667, 0.083333333, 0.083333333, 0.041666667]
     assert comparison.correct_p_values(p, "benjamini-yekutieli") == pytest.approx(by, abs=1e-8)
+
+
+def test_p_of_resamples_that_are_all_equal_is_bound_by_their_number() -> None:
+    assert comparison.bootstrap_p_value(0.5, np.full(99, 0.5)) == pytest.approx(1 / 100)

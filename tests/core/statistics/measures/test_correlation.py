@@ -100,3 +100,9 @@ def test_correlations_of_linear_system_means_never_exceed_one():
     values = correlation.row_correlations(np.stack([x, 3 * x + 1]))
     assert values == pytest.approx(np.ones((3, 2000)))
     assert (values <= 1).all()
+
+
+def test_system_level_correlations_without_resamples_are_values_alone() -> None:
+    scores, systems, items = np.arange(9.0), list("abc" * 3), list("111222333")
+    estimates = correlation.system_level_correlations(scores, scores, systems, items, resamples=0)
+    assert all(e.value == pytest.approx(1) and (e.low, e.high) == (None, None) for e in estimates.values())

@@ -1,0 +1,121 @@
+"""Every file of docs/papers is executed on the local server up to its printed table, its LaTeX and its page."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from core import experiments as files
+from core.llm.router import Router
+from storage import experiments, studies
+from storage.database import connect, reading
+from storage.reports import experiments as report
+from storage.reports import published
+from storage.studies import Study
+from storage.transfer import imports
+from storage.worker import execute_experiment, outages, plan, start
+from tests.core.llm.test_images import PNG
+from tests.databases import create_database
+from tests.openai_server import Server, run_server
+from tests.pages.visits import visit
+from tests.papers.packs import load, write_variant
+from tests.papers.studies import records_for, study_of
+from tests.papers.test_packs import RUNS
+
+pytestmark = pytest.mark.slow
+
+
+KEPT = {
+    "criterion and scenario": ["helpfulness · brainstorming", "interpretability · coding"],
+    "criterion": ["Maintains Context", "Uses Knowledge", "coherence", "fluency"],
+    "samples": ["1", "5", "20"],
+    "method": ["G-Eval", "ReFeR Turbo", "ReFeR Lite", "zero-shot CoT", "direct scoring", "DnA-Eval", "ChatEval"],
+    "judge": ["gpt-4", "without a reference answer"],
+}
+"""The levels of axes that are executed, if they are named; otherwise the first two."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A database and a server of models for all files."""
+
+    url: str
+    engine: Engine
+    server: Server
+    folder: Path
+
+    def study(self, name: str, own: str = "") -> Study:
+        """Return the study of a file, or one of its `own`, which is imported when it is needed for the first time."""
+        study_name = own or study_of(name)
+        with reading(self.engine) as session:
+            exists = study_name in studies.names(session)
+        if not exists:
+            imports.import_records(self.engine, study_name, records_for(name, self.folder))
+        with reading(self.engine) as session:
+            return studies.get(session, study_name)
+
+    def execute(self, name: str, own: str = "") -> report.Results:
+        """Execute some cells of a file, of current models once, and return the results."""
+        study = self.study(name, own)
+        most = 1 if own or name.endswith("-today") else 2
+        options: dict[str, Any] = {"keep": kept(name, most), "repeats": min(load(name).repeats, most)}
+        file = write_variant(self.folder, name, self.server.address, prefix="panel", choices="x", **options)
+        definition = files.load(file)
+        experiment_id = start(self.engine, study, plan(self.engine, study, definition))
+        progress = asyncio.run(execute_experiment(self.engine, experiment_id, lambda progress: None, Router()))
+        assert (progress.state, progress.failed) == ("finished", 0), progress
+        with reading(self.engine) as session:
+            found = experiments.find(session, study.id, definition.name)
+        assert found is not None
+        return report.results(self.engine, study, found)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("papers")
+    for study in ("captions", "images"):
+        (folder / "media" / study).mkdir(parents=True)
+        (folder / "media" / study / "boat.png").write_bytes(PNG)
+    url = create_database(folder / "p.db")
+    with pytest.MonkeyPatch.context() as environment, run_server() as server:
+        environment.setenv("TIEBREAK_MEDIA", str(folder / "media"))
+        environment.setattr(outages, "REPORT_SECONDS", 0.05)
+        yield Bench(url, connect(url), server, folder)
+
+
+def kept(name: str, most: int) -> dict[str, Any]:
+    """Return the levels of each axis that are executed; `most` is their number for an axis that `KEPT` lacks."""
+    axes = {axis.name: axis.labels for axis in load(name).axes}
+    return {axis: [one for one in KEPT.get(axis, ()) if one in labels] or most for axis, labels in axes.items()}
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_a_file_is_printed(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = bench.execute(name)
+    assert all(report.render(results, None, None, None, format)[1] for format in ("text", "latex"))
+    monkeypatch.setenv("TIEBREAK_DATABASE_URL", bench.url)
+    page = visit("setup/experiments", study=study_of(name), experiment=results.experiment.name)
+    assert not page.exception and not page.error
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_a_file_with_current_models_is_printed(name: str, bench: Bench) -> None:
+    results = bench.execute(f"{name}-today")
+    assert report.render(results, None, None, None, "text")[1]
+
+
+@pytest.mark.parametrize("name", ["refer/table-2", "chateval/table-3", "scaleeval/debates", "dna_eval/table-4-llmbar"])
+def test_the_published_tables_of_a_study_are_computed(name: str, bench: Bench) -> None:
+    bench.execute(name, f"{name} alone")
+    study = bench.study(name, f"{name} alone")
+    with reading(bench.engine) as session:
+        tables = published.available(session, study.id)
+    rows = {table.name: published.compute(bench.engine, study, table.name, resamples=50) for table in tables}
+    assert all(published.layout(of_table, None, None) for of_table in rows.values() if of_table)
+    if name == "refer/table-2":  # means of 20 samples, and single verdicts
+        assert {row.statistic for row in rows["refer-12"]} == {"pearson"}
+        assert any(row.value is not None for row in rows["refer-12"])
