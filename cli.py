@@ -75,6 +75,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "report": publication.report,
     "backup": transfer.backup,
     "restore": transfer.restore,
+    "copy-database": transfer.copy_database,
     "members": members.members,
     "audit": audit.audit,
     "summaries": summaries.summaries,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commands.options import DatabaseUrl, Json, StudyName, connect, open_database
-from commands.output import print_result, progress_bar, with_reading_lines
+from commands.output import format_table, print_result, progress_bar, with_reading_lines
 from core.errors import FileFormatError, TiebreakError
 from core.formats.registry import FORMAT_NAMES
 
@@ -186,3 +186,19 @@ def restore(
     previous = restore_copy(connect(database, creates=True), file)
     text = f"Restored {file}." + (f" The former content is in {previous}." if previous else "")
     print_result({"restored": str(file), "previous": str(previous) if previous else None}, text, as_json)
+
+
+def copy_database(
+    file: Annotated[Path, typer.Argument(help="The file of a SQLite database, or a copy of one.")],
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Copy everything from a SQLite database into an empty PostgreSQL database. Stop the server first."""
+    from storage.database_copies import copy_sqlite
+
+    with progress_bar("Copying the database", "rows", quiet=as_json) as show:
+        counts = copy_sqlite(file, connect(database, creates=True), show)
+    rows = [asdict(count) for count in counts if count.source or count.target]
+    total = sum(count.target for count in counts)
+    text = f"{format_table(rows, '')}\nCopied {total:,} rows of {len(counts)} tables; all counts are equal."
+    print_result(rows, text, as_json)

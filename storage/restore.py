@@ -25,7 +25,7 @@ def restore(engine: Engine, file: Path) -> Path | None:
     a newer version, or if others use the database.
     """
     postgresql = engine.dialect.name == "postgresql"
-    _check_header(file, POSTGRESQL_HEADER if postgresql else SQLITE_HEADER, engine.dialect.name)
+    check_header(file, POSTGRESQL_HEADER if postgresql else SQLITE_HEADER, engine.dialect.name)
     if postgresql:
         _check_postgresql(file)
         _check_unused(engine)
@@ -52,14 +52,21 @@ def _copy_current(engine: Engine, file: Path) -> Path:
     return copy
 
 
-def _check_header(file: Path, header: bytes, dialect: str) -> None:
+def check_header(file: Path, header: bytes, dialect: str) -> None:
+    """Raise TiebreakError for a file that is no database of this type, or no copy of one."""
     try:
         with file.open("rb") as stream:
-            start = stream.read(len(header))
+            start = stream.read(max(len(header), len(SQLITE_HEADER)))
     except OSError as error:
         raise TiebreakError(f"{file} cannot be read: {error.strerror}.") from error
-    if start != header:
-        raise TiebreakError(f"{file} is not a copy of a {dialect} database that the command backup has written.")
+    if start.startswith(header):
+        return
+    if start == SQLITE_HEADER:
+        raise TiebreakError(
+            f"{file} is a SQLite database, and this one is PostgreSQL: `cli.py copy-database {file}` copies it into an "
+            "empty PostgreSQL database."
+        )
+    raise TiebreakError(f"{file} is not a copy of a {dialect} database that the command backup has written.")
 
 
 def _check_sqlite(file: Path) -> None:
@@ -84,13 +91,17 @@ def _restore_sqlite(path: Path, file: Path) -> None:
     """Overwrite all pages in one transaction: after a crash the file has its former content."""
     with closing(sqlite3.connect(file)) as copy, closing(sqlite3.connect(path, timeout=1)) as current:
         try:
-            # This needs the file for itself, and so shows whether another connection is open.
-            (mode,) = current.execute("PRAGMA journal_mode=DELETE").fetchone()
-            if mode != "delete":
-                raise TiebreakError(IN_USE)
+            require_unused(current)
             copy.backup(current, pages=-1)
         except sqlite3.OperationalError as error:
             raise TiebreakError(IN_USE if "locked" in str(error) else f"{path} cannot be written: {error}.") from error
+
+
+def require_unused(connection: sqlite3.Connection) -> None:
+    """Raise TiebreakError or sqlite3.OperationalError if another connection to a SQLite database is open."""
+    (mode,) = connection.execute("PRAGMA journal_mode=DELETE").fetchone()  # this needs the file for itself
+    if mode != "delete":
+        raise TiebreakError(IN_USE)
 
 
 def _check_postgresql(file: Path) -> None:
