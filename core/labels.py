@@ -7,7 +7,7 @@ from datetime import datetime
 from statistics import fmean
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from core.frozen import Frozen
 
@@ -97,6 +97,17 @@ class Label(Frozen):
     counts in agreement and gold. Only the overlap of the queue ignores it."""
     guidelines: int | None = Field(default=None, exclude_if=lambda version: version is None)
     """The version of the guidelines that the annotator had."""
+    shown: tuple[int, ...] = Field(default=(), exclude_if=lambda shown: not shown)
+    """The numbers of the texts that were side by side, in the order in which the annotator saw them: `(2, 1)` if the
+    second was first. The value, the evidence and the part always have the item's own numbers. Empty if it is not known,
+    as of labels from other tools, or if there was one text only."""
+
+    @field_validator("shown")
+    @classmethod
+    def _all_numbers(cls, shown: tuple[int, ...]) -> tuple[int, ...]:
+        if sorted(shown) != list(range(1, len(shown) + 1)):
+            raise ValueError("an order has every number from 1 to the number of texts once, such as [2, 1]")
+        return shown
 
 
 class Adjudication(Frozen):

@@ -183,7 +183,8 @@ def _resolve(session: Session, target_ids: Sequence[int], source: int, target: i
     rows = []
     for row in session.scalars(select(LabelRow).where(col(LabelRow.id).in_(newest))):
         own: Row = {
-            name: getattr(row, name) for name in (*FINGERPRINTED[LabelRow], "evidence", "surplus", "guidelines")
+            name: getattr(row, name)
+            for name in (*FINGERPRINTED[LabelRow], "evidence", "surplus", "guidelines", "shown")
         }
         if row.value is None:
             continue

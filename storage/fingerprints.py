@@ -18,7 +18,7 @@ from core.labels import Adjudication, Label
 from storage.json_columns import sanitize
 
 Row = dict[str, Any]
-LATER_COLUMNS = frozenset({"evidence", "surplus", "guidelines"})
+LATER_COLUMNS = frozenset({"evidence", "surplus", "guidelines", "shown"})
 """Columns of labels that are newer than the first fingerprints, and not part of them."""
 
 
@@ -38,6 +38,7 @@ def label_columns(label: Label) -> Row:
         "evidence": [evidence.model_dump() for evidence in label.evidence] or None,
         "surplus": label.surplus,
         "guidelines": label.guidelines,
+        "shown": list(label.shown) or None,
     }
 
 

@@ -314,6 +314,7 @@ def _labels() -> Select[*tuple[Any, ...]]:
             col(LabelRow.evidence),
             col(LabelRow.surplus),
             col(LabelRow.guidelines),
+            col(LabelRow.shown),
         )
         .select_from(LabelRow)
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
@@ -337,7 +338,7 @@ def _target(key: str, row: TargetRow) -> Target:
 
 
 def _label(row: Row[*tuple[Any, ...]]) -> Label:
-    key, kind, criterion, part, name, value, blind, reason, seconds, at, evidence, surplus, guidelines = row
+    key, kind, criterion, part, name, value, blind, reason, seconds, at, evidence, surplus, guidelines, shown = row
     return Label(
         target=Target(item=key, kind=kind, criterion=criterion, part=part),
         annotator=name,
@@ -349,4 +350,5 @@ def _label(row: Row[*tuple[Any, ...]]) -> Label:
         evidence=tuple(Evidence(**passage) for passage in evidence or ()),
         surplus=surplus,
         guidelines=guidelines,
+        shown=tuple(shown or ()),
     )

@@ -5,9 +5,9 @@ They need neither traces nor AIUs, whose modules take a tenth of a second to imp
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from core.errors import TiebreakError
 from core.frozen import Frozen
@@ -33,6 +33,13 @@ class StudyRules(Frozen):
         default="shuffled", exclude_if=lambda order: order == "shuffled"
     )
     """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
+    response_order: Literal["counterbalanced", "as_given"] = Field(
+        default="counterbalanced", exclude_if=lambda order: order == "counterbalanced"
+    )
+    """The order in which annotators see the responses of an item, and critiques that are compared: another one for each
+    annotator and target (`storage.labelling.response_order`), or that of the item for all, which needs a reason."""
+    response_order_reason: str = Field(default="", exclude_if=lambda reason: not reason)
+    """Why the responses are shown as the item has them."""
     annotators: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
     """The annotators who label; empty for all."""
     groups: dict[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
@@ -73,6 +80,12 @@ class StudyRules(Frozen):
             return tuple(dict.fromkeys(map(normalize_host, hosts)))
         except TiebreakError as error:
             raise ValueError(str(error)) from None
+
+    @model_validator(mode="after")
+    def _has_reason_for_order(self) -> Self:
+        if self.response_order == "as_given" and not self.response_order_reason.strip():
+            raise ValueError("responses in the item's order need a reason: response_order_reason")
+        return self
 
     def is_correct(self, value: Value, known: Value) -> bool:
         """Return whether a value equals a known one within the tolerance of its type."""

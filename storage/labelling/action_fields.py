@@ -24,6 +24,8 @@ class Action(Frozen):
     reason: Text = ""
     evidence: tuple[Passage, ...] = Field(default=(), max_length=100)
     seconds: float | None = Field(default=None, ge=0, le=1e6)
+    shown: tuple[Annotated[int, Field(ge=1, strict=True)], ...] = Field(default=(), max_length=1_000)
+    """The order of the texts under which the value was entered; empty from a page that does not state it."""
     guidelines: int = Field(default=0, ge=0, lt=2**31)
     on: bool = True
     text: Text = ""

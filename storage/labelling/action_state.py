@@ -20,7 +20,7 @@ from storage.tables import ItemRow, LabelRow, ScaleRow, TargetRow
 
 NO_TARGET = 0
 """No target has this id."""
-LABEL_COLUMNS = ("value", "reason", "evidence", "blind", "surplus", "at")
+LABEL_COLUMNS = ("value", "reason", "evidence", "blind", "surplus", "at", "shown")
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,8 @@ class Person:
     blind: bool
     new: bool
     """Whether the label is newer than the decision."""
+    shown: tuple[int, ...] = ()
+    """The order in which the annotator saw the texts; here they have the item's order."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,7 @@ def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:
             flagged="flag" in marks[row.annotator_id],
             blind=row.blind,
             new=_is_newer(row.at, decided),
+            shown=tuple(row.shown or ()),
         )
         for place, row in enumerate(current)
     )

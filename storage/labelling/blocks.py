@@ -1,6 +1,7 @@
 """Texts and targets of a task as the workbench receives them."""
 
 import re
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 from core import remote_images
@@ -37,10 +38,33 @@ def _folded(text: str, *, is_dialogue: bool) -> str | bool:
     return "end" if is_dialogue and len(text) > LONG else False
 
 
-def response_blocks(work: Work, task: Task, item: Item) -> list[Json]:
-    """Return a block for each response."""
+def response_blocks(work: Work, task: Task, item: Item, order: Sequence[int] = ()) -> list[Json]:
+    """Return a block for each response, in an order of their numbers or in that of the item.
+
+    The id of a block has the response's own number, its title and colour the place where it is shown.
+    """
     only = len(item.responses) == 1
-    return [_response(work, task, number, response, only) for number, response in enumerate(item.responses, 1)]
+    numbers = order or range(1, len(item.responses) + 1)
+    return [
+        _response(work, task, number, item.responses[number - 1], "Response" if only else f"Response {place}")
+        | {"number": place}
+        for place, number in enumerate(numbers, 1)
+    ]
+
+
+def better_options(noun: str, order: Sequence[int]) -> list[Json]:
+    """Return the options of a comparison: the key is the place of a text, the value its own number."""
+    options = [
+        {
+            "key": str(place),
+            "value": number,
+            "label": f"{noun} {place} is better",
+            "short": str(place),
+            "colour": f"response-{place}",
+        }
+        for place, number in enumerate(order, 1)
+    ]
+    return [*options, {"key": "0", "value": 0, "label": "Neither is better", "short": "tie", "colour": "tie"}]
 
 
 def image_path(item: Item, block: str) -> str | None:
@@ -79,7 +103,6 @@ def _image(work: Work, task: Task, name: str, path: str | None) -> Json:
     return {"image": {"url": f"{own_address('/api/label/image')}?{urlencode(query)}", "alt": ""}}
 
 
-def _response(work: Work, task: Task, number: int, response: Response, only: bool) -> Json:
+def _response(work: Work, task: Task, number: int, response: Response, title: str) -> Json:
     name = f"response-{number}"
-    content = _item_text(work, name, "Response" if only else f"Response {number}", response.text)
-    return content | {"number": number} | _image(work, task, name, response.image)
+    return _item_text(work, name, title, response.text) | _image(work, task, name, response.image)

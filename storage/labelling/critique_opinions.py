@@ -19,13 +19,12 @@ from core.trace import Event, Turn, TurnCompleted, VerdictReached
 from storage import aius, runs, traces
 from storage.labelling import critique_panels
 from storage.labelling.judge_texts import find_references
+from storage.labelling.response_order import PAIRS
 from storage.labelling.work import Json, Task, Work
 from storage.tables import ItemRow, RunRow, TraceRow
 
 AiuOpinions = dict[Target, dict[str, Json]]
 """AIU -> judge -> its answer in its newest run."""
-TEXTS = {"critiques": "critique", "refined_answers": "answer"}
-"""Queue -> the first part of the names of the two blocks that are compared."""
 
 
 def about_aius(session: Session, study_id: int, item: Item) -> AiuOpinions:
@@ -105,7 +104,7 @@ def _key(target: Target) -> tuple[str, str, str]:
 
 def _opinion(work: Work, opinion: Opinion, turn: Turn | None) -> Json:
     reason = turn.reply.strip() if turn is not None else opinion.reason
-    block = TEXTS.get(work.name)
+    block = PAIRS.get(work.name)
     references = list(find_references(reason, turn.shown, 2, block)) if turn is not None and block else []
     return {
         "judge": opinion.judge,

@@ -1,8 +1,7 @@
 """Critiques that are compared or rated as a whole, and answers that were refined by them (MetaCritique's baselines).
 
-The targets are those of the judges: `core.protocols.critique_baselines`. Authors are hidden, and the two texts of a
-pair are shown in an order drawn for each annotator and target. A value names the text and not its place, so nothing
-has to be converted back.
+The targets are those of the judges: `core.protocols.critique_baselines`. Authors are hidden. A value
+names the text and not the place where it is shown: `storage.labelling.response_order`.
 """
 
 from collections.abc import Sequence
@@ -21,15 +20,16 @@ from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks, p
 from core.protocols.registry import PROTOCOLS
 from core.trace import TurnCompleted
 from storage import aius, runs, traces
-from storage.labelling.blocks import above, block, target_json
+from storage.labelling.blocks import above, better_options, block, target_json
 from storage.labelling.levels import level_options
+from storage.labelling.response_order import Order
 from storage.labelling.work import Json, Task, Work
 from storage.operations import reading_for
 from storage.read_guard import TASK
 from storage.traces import Trace
 
 
-def content(session: Session, work: Work, task: Task, item: Item) -> Json:
+def content(session: Session, work: Work, task: Task, item: Item, order: Order) -> Json:
     """Return panel, question, texts and targets of a rating or a comparison."""
     critiques = aius.current_state(session, work.study.id, item.id).critiques
     if work.name == "critique_ratings":
@@ -38,21 +38,16 @@ def content(session: Session, work: Work, task: Task, item: Item) -> Json:
     if work.name == "critiques":
         texts = [critique.text for critique in pair]
         return {
-            **_comparison(work, task, "critique", texts),
+            **_comparison(work, task, "critique", texts, order),
             "question": "Which critique is better?",
             "above": _criticised(work, task, item, pair[0]),
         }
     refined = refined_answers(session, work.study.id, task.target, item)
     return {
-        **_comparison(work, task, "answer", [refined.get(critique.id, "") for critique in pair]),
+        **_comparison(work, task, "answer", [refined.get(critique.id, "") for critique in pair], order),
         "question": "Which answer is better?",
         "above": above(work, task, item),
     }
-
-
-def shown_order(work: Work, task: Task) -> tuple[int, int]:
-    """Return the numbers of the two texts of a pair in the order in which this annotator sees them."""
-    return (2, 1) if work.ids.digest("shown", work.annotator_id, task.id)[0] % 2 else (1, 2)
 
 
 def find_pair(critiques: Sequence[Critique], part: str) -> tuple[Critique, Critique]:
@@ -83,26 +78,14 @@ def asks_of(session: Session, trace: Trace, item: Item) -> list[CritiqueAsk]:
         return []
 
 
-def _comparison(work: Work, task: Task, noun: str, texts: Sequence[str]) -> Json:
-    """Return two texts in the annotator's order. The id of a block has the text's own number, its title the place."""
-    order = shown_order(work, task)
+def _comparison(work: Work, task: Task, noun: str, texts: Sequence[str], order: Order) -> Json:
+    """Return two texts in an order. The id of a block has the text's own number, its title the place."""
     title = noun.capitalize()
     columns = [
         block(f"{noun}-{number}", f"{title} {place}", texts[number - 1]) | {"number": place}
         for place, number in enumerate(order, 1)
     ]
-    options = [
-        {
-            "key": str(place),
-            "value": number,
-            "label": f"{title} {place} is better",
-            "short": str(place),
-            "colour": f"response-{place}",
-        }
-        for place, number in enumerate(order, 1)
-    ]
-    tie = {"key": "0", "value": 0, "label": "Neither is better", "short": "tie", "colour": "tie"}
-    targets = [target_json(work, task.target) | {"options": [*options, tie]}]
+    targets = [target_json(work, task.target) | {"options": better_options(title, order)}]
     return {"panel": "critiques", "criterion": None, "columns": columns, "targets": targets}
 
 

@@ -10,9 +10,10 @@ from sqlalchemy import Integer, Row, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
+from core.items import Item
 from core.labels import Target, Value
 from storage.database import clock, execute
-from storage.labelling import training
+from storage.labelling import response_order, training
 from storage.labelling.queue import TargetState
 from storage.labelling.training import Training
 from storage.labelling.work import Json, Refused, Task, Work, find_task
@@ -36,6 +37,8 @@ class Standing:
     blind: bool = True
     surplus: bool = False
     at: str | None = None
+    shown: tuple[int, ...] = ()
+    """The order of the texts under which it was entered, also of a withdrawn label; empty if it is not known."""
 
     @property
     def content(self) -> Json | None:
@@ -55,11 +58,12 @@ class Entered:
     """The annotator's entries for some tasks, read with one query for each type."""
 
     def __init__(self, session: Session, work: Work, tasks: Mapping[Task, Sequence[Target]]) -> None:
+        self.work = work
         self.target_ids = target_ids(session, tasks)
         ids = list(self.target_ids.values())
         self.training = training.load(session, work)
         self.standing = task_standings(session, work, ids, self.training)
-        self.drafts = _drafts(session, work.annotator_id, ids)
+        self.drafts, self.draft_orders = _drafts(session, work.annotator_id, ids)
         self.newest_marks = newest_marks(session, work.annotator_id, ids)
         query = select(col(LeaseRow.target_id)).where(
             col(LeaseRow.annotator_id) == work.annotator_id,
@@ -81,6 +85,18 @@ class Entered:
             "reveal": None,
             **self._feedback(target_id),
         }
+
+    def order(self, task: Task, item: Item) -> response_order.Order:
+        """Return the order in which the annotator sees the texts of a task: that of the label or draft, if there is
+        one. `item` is that of the target.
+        """
+        standing = self.standing.get(task.id, Standing())
+        return response_order.entered(
+            standing.shown or self.draft_orders.get(task.id, ()),
+            self.work,
+            task,
+            response_order.count_texts(self.work, task, item),
+        )
 
     def is_training(self, task_id: int) -> bool:
         """Return whether a task is a training item."""
@@ -152,18 +168,23 @@ def standing_of(rows: Sequence[Columns]) -> Standing:
         blind=newest.blind,
         surplus=newest.surplus,
         at=newest.at.isoformat() if newest.at else None,
+        shown=tuple(newest.shown or ()),
     )
 
 
-def guidelines_of(session: Session, annotator_id: int, target_id: int, content: Json) -> int | None:
-    """Return the guidelines of the annotator's newest label of a target with this value, reason and evidence."""
+def circumstances_of(
+    session: Session, annotator_id: int, target_id: int, content: Json
+) -> tuple[int | None, tuple[int, ...]]:
+    """Return the guidelines and the order of the texts of the annotator's newest label of a target with this value,
+    reason and evidence.
+    """
     rows = execute(session, _own_rows(LabelRow), {"annotator": annotator_id, "targets": [target_id]}).all()
     equal = (
-        row.guidelines
+        (row.guidelines, tuple(row.shown or ()))
         for row in reversed(rows)
         if {"value": row.value, "reason": row.reason, "evidence": row.evidence or []} == content
     )
-    return next(equal, None)
+    return next(equal, (None, ()))
 
 
 def task_standings(
@@ -203,12 +224,17 @@ def _answered(plan: Training, row: TrainingAnswerRow | None, target_id: int) -> 
     return Standing(version) if row is None else Standing(version, row.value, row.reason, at=row.at.isoformat())
 
 
-def _drafts(session: Session, annotator_id: int, target_ids: Sequence[int]) -> dict[int, Json]:
+def _drafts(
+    session: Session, annotator_id: int, target_ids: Sequence[int]
+) -> tuple[dict[int, Json], dict[int, tuple[int, ...]]]:
+    """Return target id -> the annotator's draft, and the order of the texts under which it was entered."""
     query = select(col(DraftRow.target_id), col(DraftRow.body)).where(
         col(DraftRow.annotator_id) == annotator_id, col(DraftRow.target_id).in_(target_ids)
     )
     blank: Json = {"value": None, "reason": "", "evidence": []}
-    return {target_id: blank | dict(body) for target_id, body in session.execute(query)}
+    bodies = {target_id: dict(body) for target_id, body in session.execute(query)}
+    orders = {target_id: tuple(body.pop("shown", ())) for target_id, body in bodies.items()}
+    return {target_id: blank | body for target_id, body in bodies.items()}, orders
 
 
 @cache  # to build the query takes longer than to execute it

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from core.labels import Target
 from storage import guidelines, studies
-from storage.labelling import claims, critique_queue, evidence, panels, queue, training, undo
+from storage.labelling import claims, critique_queue, evidence, panels, queue, response_order, training, undo
 from storage.labelling.action_transaction import Place, Transaction, check_assignment, check_base, find_place
 from storage.labelling.stored_answers import claim, delete_draft, save_label, unskip
 from storage.labelling.training import Training
@@ -19,6 +19,7 @@ def label(transaction: Transaction) -> Json:
     session, work, action = transaction.session, transaction.work, transaction.action
     place = find_place(transaction)
     check_base(transaction, place.standing)
+    response_order.check(action.shown, work)
     scales = _declared_scales(transaction, place.target)
     content = _content(transaction, panels.checked_value(session, work, place.target, action.value, scales))
     if place.training is not None and place.is_training:
@@ -32,7 +33,7 @@ def label(transaction: Transaction) -> Json:
     version = None
     if action.guidelines:
         version = min(action.guidelines, guidelines.current(session, work.study.id).version) or None
-    surplus = save_label(transaction, place, content, version)
+    surplus = save_label(transaction, place, content, version, action.shown)
     unskip(session, work, place.task)
     if work.name == "aius":
         _claim_or_release(session, work, place.task)
@@ -52,11 +53,13 @@ def save_draft(transaction: Transaction) -> Json:
     place = find_place(transaction)
     check_base(transaction, place.standing)
     check_assignment(transaction, place)
+    response_order.check(action.shown, work)
     content = _content(transaction, action.value)
     if content == place.standing.content:
         delete_draft(session, work, place.target_id)
     else:
-        queue.save_draft(session, place.target_id, work.annotator_id, content)
+        order = {"shown": list(action.shown)} if action.shown else {}
+        queue.save_draft(session, place.target_id, work.annotator_id, content | order)
     if place.standing.value is not None:
         return {"claim": "mine"}
     return {"claim": claim(session, work, place.task)}

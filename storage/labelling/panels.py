@@ -13,33 +13,34 @@ from core.labels import Kind, Scale, Target, Value, is_match
 from core.protocols.dna_eval.settings import QUALITIES
 from storage import aspects, studies
 from storage.labelling import aiu_panel, critique_panels
-from storage.labelling.blocks import above, response_blocks, target_json
+from storage.labelling.blocks import above, better_options, response_blocks, target_json
 from storage.labelling.levels import level_options
+from storage.labelling.response_order import Order
 from storage.labelling.work import Json, Refused, Task, Work, target_name
 from storage.studies import Scales
 
-PREFERENCES = (
-    {"key": "1", "value": 1, "label": "Response 1 is better", "short": "1", "colour": "response-1"},
-    {"key": "2", "value": 2, "label": "Response 2 is better", "short": "2", "colour": "response-2"},
-    {"key": "0", "value": 0, "label": "Neither is better", "short": "tie", "colour": "tie"},
-)
 OWN_SCALES: Mapping[Kind, Scale] = {"aspect_quality": aspects.QUALITY, "likert": SEVEN_POINT_SCALE}
 """Scales that the first label of a study declares."""
 
 
-def task_content(session: Session, work: Work, task: Task, item: Item, criterion: Criterion | None) -> Json:
-    """Return panel, question, texts and targets of a task; no opinions of judges or other annotators."""
+def task_content(
+    session: Session, work: Work, task: Task, item: Item, criterion: Criterion | None, order: Order = ()
+) -> Json:
+    """Return panel, question, texts and targets of a task; no opinions of judges or other annotators.
+
+    `order` is that of the texts that are side by side; the item's if it is empty.
+    """
     match work.name:
         case "aius":
             return aiu_panel.content(session, work, task, item)
         case "critiques" | "critique_ratings" | "refined_answers":
-            return critique_panels.content(session, work, task, item)
+            return critique_panels.content(session, work, task, item, order or (1, 2))
         case "disagreements":
-            return _preference(work, task, item)
+            return _preference(work, task, item, order)
         case "weights":
             return _weights(session, work, task, item)
         case _:
-            return _score(session, work, task, item, criterion)
+            return _score(session, work, task, item, criterion, order)
 
 
 def targets_of(session: Session, work: Work, task: Task) -> list[Target]:
@@ -103,23 +104,23 @@ def checked_weights(names: Sequence[str], value: Any) -> dict[str, float]:
     return {name: float(value[name]) for name in names}
 
 
-def _preference(work: Work, task: Task, item: Item) -> Json:
+def _preference(work: Work, task: Task, item: Item, order: Order) -> Json:
     on = f" on {task.target.criterion}" if task.target.criterion else ""
     return {
         "panel": "choice",
         "question": f"Which response is better{on}?",
         "above": above(work, task, item),
-        "columns": response_blocks(work, task, item),
-        "targets": [target_json(work, task.target) | {"options": [*PREFERENCES]}],
+        "columns": response_blocks(work, task, item, order),
+        "targets": [target_json(work, task.target) | {"options": better_options("Response", order or (1, 2))}],
     }
 
 
-def _score(session: Session, work: Work, task: Task, item: Item, criterion: Criterion | None) -> Json:
+def _score(session: Session, work: Work, task: Task, item: Item, criterion: Criterion | None, order: Order) -> Json:
     target = task.target
     scale = studies.scale(session, work.study.id, target.kind, target.criterion) or Scale(level="interval")
     is_answer = target.kind == "answer"
     field = {"number": _range(scale)} if _is_typed(scale) else {"options": level_options(scale, criterion)}
-    columns = response_blocks(work, task, item)
+    columns = response_blocks(work, task, item, order)
     if target.part.isdecimal():
         columns = [columns[int(target.part) - 1]]
     return {

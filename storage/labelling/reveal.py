@@ -14,7 +14,7 @@ from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from core.verdicts import criterion_outcomes
 from storage import aspects, debates
 from storage.debates import Debate
-from storage.labelling import critique_opinions
+from storage.labelling import critique_opinions, response_order
 from storage.labelling.blocks import response_blocks
 from storage.labelling.judge_texts import find_quotations, find_references, first_sentence
 from storage.labelling.work import Json, Task, Work
@@ -45,8 +45,9 @@ def _main_reveal(session: Session, work: Work, task: Task, item: Item) -> Json:
     match work.name:
         case "weights":
             weights = aspects.judge_weights(session, work.study.id, task.target)
+            order = response_order.assigned(work, task, len(item.responses))
             named = [{"judge": judge, "weights": values} for judge, values in weights.items()]
-            return {"weights": named, "columns": response_blocks(work, task, item)}
+            return {"weights": named, "columns": response_blocks(work, task, item, order)}
         case "critiques" | "critique_ratings" | "refined_answers":
             return {"opinions": critique_opinions.about_critiques(session, work, task, item)}
     grids = [_grid(work, task.target, item, debate) for debate in debates.of_target(session, task.id)]
@@ -69,7 +70,7 @@ def _grid(work: Work, target: Target, item: Item, debate: Debate) -> Json:
         "run": trace.run,
         "protocol": PROTOCOLS[trace.protocol].title if trace.protocol in PROTOCOLS else trace.protocol,
         "href": f"{own_address('/traces')}?{query}",
-        "outcome": _outcome(trace, numbered, target),
+        **_outcome(trace, numbered, target),
         "stages": ["opinion"] if len(rounds) == 1 else ["first" if n == 0 else f"round {n}" for n in rounds],
         "judges": [{"name": name, "turns": row} for name, row in judges.items() if row],
     }
@@ -89,8 +90,8 @@ def _judge_names(settings: Mapping[str, object]) -> list[str]:
     return [str(judge["name"]) for judge in judges if isinstance(judge, dict) and "name" in judge]
 
 
-def _outcome(trace: Trace, events: Sequence[tuple[int, Event]], target: Target) -> str:
-    """Return the outcome of a trace on the target, with its value, if there is one."""
+def _outcome(trace: Trace, events: Sequence[tuple[int, Event]], target: Target) -> Json:
+    """Return the outcome of a trace on the target, with its values, if there are any."""
     verdicts = [event.verdict for _, event in events if isinstance(event, VerdictReached)]
     opinions = [
         opinion
@@ -102,8 +103,8 @@ def _outcome(trace: Trace, events: Sequence[tuple[int, Event]], target: Target) 
     own = criterion_outcomes(verdicts[-1]).get(target.criterion) if verdicts else None
     several = len(_concluded(verdicts)) > 1  # the outcome of the trace is then not that of this target
     word = OUTCOMES[own] if own else "Verdict" if several else OUTCOMES.get(trace.status, "")
-    values = [_short(opinion.value, target) for opinion in opinions if opinion.value is not None]
-    return f"{word}: {', '.join(values)}" if values else word
+    values = [opinion.value for opinion in opinions if opinion.value is not None]
+    return {"outcome": word, "verdicts": [{"value": value, "short": _short(value, target)} for value in values]}
 
 
 def _concluded(verdicts: Sequence[Verdict]) -> set[tuple[str, str, str]]:
@@ -115,7 +116,7 @@ def _concluded(verdicts: Sequence[Verdict]) -> set[tuple[str, str, str]]:
 def _turn(turn: Turn, target: Target, item: Item) -> Json:
     value = turn.reading if isinstance(turn.reading, bool | int | float | str) else None
     text = turn.statement.strip()
-    content = {
+    return {
         "value": value,
         "short": "" if value is None else _short(value, target),
         "problem": turn.problem,
@@ -124,7 +125,6 @@ def _turn(turn: Turn, target: Target, item: Item) -> Json:
         "references": list(find_references(text, turn.shown, len(item.responses))),
         "passages": list(find_quotations(text, item)),
     }
-    return content if target.kind == "preference" else {**content, "colour": "level"}
 
 
 def _short(value: Value | None, target: Target) -> str:

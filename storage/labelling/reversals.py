@@ -39,8 +39,12 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
         case "edit":
             return {"entry": name, **reverse_edit(transaction, task, row, undoing=undoing)}
     place = place_of(session, work, task, targets.get(session, row.target_id), row.target_id)
-    version = content and entered.guidelines_of(session, work.annotator_id, place.target_id, content)
-    surplus = save_label(transaction, place, content, version)
+    version, shown = (
+        entered.circumstances_of(session, work.annotator_id, place.target_id, content)
+        if content
+        else (None, place.standing.shown)
+    )
+    surplus = save_label(transaction, place, content, version, shown)
     if content is None:  # a withdrawn value stays entered
         queue.save_draft(session, place.target_id, work.annotator_id, row.after)
         claim(session, work, place.task)

@@ -1,5 +1,7 @@
 """What an action stores: labels, drafts and marks."""
 
+from collections.abc import Sequence
+
 from sqlalchemy.orm import Session
 
 from core.labels import Evidence, Label, Target
@@ -12,8 +14,11 @@ from storage.tables import DraftRow
 from storage.target_summaries import lock_targets
 
 
-def save_label(transaction: Transaction, place: Place, content: Json | None, version: int | None) -> bool:
-    """Add a label, or withdraw the current one; return whether it is surplus.
+def save_label(
+    transaction: Transaction, place: Place, content: Json | None, version: int | None, shown: Sequence[int]
+) -> bool:
+    """Add a label that was given under guidelines and an order of texts, or withdraw the current one; return whether it
+    is surplus.
 
     The overlap is checked in the same transaction, with task and target locked. A change does not count again.
     """
@@ -33,6 +38,7 @@ def save_label(transaction: Transaction, place: Place, content: Json | None, ver
         evidence=tuple(Evidence(**passage) for passage in given["evidence"]),
         surplus=surplus,
         guidelines=version,
+        shown=tuple(shown),
     )
     labels.add(session, work.study.id, label, place.target_id, work.annotator_id, viewed=viewed)
     return surplus

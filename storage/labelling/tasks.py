@@ -90,11 +90,13 @@ def task_jsons(
     by_id_of_item = items.by_ids(session, [task.item_id for task in tasks])
     shown = {task: target_item(by_id_of_item[task.item_id], task.target) for task in tasks}
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
-    contents = [
-        panels.task_content(session, work, task, shown[task], criteria.get(task.target.criterion)) for task in tasks
-    ]
     by_task = {task: panels.targets_of(session, work, task) for task in tasks}
     entered = Entered(session, work, by_task)
+    orders = [entered.order(task, shown[task]) for task in tasks]
+    contents = [
+        panels.task_content(session, work, task, shown[task], criteria.get(task.target.criterion), order)
+        for task, order in zip(tasks, orders, strict=True)
+    ]
     return [
         {
             "id": task_name(work, task.id),
@@ -105,13 +107,14 @@ def task_jsons(
             **entered.marks(task),
             "claim": entered.claim(task, states.get(task.id)),
             **content,
+            "shown": list(order),
             "targets": [
                 entered.add(*pair)
                 for pair in zip(by_task[task], content["targets"], strict=True)
                 if entered.is_asked(task.id, pair[0])
             ],
         }
-        for task, content in zip(tasks, contents, strict=True)
+        for task, order, content in zip(tasks, orders, contents, strict=True)
     ]
 
 

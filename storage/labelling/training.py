@@ -16,7 +16,9 @@ from sqlmodel import col
 
 from core.labels import Value
 from storage.labelling import assignment, critique_queue
+from storage.labelling.judge_texts import find_references
 from storage.labelling.queue import TargetState
+from storage.labelling.response_order import PAIRS
 from storage.labelling.work import Json, Refused, queue_of
 from storage.tables import ItemRow, KnownAnswerRow, MarkRow, TargetRow, TrainingAnswerRow
 
@@ -39,6 +41,8 @@ class TrainingItem:
     scenario: str | None
     position: int
     """The place of the item in the study."""
+    noun: str = ""
+    """What `reason` may refer to by its number in the item, of a pair: see `response_order.PAIRS`."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,14 @@ class Training:
         row, item = self.answers.get(target_id), self.items[target_id]
         if row is None:
             return None
-        return {"correct": row.correct, "expected": item.value, "text": item.reason, "passed": row.passed}
+        references = list(find_references(item.reason, (), 2, item.noun)) if item.noun else []
+        return {
+            "correct": row.correct,
+            "expected": item.value,
+            "text": item.reason,
+            "passed": row.passed,
+            **({"references": references} if references else {}),
+        }
 
     def summary(self) -> Json | None:
         """Return the state of the training for the progress of the queue; None if it is over."""
@@ -155,7 +166,7 @@ def _items(session: Session, work: "Work") -> dict[int, TrainingItem]:
     """Return the training items of a queue, regardless of the criterion or scenario of the page."""
     rows = session.execute(_items_query(), {"study": work.study.id})
     return {
-        target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position)
+        target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position, PAIRS.get(work.name, ""))
         for known, target, scenario, position in rows
         if queue_of(target.kind, target.criterion) == work.name
     }

@@ -38,6 +38,8 @@ class LabelRow(Table, table=True):
     """The passages that the annotator selected, as a list of `core.labels.Evidence`; None for none."""
     guidelines: int | None = None
     """The version of the guidelines that the annotator had; None if it is not known."""
+    shown: Any = Field(default=None, sa_column=value_column())
+    """The numbers of the texts in the order in which the annotator saw them; None if it is not known."""
 
 
 class GuidelinesReadRow(Table, table=True):

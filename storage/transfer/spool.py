@@ -150,7 +150,7 @@ class SortedRecords:
         """Return the columns of a label; those of labels with only a value are shared."""
         value, subject = label.value, (label.target.kind, label.target.criterion)
         is_plain = type(value) is int or type(value) is bool or (type(value) is str and len(value) <= MAX_SHARED_LENGTH)
-        if not is_plain or label.reason or label.at or label.seconds is not None or label.evidence:
+        if not is_plain or label.reason or label.at or label.seconds is not None or label.evidence or label.shown:
             self._values.add(subject, value)
             return label_columns(label)
         key = _plain_key(subject, value, label.blind, label.surplus, label.guidelines)

@@ -57,14 +57,22 @@ def bench(visit, server, study):
 
 @pytest.fixture
 def stored(server, study):
-    """`stored()`: (item, value, blind, reason) of every label of the study, oldest first."""
+    """`stored()`: (item, key, blind, reason) of every label of the study, oldest first.
+
+    The key is that of the value in the order in which the annotator saw the responses.
+    """
 
     def read() -> list[tuple[str, object, bool, str]]:
         with reading(connect(server[-1].database)) as session:
             found = list(labels.of_study(session, studies.get(session, study).id))
-        return [(label.target.item, label.value, label.blind, label.reason) for label in found]
+        return [(label.target.item, key_of(label.value, label.shown), label.blind, label.reason) for label in found]
 
     return read
+
+
+def key_of(value, shown) -> int | None:
+    """Return the key of a value under an order."""
+    return shown.index(value) + 1 if value in (1, 2) else value
 
 
 def order(page) -> list[str]:
@@ -77,6 +85,72 @@ def shown(page) -> str:
     """Return the item on the screen."""
     question = state(page, "bench.state.tasks[bench.taskId()].above.at(-1).text")
     return question.removeprefix("Which is better for ").removesuffix("?")
+
+
+def column_texts(page) -> list[str]:
+    """Return the responses as they are on the screen, from left to right."""
+    return page.locator(".columns .text").all_inner_texts()
+
+
+def checked(page) -> str:
+    """Return the key of the chosen answer."""
+    return page.locator("[role=radio][aria-checked=true]").get_attribute("aria-keyshortcuts")
+
+
+def test_each_annotator_sees_the_other_response_first_and_the_key_1_stores_it(bench, server, study):
+    expected, first_of = {}, {}
+    for annotator in ("annotator 1", "annotator 2"):
+        page = bench(annotator)
+        for _ in range(12):
+            item, first = shown(page), column_texts(page)[0]
+            press(page, "1", "Enter")
+            page.locator(".reveal table").wait_for()
+            expected[annotator, item] = NUMBERS[first]
+            first_of.setdefault(item, []).append(first)
+            # All judges chose response 1 in their turns: the reveal names it by its place on this screen.
+            place = "1" if first == "this" else "2"
+            assert set(page.locator(".reveal .stance").all_inner_texts()) == {place}
+            assert page.locator(f".reveal .stance.response-{place}").count() == page.locator(".reveal .stance").count()
+            press(page, "Enter")
+        saved(page)
+        item = order(page)[11]
+        press(page, "u")
+        assert (shown(page), checked(page), NUMBERS[column_texts(page)[0]]) == (item, "1", expected[annotator, item])
+        press(page, "Shift+U")
+        saved(page)
+        page.reload()
+        page.locator(READY).wait_for()
+    with reading(connect(server[-1].database)) as session:
+        found = list(labels.of_study(session, studies.get(session, study).id))
+    current = {(label.annotator, label.target.item): label.value for label in found}
+    assert current == expected and {1, 2} == set(expected.values())
+    assert all(len(set(texts)) == len(texts) for texts in first_of.values())
+
+
+NUMBERS = {"this": 1, "that": 2}
+"""The text of a response -> its number in the item."""
+
+
+def test_a_key_keeps_its_meaning_when_the_rule_changes_before_it_is_sent_and_after_a_reload(bench, server, study):
+    page, engine = bench(), connect(server[-1].database)
+    while column_texts(page)[0] != "that":
+        press(page, "j")
+    item = shown(page)
+    page.context.set_offline(True)
+    press(page, "1", "Enter")
+    with writing(engine) as session:
+        found = studies.get(session, study)
+        rules = found.rules.model_copy(update={"response_order": "as_given", "response_order_reason": "A test."})
+        studies.update(session, found.id, description="", guidelines="", rules=rules)
+    page.context.set_offline(False)
+    saved(page)
+    page.goto(f"{server[-1].address}/disagreements?study={quote(study)}&tab=done")
+    page.locator(READY).wait_for()
+    settle(page)
+    assert (shown(page), column_texts(page), checked(page)) == (item, ["that", "this"], "1")
+    with reading(engine) as session:
+        assert [(one.value, one.shown) for one in labels.of_study(session, found.id)] == [(2, (2, 1))]
+    engine.dispose()
 
 
 def test_200_labels_in_a_fast_rhythm_are_200_right_rows(bench, stored):
@@ -234,6 +308,10 @@ def test_a_training_is_repeated_until_it_is_passed_and_then_the_queue_opens(benc
         study_id = studies.get(session, study).id
         for item in known:
             training_items.add(session, study_id, make_target(item), 2, reason="It is shorter.")
+        rules = studies.get(session, study).rules.model_copy(
+            update={"response_order": "as_given", "response_order_reason": "The keys of this test."}
+        )
+        studies.update(session, study_id, description="", guidelines="", rules=rules)
     page = bench()
     press(page, "1", "Enter")
     page.locator(".feedback.incorrect").wait_for()

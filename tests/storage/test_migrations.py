@@ -19,9 +19,18 @@ from storage.database import _upgrading, alembic_config, connect, newest_revisio
 from storage.labelling import queue
 from storage.tables import Table
 from storage.transfer import import_records
-from tests.conftest import make_item, make_target
-from tests.storage.labelling.workbench import lease
-from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, an_unreadable, combined_verdict
+from tests.conftest import make_item, make_label, make_target
+from tests.storage.labelling.workbench import Client, lease, stored
+from tests.storage.shared import (
+    RUN,
+    RUN_WITHOUT_CRITERION,
+    a_trace,
+    a_turn,
+    a_verdict,
+    an_unreadable,
+    combined_verdict,
+    debates,
+)
 
 DESCENDING = "ix_trace_study_id_contention_item_id_run_id"
 pytestmark = pytest.mark.slow  # each test migrates a database
@@ -288,6 +297,19 @@ def test_the_orders_shown_are_those_of_new_traces(engine, a_study):
     migrate(engine, command.upgrade, "head")
     assert read_tables(engine)["trace"] == stored
     assert {str(row["shown_orders"]).replace(" ", "") for row in stored} == {"[[1,2],[2,1]]", "[]", "[[1,2]]"}
+
+
+def test_labels_of_the_workbench_were_given_in_the_order_of_the_item(engine):
+    """Revision 0027 states it for labels with an entry of the undo stack; of imported ones the order is not known."""
+    debates(engine, 2)
+    client = Client(engine)
+    labelled = client.tasks()[0]
+    client.label(labelled, 2)
+    import_records(engine, "s", [make_label(1, "bob"), make_label(1, "bob", "item 1")])
+    migrate(engine, command.downgrade, "0026")
+    assert "shown" not in read_tables(engine)["label"][0]
+    migrate(engine, command.upgrade, "head")
+    assert [(row.value, row.shown) for row in stored(engine)] == [(2, [1, 2]), (1, None), (1, None)]
 
 
 def test_the_sums_over_calls_are_those_of_an_import(engine, a_study):

@@ -13,6 +13,8 @@ from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.parts.values import format_value
 from storage.labelling.adjudication import Case
 from storage.labelling.adjudication_case import CaseContent, JudgeRow, Passage, Person
+from storage.labelling.judge_texts import find_references
+from storage.labelling.response_order import PAIRS
 from storage.studies import Study
 from storage.study_images import Route
 
@@ -49,7 +51,7 @@ def _draw_people(content: CaseContent) -> None:
                 st.html(_person_html(person, names.get(repr(person.value), format_value(person.value)), texts))
 
 
-def _person_html(person: Person, name: str, texts: dict[str, Passage]) -> str:
+def _person_html(person: Person, name: str, texts: Mapping[str, Passage]) -> str:
     """Return an annotator's label as HTML: letter, value, reason, evidence and note."""
     lines = [f'<div class="person"><b class="letter">{person.letter}</b> {escape(name)}</div>']
     remarks = [] if person.blind else ["after seeing the judges"]
@@ -57,15 +59,32 @@ def _person_html(person: Person, name: str, texts: dict[str, Passage]) -> str:
     if remarks:
         lines.append(f'<div class="remark">{escape(" · ".join(remarks))}</div>')
     if person.reason:
-        lines.append(f'<div class="plain-text words" dir="auto">{escape(person.reason)}</div>')
+        lines.append(f'<div class="plain-text words" dir="auto">{_words_html(person.reason, person, texts)}</div>')
     for passage in person.evidence:
         text = texts[passage.block].text[passage.start : passage.end] if passage.block in texts else ""
         if text:
             title = escape(texts[passage.block].title)
             lines.append(f'<blockquote class="quoted" dir="auto" title="{title}">{escape(text)}</blockquote>')
     if person.note:
-        lines.append(f'<div class="remark" dir="auto">Note: {escape(person.note)}</div>')
+        lines.append(f'<div class="remark" dir="auto">Note: {_words_html(person.note, person, texts)}</div>')
     return "".join(lines)
+
+
+def _words_html(words: str, person: Person, texts: Mapping[str, Passage]) -> str:
+    """Return an annotator's words as HTML, with the texts under the titles that they have here.
+
+    Who saw response 2 first wrote "Response 1" and meant it.
+    """
+    nouns = [noun for noun in PAIRS.values() if f"{noun}-2" in texts]  # a pair of critiques after the responses
+    pieces, at = [], 0
+    for found in find_references(words, person.shown, len(person.shown), *nouns[-1:]):
+        passage = texts.get(found["column"])
+        if passage is None or found["start"] < at:
+            continue
+        written = escape(f"written as “{words[found['start'] : found['end']]}”")
+        pieces += [escape(words[at : found["start"]]), f'<b title="{written}">{escape(passage.title)}</b>']
+        at = found["end"]
+    return "".join([*pieces, escape(words[at:])])
 
 
 def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:

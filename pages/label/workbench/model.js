@@ -130,8 +130,12 @@ export function content({ value = null, reason: why = "", evidence: spans = [] }
   return { value, reason: why, evidence: spans };
 }
 
+/** What an answer says about the screen: the order of the texts under which it was entered, if there are several. */
+const orderOf = ({ shown }) => (shown?.length ? { shown } : {});
+
 export function send(state, action, delta) {
-  const numbered = { seq: state.next, ...action };
+  const order = REPLACES_DRAFT.has(action.type) ? orderOf(state.tasks[action.task] ?? {}) : {};
+  const numbered = { seq: state.next, ...action, ...order };
   const outdated = ([, one]) => REPLACES_DRAFT.has(action.type) && one.type === "draft" && one.target === action.target;
   const pending = {
     ...Object.fromEntries(Object.entries(state.pending).filter((one) => !outdated(one))),

@@ -46,6 +46,7 @@ export class Reveal {
     const shown = task && answer?.standing ? answer : null;
     const signature = JSON.stringify([
       task?.id,
+      task?.shown,
       shown?.standing?.value,
       Boolean(shown?.reveal),
       shown?.feedback ?? null,
@@ -59,7 +60,7 @@ export class Reveal {
     const stances = this.reveal?.stances ?? [];
     this.node.replaceChildren(
       ...[
-        feedback(task.targets[0], shown.feedback),
+        feedback(task.targets[0], shown.feedback, task.columns),
         ...stances.map((grid, place) => this.#grid(grid, place, task)),
         this.reveal?.weights?.length ? weightTable(this.reveal.weights) : null,
         this.reveal?.opinions?.length
@@ -89,7 +90,7 @@ export class Reveal {
             {},
             turn < 0
               ? h("span", { class: "none" }, "·")
-              : this.#stance(judge, judge.turns[turn], { grid: place, judge: judgePlace, turn }),
+              : this.#stance(task, judge, judge.turns[turn], { grid: place, judge: judgePlace, turn }),
           );
         }),
       ),
@@ -104,7 +105,7 @@ export class Reveal {
         h("span", {}, [grid.protocol, grid.run].filter(Boolean).join(" · ")),
         grid.href ? h("a", { href: grid.href, target: "_blank", rel: "noopener" }, "trace ↗") : null,
       ),
-      grid.outcome ? h("p", { class: "outcome" }, grid.outcome) : null,
+      grid.outcome || grid.verdicts?.length ? h("p", { class: "outcome" }, outcome(grid, task)) : null,
       h(
         "div",
         { class: "scroll" },
@@ -119,7 +120,7 @@ export class Reveal {
       h(
         "ul",
         { class: "reasons" },
-        grid.judges.map((judge, judgePlace) => this.#reason(judge, judgePlace, place, columns)),
+        grid.judges.map((judge, judgePlace) => this.#reason(task, judge, judgePlace, place, columns)),
       ),
       disagreements([grid]).length
         ? button({ class: "tool", onclick: () => this.next() }, kbd("D"), " next disagreement")
@@ -127,19 +128,19 @@ export class Reveal {
     );
   }
 
-  #stance(judge, turn, cell) {
+  #stance(task, judge, turn, cell) {
     const here = JSON.stringify(cell) === JSON.stringify(this.cell);
-    const words = turn.value === null ? `no verdict${turn.problem ? `: ${turn.problem}` : ""}` : turn.short;
+    const words = turn.value === null ? `no verdict${turn.problem ? `: ${turn.problem}` : ""}` : nameOf(task, turn);
     const label = `${judge.name}: ${words}${turn.changed ? ", changed its mind" : ""}`;
     return button(
       {
-        class: `stance ${valueClass(turn)}${turn.changed ? " changed" : ""}`,
+        class: `stance ${valueClass(task, turn)}${turn.changed ? " changed" : ""}`,
         "aria-label": label,
         "aria-pressed": here,
         title: label,
         onclick: () => this.open(here ? null : cell),
       },
-      turn.value === null ? "–" : turn.short,
+      turn.value === null ? "–" : nameOf(task, turn),
       turn.changed ? h("span", { class: "star", "aria-hidden": "true" }, "*") : null,
     );
   }
@@ -156,7 +157,7 @@ export class Reveal {
     );
   }
 
-  #reason(judge, judgePlace, gridPlace, columns) {
+  #reason(task, judge, judgePlace, gridPlace, columns) {
     const at = judge.turns.length - 1;
     const turn = judge.turns[at];
     if (!turn) return null;
@@ -170,7 +171,11 @@ export class Reveal {
           class: "reasonline",
           onclick: () => this.open(JSON.stringify(this.cell) === JSON.stringify(cell) ? null : cell),
         },
-        h("span", { class: `chip small ${valueClass(turn)}` }, turn.value === null ? "–" : turn.short),
+        h(
+          "span",
+          { class: `chip small ${valueClass(task, turn)}` },
+          turn.value === null ? "–" : nameOf(task, turn),
+        ),
         h(
           "span",
           { class: "words", dir: "auto" },
@@ -222,13 +227,18 @@ function within(turn, words) {
   return (turn.text ?? "").startsWith(words) ? (turn.references ?? []).filter((one) => one.end <= length) : [];
 }
 
-function valueClass({ value, colour }) {
-  if (value === null) return "undecided";
-  return colour ?? { 0: "tie", 1: "response-1", 2: "response-2" }[value] ?? "level";
+const valueClass = (task, { value }) => (value === null ? "undecided" : (optionOf(task, value)?.colour ?? "level"));
+
+/** The name of a value by the task's options: a judge's 2 is "1" if response 2 is shown first. */
+const nameOf = (task, { value, short }) => optionOf(task, value)?.short ?? short;
+
+function outcome({ outcome: words, verdicts = [] }, task) {
+  const names = verdicts.map((one) => nameOf(task, one)).join(", ");
+  return [words, names].filter(Boolean).join(": ");
 }
 
 /** The feedback after an answer to a training item: whether it is correct, the known answer and its reason. */
-export function feedback(target, found) {
+export function feedback(target, found, columns = []) {
   if (!found) return null;
   const expected = expectedName(target, found.expected);
   const head = found.correct ? `✓ Correct: ${expected}` : `✗ Not correct. Expected: ${expected}`;
@@ -242,7 +252,7 @@ export function feedback(target, found) {
     "div",
     { class: `feedback ${found.correct ? "correct" : "incorrect"}`, role: "note" },
     h("h3", {}, head),
-    h("p", { dir: "auto" }, found.text ?? ""),
+    h("p", { dir: "auto" }, judgeText(found.text ?? "", found.references, columns)),
     passed ? h("p", {}, passed) : null,
   );
 }

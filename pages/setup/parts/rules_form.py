@@ -17,11 +17,19 @@ ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
 }
 
 
+RESPONSE_ORDERS: dict[Literal["counterbalanced", "as_given"], str] = {
+    "counterbalanced": "Counterbalanced over annotators and items",
+    "as_given": "The item's order for everybody",
+}
+
+
 @dataclass(frozen=True)
 class RuleFields:
     """The entered values; lists have one entry a line."""
 
     order: str
+    response_order: str
+    response_order_reason: str
     annotators: str
     groups: str
     reasons: str
@@ -32,9 +40,15 @@ class RuleFields:
     families: str
 
     def rules(self) -> dict[str, Any]:
-        """Return the fields of the rules; raises TiebreakError for an entry that cannot be read."""
+        """Return the fields of the rules; raises TiebreakError for an entry that is missing or cannot be read."""
+        response_order = next(order for order, name in RESPONSE_ORDERS.items() if name == self.response_order)
+        reason = " ".join(self.response_order_reason.split())
+        if response_order == "as_given" and not reason:
+            raise TiebreakError("The item's order of responses for everybody needs a reason.")
         return {
             "order": next(order for order, name in ORDERS.items() if name == self.order),
+            "response_order": response_order,
+            "response_order_reason": reason,
             "annotators": tuple(dict.fromkeys(map(annotators.normalize_name, _lines(self.annotators)))),
             "groups": dict(map(_group, _lines(self.groups))),
             "adjudication_reasons": tuple(dict.fromkeys(_lines(self.reasons))),
@@ -51,6 +65,16 @@ def draw_fields(rules: StudyRules) -> RuleFields:
     left, right = st.columns(2, gap="medium")
     with left:
         order = st.selectbox("Order of a queue", list(ORDERS.values()), list(ORDERS).index(rules.order))
+        response_order = st.selectbox(
+            "Order of responses",
+            list(RESPONSE_ORDERS.values()),
+            list(RESPONSE_ORDERS).index(rules.response_order),
+            help="Who sees one response first in every item may prefer it for its position. Labels have the item's own "
+            "numbers in both cases, with the order in which they were given.",
+        )
+        why = st.text_input(
+            "Reason for the item's order", rules.response_order_reason, help="Required if it is not counterbalanced."
+        )
         named = st.text_area(
             "Annotators", "\n".join(rules.annotators), height=110, help="One name a line; empty for all annotators."
         )
@@ -95,7 +119,7 @@ def draw_fields(rules: StudyRules) -> RuleFields:
             help="For self-preference: one judge, model or system a line, such as my-judge: OpenAI. The family of "
             "well-known models is read from their names.",
         )
-    return RuleFields(order, named, groups, reasons, own, statistics, markdown, hosts, families)
+    return RuleFields(order, response_order, why, named, groups, reasons, own, statistics, markdown, hosts, families)
 
 
 def _lines(text: str) -> list[str]:
