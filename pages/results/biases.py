@@ -45,7 +45,9 @@ def load_rows(
     """Return the biases at a version; the cache is shared by all visitors."""
     opinions = alignment_data.opinion_version(version)
     both_orders = load_both_orders(url, study_id, opinions, tuple(sorted(_data.judges)), _data)
-    return judge_biases.report(_data, query, both_orders)
+    with database.reading(resources.engine()) as session:
+        people = judge_biases.choices_of_people(session, study_id)
+    return judge_biases.report(_data, query, both_orders, people)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -96,7 +98,8 @@ def draw_rows(rows: list[BiasRow], sentence: str) -> None:
         "Effect: how much more often than one half a judge chooses the response shown first, the longer one, or that "
         "of its own model family (self-preference); 0 is no bias, 0.5 is always. For length and family, people's own "
         "preference is taken out: the effect is the average over the pairs on which people chose that response and "
-        "those on which they chose the other."
+        "those on which they chose the other. People are tested for position only, by the order in which each "
+        "annotator saw the responses."
     )
     if any(row.effect.value is not None for row in rows):
         names = [row.judge for row in rows if row.effect.value is not None]
@@ -127,10 +130,10 @@ COLUMNS = {
     ),
     "Judge chose": st.column_config.TextColumn(alignment="right", help="Of the pairs on which the judge decided."),
     "People chose": st.column_config.TextColumn(
-        alignment="right", help="On the same pairs; empty if people are not needed."
+        alignment="right", help="On the same pairs; empty if people are not needed. Of people: their labels."
     ),
     "Changed": st.column_config.TextColumn(alignment="right", help="Pairs with another verdict in the other order."),
-    "p": st.column_config.TextColumn(alignment="right", help="Holm-corrected over all rows."),
+    "p": st.column_config.TextColumn(alignment="right", help="Holm-corrected over all rows of judges."),
 }
 
 

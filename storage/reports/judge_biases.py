@@ -1,22 +1,43 @@
-"""The position, length and self-preference biases of all judges of a study, corrected for their number."""
+"""The position, length and self-preference biases of all judges of a study, corrected for their number.
 
+The position bias of people is beside them.
+"""
+
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
-from sqlalchemy import Engine
+from sqlalchemy import Engine, Text, cast, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
-from core.statistics.reports.judge_biases import BiasRow, bias_rows, summarize
+from core.statistics.reports.judge_biases import BiasRow, bias_rows, people_row, summarize
+from core.wording import report_criterion
 from storage import database, items
 from storage.reports import judge_families, judge_ranking, known_names, order_consistency
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.reports.order_consistency import OrderPair
 from storage.studies import Study
+from storage.tables import ItemRow, LabelRow, TargetRow
+
+
+@dataclass(frozen=True)
+class PersonChoice:
+    """A current label of a pair of responses, with the number of the response that its annotator saw first."""
+
+    criterion: str
+    scenario: str
+    group: str
+    """The item, or the dialogue that it is part of."""
+    value: int
+    first: int
 
 
 def choices(data: AlignmentData) -> list[str]:
@@ -24,16 +45,50 @@ def choices(data: AlignmentData) -> list[str]:
     return [criterion for kind, criterion in judge_ranking.rankable(data) if kind == "preference"]
 
 
-def report(data: AlignmentData, query: RankingQuery, both_orders: Sequence[OrderPair]) -> list[BiasRow]:
+def report(
+    data: AlignmentData, query: RankingQuery, both_orders: Sequence[OrderPair], people: Sequence[PersonChoice]
+) -> list[BiasRow]:
     """Return the biases of every judge of preferences on a criterion or "all", in a scenario or all.
 
-    `both_orders` are the choices in both orders: see `order_consistency.pairs`.
+    That of people is the last row, if there are labels with a known order.
+    `both_orders` are the choices in both orders: see `order_consistency.pairs`. `people`: see `choices_of_people`.
     """
     dataset = find_dataset(data, replace(query, kind="preference"))
     if dataset is None:
         return []
     choices = _choices_in_both_orders(both_orders, query)
-    return bias_rows(dataset, {judge: of_judge for judge, of_judge in choices.items() if judge in dataset.judges})
+    rows = bias_rows(dataset, {judge: of_judge for judge, of_judge in choices.items() if judge in dataset.judges})
+    own = [
+        choice
+        for choice in people
+        if query.criterion in (ALL, choice.criterion) and query.scenario in (None, choice.scenario)
+    ]
+    values, first = (np.array([getattr(choice, name) for choice in own], float) for name in ("value", "first"))
+    of_people = people_row(values, first, [choice.group for choice in own])
+    return rows if of_people is None else [*rows, of_people]
+
+
+def choices_of_people(session: Session, study_id: int) -> list[PersonChoice]:
+    """Return the current labels of pairs of responses for which it is known which one the annotator saw first."""
+    newest = select(func.max(col(LabelRow.id))).where(col(LabelRow.study_id) == study_id)
+    query = (
+        select(
+            col(TargetRow.criterion), func.coalesce(col(ItemRow.scenario), ""),
+            func.coalesce(col(ItemRow.cluster), col(ItemRow.key)), cast(col(LabelRow.value), Text),
+            cast(col(LabelRow.shown), Text),
+        )
+        .select_from(LabelRow)
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(LabelRow.id).in_(newest.group_by(col(LabelRow.target_id), col(LabelRow.annotator_id))))
+        .where(col(TargetRow.kind) == "preference", col(LabelRow.value).is_not(None), col(LabelRow.shown).is_not(None))
+        .order_by(col(LabelRow.id))
+    )  # fmt: skip
+    parsed = cache(json.loads)  # there are few different texts
+    return [
+        PersonChoice(report_criterion(criterion), scenario, group, parsed(value), parsed(shown)[0])
+        for criterion, scenario, group, value, shown in session.execute(query)
+    ]
 
 
 def _choices_in_both_orders(both_orders: Sequence[OrderPair], query: RankingQuery) -> Mapping[str, Floats]:
@@ -60,7 +115,8 @@ def of_study(
         raise TiebreakError("No bias can be measured: no pair has both a preference of people and one of a judge.")
     with database.reading(engine) as session:
         both_orders = list(order_consistency.pairs(session, study.id, data.opinions))
-    return report(data, query, both_orders)
+        people = choices_of_people(session, study.id)
+    return report(data, query, both_orders, people)
 
 
 def selected_query(data: AlignmentData, criterion: str | None, scenario: str | None) -> RankingQuery | None:

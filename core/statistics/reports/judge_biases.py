@@ -1,4 +1,4 @@
-"""The biases of every judge of preferences, as one family of tests with Holm's correction."""
+"""The biases of every judge of preferences, as one family of tests with Holm's correction, and that of people."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +30,10 @@ CHOICES: Mapping[Bias, tuple[str, str]] = {
     "self-preference": ("the response of its own family", "the response of another family"),
 }
 """Bias -> what a positive and a negative effect prefer."""
+PEOPLE = "people"
+"""The judge of the row of people's position bias."""
+ONE_ORDER = "annotators saw the responses almost always in one order"
+"""Why the position bias of people is not tested: their choices of a place and of a response are the same."""
 UNTESTED: Mapping[Bias, str] = {bias: NO_SIDE[side] for side, bias in SIDES.items()}
 """Bias -> why no judge has a row of it."""
 ONE_ANSWER = "gives the same answer to every target that it decides"
@@ -65,7 +69,8 @@ class BiasRow:
         if not self.found or value is None:
             return ""
         estimate = format_estimate(value, self.effect.low, self.effect.high, sign=True)
-        return f"{self.judge} prefers {CHOICES[self.bias][value < 0]}: {estimate}, n {self.effect.items:,}"
+        verb = "prefer" if self.judge == PEOPLE else "prefers"
+        return f"{self.judge} {verb} {CHOICES[self.bias][value < 0]}: {estimate}, n {self.effect.items:,}"
 
 
 def bias_rows(dataset: Dataset, both_orders: Mapping[str, Floats]) -> list[BiasRow]:
@@ -79,6 +84,25 @@ def bias_rows(dataset: Dataset, both_orders: Mapping[str, Floats]) -> list[BiasR
         effect = preference_in_both_orders(choices)
         rows.append(BiasRow(judge, "position, both orders", effect, None, int((read[:, 0] != read[:, 1]).sum())))
     return correct_rows(sorted(rows, key=lambda row: (row.judge, list(CHOICES).index(row.bias))))
+
+
+def people_row(values: Floats, first: Floats, groups: Sequence[str]) -> BiasRow | None:
+    """Return people's preference for the response shown first; None without a label with a known order.
+
+    `values` (N,) are labels, 1, 2 or 0; `first` (N,) the number of the response that their annotator saw first; `groups`
+    (N,) their items, or dialogues. It is one test, which the judges' correction does not count. Of an item, successive
+    annotators see opposite orders, so the interval is a little too wide: tests/bench/bench_position_of_people.py.
+    """
+    used = (values == 1) | (values == 2)
+    if not used.any():
+        return None
+    share = float((first[used] == 1).mean())
+    if not MIN_ORDER_SHARE <= share <= 1 - MIN_ORDER_SHARE:
+        effect = SideEffect(None, None, None, None, int(used.sum()), reason=ONE_ORDER)
+    else:
+        effect = preference_against_half((values == first)[used], _select(groups, used))
+    effect = replace(effect, judge_share=None, people_share=effect.judge_share)
+    return BiasRow(PEOPLE, "position", effect, effect.p)
 
 
 def correct_rows(rows: Sequence[BiasRow]) -> list[BiasRow]:
@@ -108,7 +132,7 @@ def describe_untested(rows: Sequence[BiasRow], unknown_systems: Sequence[str]) -
     """Return a sentence with the biases that no judge has a row of, and those of judges with one answer, after a space;
     empty if there are none.
     """
-    biases = {row.bias for row in rows}
+    biases = {row.bias for row in rows if row.judge != PEOPLE}
     reasons = dict(UNTESTED)
     if unknown_systems:
         names = notes.list_names(unknown_systems)

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, LabelRecord, StudyRecord, StudyRules
+from core.formats.records import ItemRecord, LabelRecord, Record, StudyRecord, StudyRules
 from core.items import Item
-from core.statistics.reports.judge_biases import BiasRow
+from core.statistics.reports.judge_biases import ONE_ORDER, PEOPLE, BiasRow, correct_rows
 from storage.reports import judge_biases
 from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records
@@ -51,6 +51,40 @@ def test_a_family_can_be_named_in_the_rules(engine: Engine) -> None:
 
 def test_a_scenario_has_its_own_biases(engine: Engine) -> None:
     assert {row.effect.items for row in biases_of(engine, scenario="math") if row.bias == "position"} == {40}
+
+
+def with_order(record: Record, number: int, *, counterbalanced: bool) -> Record:
+    """Return a label as of somebody who always chooses the response shown first."""
+    if not isinstance(record, LabelRecord):
+        return record
+    shown = (2, 1) if counterbalanced and number % 2 else (1, 2)
+    return LabelRecord(label=record.label.model_copy(update={"value": shown[0], "shown": shown}))
+
+
+@pytest.mark.parametrize("counterbalanced", [True, False])
+def test_people_who_choose_what_is_shown_first_are_found_if_the_order_was_counterbalanced(
+    engine: Engine, counterbalanced: bool
+) -> None:
+    records = [
+        with_order(record, number, counterbalanced=counterbalanced) for number, record in enumerate(planted_records())
+    ]
+    study = import_study(engine, records)
+    rows = judge_biases.of_study(engine, study)
+    (people,) = (row for row in rows if row.judge == PEOPLE)
+    judges = [row for row in rows if row.judge != PEOPLE]
+    assert (people.bias, people.found, people.effect.value) == (
+        "position",
+        counterbalanced,
+        0.5 if counterbalanced else None,
+    )
+    assert people.effect.reason == ("" if counterbalanced else ONE_ORDER)
+    assert ("people prefer the response shown first" in judge_biases.sentence(engine, study, rows)) == counterbalanced
+    assert correct_rows(judges) == judges  # the correction of the judges counts no test of people
+    assert judge_biases.table(rows)[-1]["people_share"] == (1.0 if counterbalanced else None)
+
+
+def test_labels_without_a_known_order_tell_nothing_of_the_position_bias_of_people(engine: Engine) -> None:
+    assert PEOPLE not in {row.judge for row in biases_of(engine)}
 
 
 def test_a_study_without_judges_has_one_sentence(engine: Engine) -> None:
