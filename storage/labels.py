@@ -59,6 +59,7 @@ def save(
     evidence: Sequence[Evidence] = (),
     surplus: bool = False,
     guidelines: int | None = None,
+    shown: Sequence[int] = (),
 ) -> Label:
     """Add a label, and end the annotator's draft and lease of the target.
 
@@ -76,6 +77,7 @@ def save(
         evidence=tuple(evidence),
         surplus=surplus,
         guidelines=guidelines,
+        shown=tuple(shown),
     )
     target_id, annotator_id = _ids(session, study_id, target, name)
     target_summaries.lock_targets(session, [target_id])

@@ -89,9 +89,10 @@ def bias_rows(dataset: Dataset, both_orders: Mapping[str, Floats]) -> list[BiasR
 def people_row(values: Floats, first: Floats, groups: Sequence[str]) -> BiasRow | None:
     """Return people's preference for the response shown first; None without a label with a known order.
 
-    `values` (N,) are labels, 1, 2 or 0; `first` (N,) the number of the response that their annotator saw first; `groups`
-    (N,) their items, or dialogues. It is one test, which the judges' correction does not count. Of an item, successive
-    annotators see opposite orders, so the interval is a little too wide: tests/bench/bench_position_of_people.py.
+    `values` (N,) are labels, 1, 2 or 0; `first` (N,) the number of the response that their annotator saw first;
+    `groups` (N,) their items, or dialogues. It is one test, which the judges' correction does not count. Of an item,
+    successive annotators see opposite orders, so the interval is a little too wide:
+    tests/bench/bench_position_of_people.py.
     """
     used = (values == 1) | (values == 2)
     if not used.any():

@@ -149,7 +149,7 @@ def label(session, study_id):
     for value in (1, 2, None):
         labels.save(session, study_id, target, "ann", value, reason="so", seconds=0.1)
     passage = Evidence(block="question", start=0, end=3)
-    labels.save(session, study_id, target, "ann", 0, surplus=True, guidelines=2, evidence=[passage])
+    labels.save(session, study_id, target, "ann", 0, surplus=True, guidelines=2, evidence=[passage], shown=(2, 1))
     views.record(session, study_id, [target], "only looked")
     views.record(session, study_id, [target], "bob")
     labels.save(session, study_id, target, "bob", 0)

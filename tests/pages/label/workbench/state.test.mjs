@@ -601,3 +601,17 @@ test("a bulk skip is undone at once, and the queue is loaded again", () => {
   assert.deepEqual(bench.state.ready, []);
   assert.equal(wanted(bench.state).have.includes("b"), false);
 });
+
+test("a draft and a label carry the order of the texts that was on the screen, and actions without a value do not", () => {
+  const bench = new Bench({ tasks: [task("a", { shown: [2, 1] }), task("b")] });
+  bench.press(2).enter().do({ type: "flag" }).enter().press(1);
+  assert.deepEqual(
+    bench.sent.map(({ type, task: about, shown }) => [type, about, shown]),
+    [
+      ["draft", "a", [2, 1]],
+      ["label", "a", [2, 1]],
+      ["flag", "a", undefined],
+      ["draft", "b", undefined],
+    ],
+  );
+});
