@@ -130,9 +130,10 @@ def draw_app() -> None:
 
 def draw_allowed_page() -> None:
     """Draw the requested page, if the visitor may see it."""
-    from pages.parts import permissions, shell
+    from pages.parts import current_study, permissions, shell
 
     try:
+        current_study.follow_address()
         allowed = permissions.permissions_anywhere()
         sections = {section: [make_page(entry, allowed) for entry in entries] for section, entries in SECTIONS.items()}
         page = st.navigation(sections, expanded=True)

@@ -11,7 +11,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
-from pages.parts import assets, permissions, resources, sections, visitor
+from pages.parts import assets, current_study, permissions, resources, sections, visitor
 from pages.parts.text import escape_markdown
 from pages.parts.visitor import COOKIE, current_visitor
 from pages.parts.visitor import current_annotator as current_annotator
@@ -32,15 +32,17 @@ _remember = st.components.v2.component(
     """,
 )
 _collapsible = st.components.v2.component("collapsible", js=assets.read("parts/collapsible.js"))
+_study_links = st.components.v2.component("study_links", js=assets.read("parts/study_links.js"))
 
 
 def draw_frame() -> None:
-    """Add the style sheet, the script that collapses long texts and charts, and in the sidebar the annotator.
+    """Add the style sheet, the scripts of every page, and in the sidebar the annotator.
 
     Stops the page without a session.
     """
     st.html(assets.PAGES / "parts" / "style.css")
     _collapsible(key="collapsible")
+    _study_links(key="study_links")
     identity = visitor.current_identity()
     if identity.accounts and identity.actor is None:
         st.subheader("You are signed out")
@@ -131,10 +133,9 @@ def draw_header(title: str, sentence: str) -> Study:
     names = permissions.study_names()
     if not names:
         draw_no_study()
-    apply_study_from_address(names)
+    name = study_name(names)
     with right:
-        name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
-    st.query_params["study"] = st.session_state["study_in_address"] = name
+        current_study.draw_choice(names, name)
     with database.reading(resources.engine()) as session:
         study = studies.get(session, name)
     permissions.require_page(study.id)
@@ -180,17 +181,10 @@ def link_sample(script: str, protocol: str) -> None:
         )
 
 
-def apply_study_from_address(names: Sequence[str]) -> None:
-    """Select the study that the URL names, if it changed since the page was last drawn.
-
-    The widget is not bound to the URL: a bound widget omits its default value from the URL, so a link to
-    the newest study would open another study after the next import.
-    """
-    requested, drawn = st.query_params.get("study"), st.session_state.get("study_in_address")
-    if requested is not None and requested != drawn:
-        st.session_state["study"] = _present_name(requested, names)
-    elif (selected := st.session_state.get("study")) not in names:
-        st.session_state["study"] = names[0] if selected is None else _present_name(selected, names)
+def study_name(names: Sequence[str]) -> str:
+    """Return the present name of the current study, or the newest study; stops the page if it cannot be opened."""
+    requested = current_study.current()
+    return names[0] if requested is None else _present_name(requested, names)
 
 
 def _present_name(requested: str, names: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import streamlit as st
 
 from core.formats.registry import FileReport
-from pages.parts import numbers, permissions, resources, shell, visitor
+from pages.parts import current_study, numbers, permissions, resources, shell, visitor
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 from pages.setup.parts import import_steps, study_actions, study_form
 from storage import access, database, studies
@@ -120,7 +120,7 @@ def draw_links(study: Study, progress: Progress, allowed: Collection[Permission]
 
 def open_view(**parameters: str) -> None:
     """Open another view of this page, with its own URL."""
-    st.query_params.from_dict(parameters)
+    current_study.open_view(**parameters)
     st.rerun()
 
 

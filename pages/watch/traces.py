@@ -17,6 +17,7 @@ from pages.parts import (
     clickable_table,
     colours,
     column_notes,
+    current_study,
     items,
     key_paging,
     live,
@@ -236,6 +237,7 @@ def draw_trace(trace: Trace) -> None:
         run = runs.get(session, trace.run_id)
         whole = aius.evaluated_item(session, run, stored_items.get(session, trace.study_id, trace.item))
         study = studies.by_id(session, trace.study_id)
+    current_study.set_current(study.name)
     item = pair_item(whole, trace.part)
     draw_trace_header(trace, item, study, run.source)
     if item != whole:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.labels import Kind, Target
 from core.own_addresses import own_address
-from pages.parts import permissions, resources, shell
+from pages.parts import current_study, permissions, resources, shell
 from storage import database, studies
 from storage import items as stored_items
 from storage.labelling import work
@@ -33,10 +33,9 @@ def choose_study() -> Study:
     names = permissions.study_names()
     if not names:
         shell.draw_no_study()
-    shell.apply_study_from_address(names)
+    name = shell.study_name(names)
     with st.sidebar:
-        name = st.selectbox("Study", names, key="study", persist_state="session", filter_mode="contains")
-    st.query_params["study"] = st.session_state["study_in_address"] = name
+        current_study.draw_choice(names, name)
     with database.reading(resources.engine()) as session:
         study = studies.get(session, name)
     permissions.require_page(study.id)

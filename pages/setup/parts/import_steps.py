@@ -21,7 +21,7 @@ from core.formats.registry import READERS, detect_format, read_for_import, read_
 from core.formats.text import recording_reads
 from core.items import Item
 from core.labels import Label
-from pages.parts import items, permissions, resources, visitor
+from pages.parts import current_study, items, permissions, resources, visitor
 from pages.parts.text import escape_markdown
 from pages.setup.parts import confirmations, mapping_form, upload
 from pages.setup.parts.upload import FileSource
@@ -302,5 +302,5 @@ def _run_import(plan: ImportPlan, study: str) -> None:
         st.error(f"{text}{_other_scale(plan, error)}", icon=":material/error:")
         return
     st.session_state["imported"] = (study, "; ".join([added.summary(), *omissions.notes()]), files)
-    st.query_params.clear()
+    current_study.open_view()
     st.rerun()

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.wording import format_count
-from pages.parts import permissions, resources
+from pages.parts import current_study, permissions, resources
 from pages.parts.text import escape_markdown
 from storage import database, deletions, studies
 from storage.access import Permission
@@ -105,8 +105,8 @@ def _rename(study: Study, name: str) -> None:
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
         return
-    st.query_params.from_dict({"view": "study", "open": new})
-    st.session_state.pop("study", None)
+    current_study.replace(study.name, new)
+    current_study.open_view(view="study", open=new)
     st.rerun()
 
 
@@ -117,6 +117,6 @@ def _delete(study: Study) -> None:
     except TiebreakError as error:
         st.error(escape_markdown(str(error)), icon=":material/error:")
         return
-    st.session_state.pop("study", None)
-    st.query_params.clear()
+    current_study.replace(study.name, None)
+    current_study.open_view()
     st.rerun()
