@@ -200,6 +200,12 @@ def of_study(session: Session, study_id: int) -> list[Run]:
     return select_runs(session, col(RunRow.study_id) == study_id)[::-1]
 
 
+def states(session: Session, study_id: int) -> dict[int, str]:
+    """Return run id -> state of a study's runs, oldest first: what other visitors may have changed."""
+    query = select(col(RunRow.id), col(RunRow.state)).where(col(RunRow.study_id) == study_id)
+    return dict(session.execute(query.order_by(col(RunRow.id))).all())
+
+
 def select_runs(session: Session, condition: ColumnElement[bool]) -> list[Run]:
     """Return the runs that meet a condition, oldest first."""
     query = _with_activity(clock(session)).where(condition).order_by(col(RunRow.id))
@@ -272,19 +278,28 @@ def is_stopping(session: Session, run_id: int) -> bool:
     return row.state == "cancelling" and _is_executed(session, row)
 
 
+def is_executed(session: Session, run_id: int) -> bool:
+    """Return whether workers that are alive execute a requested run."""
+    row = run_claims.locked(session, run_id)
+    return row.state == "requested" and _is_executed(session, row)
+
+
 def _is_executed(session: Session, row: RunRow) -> bool:
     return run_claims.is_active(row, clock(session)) or run_claims.is_shared_by_workers(session, row.id)
 
 
-def resume(session: Session, run_id: int, ceiling: float | None = None) -> None:
+def resume(session: Session, run_id: int, ceiling: float | None = None, *, interrupted: bool = False) -> None:
     """Request the rest of a run; failed traces are run again. A `ceiling`, in dollars, replaces that of the run.
 
-    Raises TiebreakError for an imported run, for one whose protocol is not installed, and for a ceiling of a run of an
-    experiment.
+    Raises TiebreakError for an imported run, for one whose protocol is not installed, for a ceiling of a run of an
+    experiment, and for a run that is requested already: a second request would begin its cost limit again. A requested
+    run that nobody executes can be requested again if it is stated to be `interrupted`.
     """
     row = run_claims.locked(session, run_id)
     if row.source != "live":
         raise TiebreakError("Only a run that was created here can be resumed; this one was imported.")
+    if row.state == "requested" and not (interrupted and not _is_executed(session, row)):
+        raise TiebreakError(f"The run {row.name!r} is requested already, so it was not resumed again.")
     registry.get(row.protocol)
     session.execute(
         update(TraceRow)

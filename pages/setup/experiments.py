@@ -4,13 +4,14 @@ import streamlit as st
 
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts import experiment_cards, experiment_form, experiment_results
+from pages.setup.parts import experiment_cards, experiment_form, experiment_results, run_cards
 from storage import database, experiments
 from storage.studies import Study
 
 
 def draw_overview(study: Study) -> None:
     """Draw the study's experiments, newest first."""
+    run_cards.redraw_on_change(study)
     with database.reading(resources.engine()) as session:
         listed = experiments.of_study(session, study.id)
     if not listed:

@@ -13,6 +13,7 @@ RUNS_PER_PAGE = 20
 
 def draw_overview(study: Study) -> None:
     """Draw the study's runs, newest first."""
+    run_cards.redraw_on_change(study)  # before they are read: a change meanwhile draws the page again
     with database.reading(resources.engine()) as session:
         study_runs = runs.of_study(session, study.id)
     if not study_runs:

@@ -154,11 +154,15 @@ def create_run(
 
 
 def resume_run(engine: Engine, study: Study, name: str, ceiling: float | None = None) -> int:
-    """Request the rest of the study's run called `name`, and return its id; see `storage.runs.resume`."""
+    """Request the rest of the study's run called `name`, and return its id; see `storage.runs.resume`.
+
+    A run that is executed already is left as it is, unless it should have another ceiling: that raises TiebreakError.
+    """
     run_id = find_run(engine, study, name).id
     wait_until_cancelled(engine, run_id)
     with writing(engine) as session:
-        runs.resume(session, run_id, ceiling)
+        if ceiling is not None or not runs.is_executed(session, run_id):
+            runs.resume(session, run_id, ceiling, interrupted=True)
     return run_id
 
 

@@ -140,6 +140,21 @@ def test_a_cancelled_run_is_claimed_until_its_running_traces_have_ended(engine, 
     assert (get(engine, a_run).state, get(engine, a_run).active) == ("cancelled", False)
 
 
+def test_a_requested_run_is_not_resumed_again_so_its_cost_limit_holds(engine, a_run):
+    write(engine, runs.cancel, a_run)
+    write(engine, runs.resume, a_run, 5.0)
+    for _ in range(2):  # before a worker has claimed it, and afterwards
+        with pytest.raises(TiebreakError, match="requested already"):
+            write(engine, runs.resume, a_run, 50.0)
+        write(engine, run_claims.claim_run, a_run, "one")
+    assert get(engine, a_run).ceiling == 5
+    with pytest.raises(TiebreakError, match="requested already"), writing(engine) as session:
+        runs.resume(session, a_run, interrupted=True)
+    expire_claims(engine)
+    with writing(engine) as session:
+        runs.resume(session, a_run, interrupted=True)
+
+
 def test_a_run_whose_worker_crashed_during_cancelling_is_cancelled(engine, a_run):
     write(engine, run_claims.claim_run, a_run, "one")
     write(engine, runs.cancel, a_run)
@@ -228,6 +243,7 @@ def test_the_ceiling_of_an_experiment_is_not_changed_with_one_run(engine, a_run)
         session.add(experiment)
         session.flush()
         session.get_one(RunRow, a_run).experiment_id = experiment.id
+    write(engine, runs.cancel, a_run)
     with pytest.raises(TiebreakError, match="the cost limit of the experiment applies"):
         write(engine, runs.resume, a_run, 50.0)
     assert get(engine, a_run).ceiling is None

@@ -33,10 +33,10 @@ def draw_cards(study: Study, listed: list[Experiment]) -> None:
 
 
 def draw_progress(experiment: Experiment) -> None:
-    """Draw the progress above the results; while the experiment is executed, each finished run redraws the page."""
+    """Draw the progress above the results; each finished run, and a run that anybody resumes, redraws the page."""
     drawn = read_progress(experiment)
 
-    @permissions.fragment(run_every=1.0 if drawn.state in ACTIVE else None)
+    @permissions.fragment(run_every=1.0)
     def refresh() -> None:
         progress = read_progress(experiment)
         if (progress.state, progress.finished) != (drawn.state, drawn.finished):

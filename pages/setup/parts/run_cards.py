@@ -34,7 +34,7 @@ OUTCOME_NAMES = {"agreed": "agreed", "disputed": "disputed", "no_verdict": "no v
 
 
 def draw_cards(study: Study, runs_on_page: Sequence[Run]) -> None:
-    """Draw the active runs, which refresh every second, then the others."""
+    """Draw the active runs, which refresh every second, then the others; a change of any run redraws the page."""
     active = [run.id for run in runs_on_page if run.state in ACTIVE]
     if active:
         _draw_active(study, active)
@@ -50,6 +50,26 @@ def _load_progress(key: str, run_ids: Sequence[int]) -> dict[int, Progress]:
             return runs.progress_by_run(session, run_ids)
 
     return live.load(f"progress_{key}", _topics(run_ids), read)
+
+
+def redraw_on_change(study: Study) -> None:
+    """Draw the page again when the study has other runs, or runs in other states: anybody may start or resume one."""
+
+    def read() -> dict[int, str]:
+        with database.reading(resources.engine()) as session:
+            return runs.states(session, study.id)
+
+    def load() -> dict[int, str]:
+        return live.load("run_states", (live.study_topic(study.id),), read, scope=study.id)
+
+    drawn = load()
+
+    @permissions.fragment(run_every=1.0)
+    def watch() -> None:
+        if load() != drawn:
+            st.rerun()
+
+    watch()
 
 
 def _topics(run_ids: Sequence[int]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
-from storage import runs, studies
+from storage import run_claims, runs, studies
 from storage.database import reading, writing
 from storage.tables import RunRow
 from storage.transfer import import_records
@@ -98,6 +98,17 @@ NOT_INSTALLED = r"The protocol 'their-method' is not installed here\. Installed 
 def test_a_run_with_a_protocol_that_is_not_installed_is_refused(engine, a_study, tmp_path):
     with pytest.raises(TiebreakError, match=NOT_INSTALLED):
         request_from_file(engine, a_study, "their-method", tmp_path / "settings.yaml", None)
+
+
+def test_a_run_that_is_executed_is_not_requested_again_by_a_command(engine, a_study):
+    run_id = create_run(engine, make_request(a_study))
+    with writing(engine) as session:
+        run_claims.claim_run(session, run_id, "another process")
+        session.execute(update(RunRow).values(problem="untouched"))
+    assert resume_run(engine, a_study, "run") == run_id
+    assert progress(engine, run_id)[0].problem == "untouched"
+    with pytest.raises(TiebreakError, match="requested already"):
+        resume_run(engine, a_study, "run", ceiling=50.0)
 
 
 def test_resuming_without_the_protocol_changes_nothing(engine, a_study, foreign_run):
