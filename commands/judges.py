@@ -80,10 +80,16 @@ def judges(
     report = judge_ranking.of_data(data, query)
     with reading(engine) as session:
         rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, source.id, data.opinions))
-    columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in rows]
+    in_heading = ("reference", "population")
+    columns = [{name: cell for name, cell in row.items() if name not in in_heading} for row in rows]
     print_notes(report.notes)
     rows += rows_without_values(report.not_compared, rows, decision="not compared")
-    sentences = [summarize(report.ranking), f"Reference {report.reference}.", describe_rule(rule)]
+    sentences = [
+        summarize(report.ranking),
+        *filter(None, [report.chosen]),
+        f"Reference {report.reference}.",
+        describe_rule(rule),
+    ]
     text = "\n".join([*sentences, format_table(columns, "No judge.")])
     print_result(rows, text, as_json)
 
@@ -281,7 +287,7 @@ def systems(
     rows = [asdict(row) for row in result.rows]
     compared = f"{result.kind}, {result.criterion or 'no criterion'}"
     heading = f"{compared}: {result.reference}; judge: {result.judge or 'none'}"
-    text = f"{heading}\n{format_table(rows, 'No two systems were compared.')}"
+    text = "\n".join(filter(None, [heading, result.note, format_table(rows, "No two systems were compared.")]))
     print_result(report.table(result), text, as_json)
 
 

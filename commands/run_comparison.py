@@ -53,6 +53,7 @@ def compare_runs(
     sections = [
         *_settings_text(compared),
         f"{dataset.kind}, {dataset.criterion or 'no criterion'}; reference {compared.reference}",
+        *filter(None, [compared.note(dataset)]),
         *report.summarize(comparison),
         format_table(_with_intervals(rows), ""),
         format_table(_with_intervals(pairs), "No two runs."),

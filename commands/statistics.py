@@ -67,17 +67,15 @@ def alignment(
     Statistics with `gold` in their name, such as accuracy_gold, compare with the chosen reference, whichever it is. The
     column `reference` has its name and the sources of its values.
     """
-    from storage.database import reading
     from storage.reports import alignment as report
-    from storage.reports import references
 
     engine, source = open_study(database, study)
-    with reading(engine) as session:
-        chosen = references.resolve(session, source.id, reference)
-    rows = [asdict(row) for row in report.rows(engine, source, by.value, reference=reference)]
+    data = report.load_data(engine, source, reference)
+    rows = [asdict(row) for row in report.rows_of(engine, source, data, by.value)]
+    chosen = data.reference
     heading = f"Reference {chosen}: {chosen.title}. Statistics with `gold` in their name compare with this reference."
     table = format_table(rows, "No judge has given an opinion yet.")
-    print_result(rows, f"{heading}\n\n{table}" if rows else table, as_json)
+    print_result(rows, "\n".join([heading, *data.choices.notes, "", table]) if rows else table, as_json)
 
 
 def weights(

@@ -23,6 +23,7 @@ from pages.results.parts import (
     alignment_rows,
     alignment_table,
     choices,
+    chosen_labels_note,
     item_drilldown,
     reference_choice,
 )
@@ -86,6 +87,7 @@ def draw_page(study: Study) -> None:
     all_rows = rows + (load_rows(*cache_key, "scenario", version, reference) if by_scenario else [])
     by_place = alignment_rows.rows_by_judge(all_rows, kind, criterion, include_first=include_first)
     costs = alignment_data.load_costs(*cache_key, version, reference)
+    chosen_labels_note.draw(data.choices.note(kind, criterion))
     if alignment_rows.has_reference_values(by_place):
         judges = draw_comparison(by_place, statistic, costs, by_scenario, all_columns)
     else:

@@ -27,6 +27,7 @@ from pages.parts.text import escape_markdown
 from pages.results.parts import (
     alignment_data,
     choices,
+    chosen_labels_note,
     cost_chart,
     difference_list,
     item_drilldown,
@@ -38,6 +39,7 @@ from pages.results.parts.alignment_data import Version
 from pages.results.parts.judge_charts import format_estimate
 from storage.reports import judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
+from storage.reports.chosen_labels import DISPUTED_TARGETS
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
 from storage.studies import Study
 
@@ -236,6 +238,7 @@ def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) 
     """Draw the recommendations, their n, and what is not compared."""
     ranking = report.ranking
     st.markdown(f"**{escape_markdown(summarize(ranking))}**")
+    chosen_labels_note.draw(report.chosen)
     facts = (
         f"{numbers.format_count(ranking.targets, 'target')} common to all judges",
         numbers.format_count(ranking.annotators, "annotator"),
@@ -295,7 +298,7 @@ def draw_accuracy(report: JudgeReport) -> None:
 
 def printed_row(row: Mapping[str, Any], number: int | None) -> dict[str, Any]:
     """Return a row for the files of a chart: with the judge's number, without what the caption has, and the range."""
-    left_out = ("reference", "lowest", "highest")
+    left_out = ("reference", "lowest", "highest", *(() if row["population"] == DISPUTED_TARGETS else ("population",)))
     return {"number": number} | {name: cell for name, cell in row.items() if name not in left_out}
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from core.statistics.reports.recommendations import JudgeEvaluation
 from core.wording import STATISTIC_NAMES
 from pages.parts import case_orders, live, numbers, permissions, resources, shell
 from pages.parts.shell import RUN, Link
@@ -18,6 +17,7 @@ from storage.access import Permission
 from storage.labelling import home
 from storage.labelling.home import QueueSummary
 from storage.reports import overview
+from storage.reports.chosen_labels import ALL_TARGETS, OF_DISPUTED
 from storage.reports.overview import Leaders, StudyCounts
 from storage.studies import Study
 
@@ -70,7 +70,7 @@ def draw_page(study: Study) -> None:
     draw_row(
         study,
         "Judges",
-        judge_sentences(counts, leaders if isinstance(leaders, str) else leaders.judge),
+        judge_sentences(counts, leaders),
         [TRACES, JUDGES] if counts.traces else [JUDGES],
     )
     links = [AGREEMENT, *([ADJUDICATE] if cases else [])] if counts.labels else [LABEL]
@@ -128,18 +128,20 @@ def waiting_sentence(summaries: Sequence[QueueSummary]) -> str:
     return " · ".join(parts)
 
 
-def judge_sentences(counts: StudyCounts, judge: JudgeEvaluation | str) -> list[str]:
+def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     """Return the size of the runs, and the most accurate judge or why there is none."""
     if not counts.runs:
         return ["No run and no imported judge."]
     size = [f"**{numbers.format_count(counts.runs, 'run')}**", numbers.format_count(counts.traces, "trace")]
     size += [f"{counts.disputed:,} disputed"] if counts.disputed else []
     size += [f"{counts.without_verdict:,} without any verdict"] if counts.without_verdict else []
-    if isinstance(judge, str):
-        return [" · ".join(size), escape_markdown(judge)]
+    if isinstance(leaders, str):
+        return [" · ".join(size), escape_markdown(leaders)]
+    judge = leaders.judge
     accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
     name = escape_markdown(judge.judge)
-    best = f"Most accurate: **{name}** · {accuracy} · n {judge.accuracy.items:,} · {judge.decision}"
+    n = f"n {judge.accuracy.items:,}{'' if leaders.population == ALL_TARGETS else f' {OF_DISPUTED}'}"
+    best = f"Most accurate: **{name}** · {accuracy} · {n} · {judge.decision}"
     return [" · ".join(size), best]
 
 

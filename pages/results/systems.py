@@ -9,7 +9,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.formats.tables import rows_csv
-from core.provenance import PREDICTION_POWERED
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
 from pages.parts import (
@@ -27,11 +26,12 @@ from pages.parts import (
 from pages.parts.chart_files import ChartData
 from pages.parts.name_rows import ROW_HEIGHT, place_rows
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, choices, reference_choice
+from pages.results.parts import agreement_rows, alignment_data, choices, chosen_labels_note, reference_choice
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
 from storage.reports import systems
 from storage.reports.alignment import AlignmentData
+from storage.reports.chosen_labels import ALL_TARGETS, OF_DISPUTED
 from storage.reports.systems import Choice, SystemReport
 from storage.studies import Study
 
@@ -148,6 +148,7 @@ def draw_report(report: SystemReport) -> None:
     """Draw the finding in one sentence, the chart and the table."""
     rows = [row for row in report.rows if row.scenario == ALL]
     st.markdown(f"**{escape_markdown(describe(rows))}**")
+    chosen_labels_note.draw(report.note)
     saved = [row.labels_saved for row in rows if row.labels_saved]
     if saved:
         st.caption(
@@ -155,13 +156,11 @@ def draw_report(report: SystemReport) -> None:
             f"{format_labels(min(saved), max(saved))} of people for each system."
         )
     unit = "Win rate, a tie is half a win" if report.kind == "preference" else "Mean score"
-    data = ChartData(rows, PREDICTION_POWERED, "labelled targets")
+    if report.note:
+        unit = f"{unit}, {OF_DISPUTED}"
+    data = ChartData(rows, systems.method(report), "labelled targets")
     charts.draw(system_figure(rows, unit, with_judge=bool(report.judge)), "systems", describe(rows), data=data)
     draw_caveats(rows)
-    st.caption(
-        "Labels of people must come from a random sample of the targets. If only disputed targets were labelled, "
-        "the corrected values are biased: label a random sample first."
-    )
     by_scenario = len(rows) < len(report.rows)
     widths = {"System": 220} | ({"Scenario": 160} if by_scenario else {})
     lines = [table_line(row, by_scenario) for row in report.rows]
@@ -175,8 +174,11 @@ def draw_report(report: SystemReport) -> None:
 
 
 def describe(rows: Sequence[SystemRow]) -> str:
-    """Return the best system, and whether its interval overlaps with that of the next."""
+    """Return the best system, and whether its interval overlaps with that of the next; of which targets, if not all."""
     best, *others = rows
+    if best.population != ALL_TARGETS:
+        shares = (f"{row.system}: {numbers.format_estimate(*systems.shown_estimate(row))}" for row in rows)
+        return f"The systems are not ranked on all targets. By people's labels {OF_DISPUTED}, {'; '.join(shares)}."
     text = f"{best.system}: {numbers.format_estimate(best.value, best.low, best.high)}"
     if not others:
         return f"{text}."

@@ -17,9 +17,10 @@ from core.labels import Scale
 from core.statistics.data.dataset import AlignedTargets, Dataset, align
 from core.statistics.data.encoded_opinions import NUMBER_COLUMNS, EncodedOpinions, encode_opinions
 from core.statistics.reports.alignment import AlignmentRow, By, accuracy_rows, alignment_rows
-from storage import database, items
+from storage import database, items, targets
 from storage import labels as stored_labels
 from storage.reports import (
+    chosen_labels,
     derived_preferences,
     judge_opinions,
     order_consistency,
@@ -27,6 +28,7 @@ from storage.reports import (
     remembered,
     response_features,
 )
+from storage.reports.chosen_labels import ALL_TARGETS, NO_VALUE_OF_ALL, NOTHING, OF_DISPUTED, Choices
 from storage.reports.frame_keys import distinct_rows, has_key
 from storage.reports.judge_opinions import FIRST_OPINION as FIRST_OPINION
 from storage.reports.judge_opinions import StudyOpinions
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
 TIE, AS_TIE = 0, "_no_verdict_as_tie"
 AS_TIE_NOTE = "no verdict is counted as a tie here, to compare with papers that do so"
 JUDGED = ("judge", "kind", "criterion")
+WITHOUT_LABELS = ("no_verdict_rate", "first_shown_preferred", order_consistency.STATISTIC)
+"""Statistics of verdicts alone."""
+OF_ALL = "dawid_skene_accuracy"
+"""A statistic of labels and of verdicts on all targets."""
 Scales = Mapping[tuple[str, str], Scale]
 
 
@@ -62,6 +68,10 @@ class AlignmentData:
 
     systems: Mapping[str, tuple[str, tuple[str | None, ...]]]
     """Item -> its scenario, and the system of each of its responses."""
+    choices: Choices = NOTHING
+    """The labels and values of the reference that are mainly of disputed targets; the frames have only these."""
+    all_labels: "pd.DataFrame | None" = None
+    """The labels with those of other targets; None if they are the same."""
 
     @cached_property
     def judges(self) -> frozenset[str]:
@@ -180,6 +190,7 @@ def load_data(
     """Return the labels and opinions of a study, and the values of a reference.
 
     The verdicts and opinions of a debate that is the reference are left out: they would be compared with themselves.
+    If labels are mainly of disputed targets, those of other targets are left out: see `chosen_labels`.
     `loaded` are the opinions, if the caller has them: see `judge_opinions.load`.
     """
     with database.reading(engine) as session:
@@ -195,7 +206,21 @@ def load_data(
         if len(opinions) > len(loaded.values):
             opinions = response_features.add(session, study, opinions, items.outlines(session, study.id))
         marks = _shared_model_marks(session, study.id, chosen, opinions)
-    return AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems)
+        disputed = targets.frame(session, study.id).loc[list(loaded.disputed)]
+    data = AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems)
+    return _restrict(data, disputed)
+
+
+def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
+    """Return the data with labels of disputed targets only, for kinds and criteria whose labels are mainly of these."""
+    parts = split_averages(data) if len(data.opinions) else ()
+    encoded = (one for part in parts for one in encoded_opinions(part.opinions, part.scales, "all"))
+    found = chosen_labels.find(data.labels, data.gold, encoded, disputed)
+    if not (found.of_labels or found.of_reference):
+        return data
+    labels = chosen_labels.keep_disputed(data.labels, found.of_labels)
+    gold = chosen_labels.keep_disputed(data.gold, found.of_reference)
+    return replace(data, labels=labels, gold=gold, choices=found, all_labels=data.labels)
 
 
 def _shared_model_marks(
@@ -212,7 +237,13 @@ def _shared_model_marks(
 
 
 def _mark(row: AlignmentRow, data: AlignmentData) -> AlignmentRow:
-    """Return the row with its reference in words."""
+    """Return the row with the targets that it is of, and with its reference in words."""
+    if row.statistic not in WITHOUT_LABELS:
+        population = data.choices.population(row.kind, row.criterion, of_labels=not row.reference)
+        if population != ALL_TARGETS and row.statistic == OF_ALL:
+            return replace(row, value=None, low=None, high=None, reason=NO_VALUE_OF_ALL)
+        if population != ALL_TARGETS:
+            row = replace(row, population=population, reason="; ".join(filter(None, (OF_DISPUTED, row.reason))))
     if not row.reference:
         return row
     parts = (f"{data.reference}: {row.reference}", data.marks.get(row.judge))

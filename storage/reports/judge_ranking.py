@@ -27,8 +27,9 @@ from core.statistics.reports.recommendations import (
     rank_judges,
 )
 from core.wording import NO_CRITERION, report_criterion, scenario_name
-from storage.reports import judge_costs, known_names, remembered
+from storage.reports import chosen_judges, judge_costs, known_names, remembered
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
+from storage.reports.chosen_labels import ALL_TARGETS, DISPUTED_TARGETS, Population
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_values import JudgeQuery
@@ -76,6 +77,10 @@ class JudgeReport:
     """Judge -> why it is not compared."""
     reference: str = ""
     """The reference with the number of its values by source, such as "gold: 52 adjudicated, 8 by people"."""
+    population: Population = ALL_TARGETS
+    """The targets that accuracies are of."""
+    chosen: str = ""
+    """A sentence about labels that are mainly of disputed targets; empty if they are not."""
 
     @property
     def notes(self) -> list[str]:
@@ -138,7 +143,11 @@ def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeRe
         return None
     ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
     left_out = _not_compared(data, query, dataset, chosen)
-    return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}")
+    population = data.choices.population(query.kind, query.criterion)
+    note = data.choices.note(query.kind, query.criterion)
+    if note:
+        ranking = chosen_judges.of_disputed_targets(ranking, population)
+    return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}", population, note)
 
 
 def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:
@@ -160,7 +169,8 @@ def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) 
     _, chosen = _with_chosen_judges(data, query)
     if chosen is None:
         return ()
-    return tuple(compare_judges(chosen, abstentions=query.abstentions, resamples=resamples))
+    found = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
+    return chosen_judges.named_by_targets(found, data.choices.population(query.kind, query.criterion))
 
 
 def _with_chosen_judges(data: AlignmentData, query: RankingQuery) -> tuple[Dataset | None, Dataset | None]:
@@ -281,6 +291,7 @@ def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> 
             **_cost_columns(shown.get(judge.judge), costs is not None),
             "reason": "; ".join(filter(None, (judge.reason, judge.accuracy.reason))),
             "reference": report.reference,
+            "population": report.population,
         }
         for judge in report.ranking.judges
     ]
@@ -290,6 +301,7 @@ def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> 
         values = {"judge": name, "decision": decision, "accuracy": estimate.value, "targets": estimate.items}
         values |= {"low": estimate.low, "high": estimate.high, "reason": estimate.reason}
         values["reference"] = "" if decision == "ceiling" else report.reference
+        values["population"] = DISPUTED_TARGETS if decision == "ceiling" and report.chosen else report.population
         rows.append({column: values.get(column) for column in rows[0]})
     return rows
 

@@ -16,6 +16,7 @@ from storage.read_guard import COUNTS
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
+from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.tables import ItemRow, LabelRow, RunRow, TraceRow
 
 HEADLINES: Mapping[Level, tuple[str, ...]] = {
@@ -95,6 +96,8 @@ class Leaders:
     judge: JudgeEvaluation
     plan: PairPlan | None
     """None if there is one judge only."""
+    population: Population = ALL_TARGETS
+    """The targets that the accuracy is of."""
 
 
 def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) -> Leaders | str:
@@ -106,4 +109,5 @@ def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) 
     report = judge_ranking.report(data, query, resamples=resamples)
     if report is None or not report.ranking.targets:
         return judge_ranking.NO_COMMON_TARGET
-    return Leaders(report.ranking.judges[0], label_plans.leaders(data, query, report, overlap))
+    plan = label_plans.leaders(data, query, report, overlap)
+    return Leaders(report.ranking.judges[0], plan, report.population)

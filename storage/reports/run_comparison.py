@@ -19,11 +19,13 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
 from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.encoded_opinions import encode_opinions
 from core.statistics.reports.run_comparison import Pair, RunComparison, compare_runs
 from core.wording import equate_p, format_count, format_estimate
 from storage import database, labels, runs, targets
-from storage.reports import known_names, references
+from storage.reports import chosen_labels, known_names, references
 from storage.reports.alignment import comparable_scales
+from storage.reports.chosen_labels import DISPUTED_TARGETS, NOTHING, Choices
 from storage.reports.opinions import find_scales, frame_panel
 from storage.reports.references import Reference
 from storage.reports.run_costs import RunCost, cost_by_run
@@ -51,6 +53,12 @@ class ComparedRuns:
     settings: tuple[SettingDifference, ...]
     texts: tuple[TextDifference, ...]
     """Templates and other long settings that differ."""
+    choices: Choices = NOTHING
+    """Values of the reference that are mainly of disputed targets; those of other targets are left out."""
+
+    def note(self, dataset: Dataset) -> str:
+        """Return that the figures of a reference are of disputed targets; empty if they are of all."""
+        return self.choices.note(dataset.kind, dataset.criterion)
 
     @property
     def keys(self) -> list[tuple[str, str]]:
@@ -83,7 +91,8 @@ class ComparedRuns:
 
     def compare(self, dataset: Dataset, *, resamples: int = 1000) -> RunComparison:
         """Return the figures of a dataset, with every two columns of different runs."""
-        return compare_runs(dataset, self.pairs(dataset), unmatched=self.reference_columns, resamples=resamples)
+        found = compare_runs(dataset, self.pairs(dataset), unmatched=self.reference_columns, resamples=resamples)
+        return replace(found, population=self.choices.population(dataset.kind, dataset.criterion))
 
 
 def load(engine: Engine, study: Study, names: Sequence[str], reference: str | None = None) -> ComparedRuns:
@@ -100,7 +109,11 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         scales = comparable_scales(opinions, find_scales(session, study, [frame_panel(given)]) if len(given) else {})
         gold = references.frame(session, study.id, named, scales)
         people = labels.frame(session, study.id)
+        disputed = targets.frame(session, study.id).loc[list(references.disputed_targets(session, study.id))]
         costs = cost_by_run(session, run_ids)
+    encoded = list(encode_opinions(opinions, scales, "criterion")) if len(opinions) else []
+    found = chosen_labels.find(people, gold, encoded, disputed)
+    gold = chosen_labels.keep_disputed(gold, found.of_reference)
     datasets = list(build_datasets(people, opinions, gold, scales, "all")) if len(opinions) else []
     datasets.sort(key=lambda dataset: -max(int(judge.asked.sum()) for judge in dataset.judges.values()))
     columns = dict(opinions[["judge", "run"]].drop_duplicates().itertuples(index=False, name=None))
@@ -108,7 +121,7 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
     datasets = [_ordered(dataset, order) for dataset in datasets]
     short, long = setting_differences([_settings(run) for run in chosen])
     texts = (*text_differences([run.prompts for run in chosen]), *long)
-    return ComparedRuns(tuple(chosen), columns, tuple(datasets), named, costs, tuple(short), texts)
+    return ComparedRuns(tuple(chosen), columns, tuple(datasets), named, costs, tuple(short), texts, found)
 
 
 def _ordered(dataset: Dataset, names: Sequence[str]) -> Dataset:
@@ -182,6 +195,7 @@ def run_rows(compared: ComparedRuns, comparison: RunComparison) -> list[dict[str
     for figures in comparison.figures:
         cost = compared.costs[compared.columns[figures.name]]
         row: dict[str, object] = {"run": figures.name, "targets": figures.targets, "no_verdict": figures.no_verdict}
+        row["population"] = comparison.population
         for name in _statistics(comparison):
             estimate = figures.estimates.get(name)
             row |= {
@@ -231,17 +245,18 @@ def pair_rows(comparison: RunComparison) -> list[dict[str, object]]:
         rows.append(
             row
             | {"statistic": pair.statistic, "difference": one.difference, "low": one.low, "high": one.high}
-            | {"n": one.items, "p": one.p_bootstrap, "p_corrected": one.p_corrected, "reason": one.reason}
+            | {"n": one.items, "p": one.p_bootstrap, "p_corrected": one.p_corrected}
+            | {"population": comparison.population, "reason": one.reason}
         )
     return rows
 
 
 def summarize(comparison: RunComparison, titles: Mapping[str, str] | None = None) -> list[str]:
     """Return a sentence for each pair, without a number that has no n; `titles` are other names of columns."""
-    return [_sentence(pair, titles or {}) for pair in comparison.pairs]
+    return [_sentence(pair, titles or {}, comparison.population) for pair in comparison.pairs]
 
 
-def _sentence(pair: Pair, titles: Mapping[str, str]) -> str:
+def _sentence(pair: Pair, titles: Mapping[str, str], population: str) -> str:
     first, second = (titles.get(name, name) for name in (pair.first, pair.second))
     if not pair.targets:
         return f"{second} and {first} have no target in common."
@@ -252,6 +267,7 @@ def _sentence(pair: Pair, titles: Mapping[str, str]) -> str:
     name = "accuracy" if pair.statistic == "accuracy_gold" else "Pearson's r"
     found = "" if one.p_corrected < 0.05 else ", which can be chance"
     interval = format_estimate(one.difference, one.low, one.high, 3, sign=True)
-    targets_used = format_count(one.items, "target")
+    noun = "disputed target" if population == DISPUTED_TARGETS else "target"
+    targets_used = format_count(one.items, noun)
     p = equate_p(one.p_corrected)
     return f"{start}. The difference in {name} is {interval}, {p}{found} ({targets_used} with a reference)."

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.html_report import Section
 from core.formats.interval_chart import Point, interval_chart
-from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, PREDICTION_POWERED, caption
+from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, caption
 from core.statistics.data.frames import ALL
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.agreement import AgreementRow
@@ -78,7 +78,7 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
     sizes, method = [ranking.targets], judge_ranking.describe_method(report)
     return Section(
         "Judges",
-        [summarize(ranking), *report.notes],
+        [summarize(ranking), *filter(None, [report.chosen]), *report.notes],
         interval_chart(points, "Accuracy and 95 % interval", lines) if points else "",
         caption("Accuracy of each judge on the same targets", sizes, "targets", method),
         rows,
@@ -139,7 +139,10 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
     if not overall:
         return Section("Systems", ["No two responses of different systems were labelled or judged."])
     unit = "Win rate" if report.kind == "preference" else "Mean score"
-    points = [Point(row.system, row.value, row.low, row.high, row.labelled) for row in overall if row.value is not None]
+    figures = [(row, *systems.shown_estimate(row)) for row in overall]
+    points = [
+        Point(row.system, value, low, high, row.labelled) for row, value, low, high in figures if value is not None
+    ]
     verdicts = f"verdicts of {report.judge}" if report.judge else "no verdicts"
     rows = [
         {
@@ -156,15 +159,17 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
         for row in report.rows
     ]
     sizes = [row.labelled for row in overall]
+    title, method = f"{unit} of each system by {systems.basis(report)}", systems.method(report)
     return Section(
         "Systems",
-        [f"{report.kind}, {report.criterion}; labels of people (reference: {report.reference}) with {verdicts}."],
+        [
+            f"{report.kind}, {report.criterion}; labels of people (reference: {report.reference}) with {verdicts}.",
+            *filter(None, [report.note]),
+        ],
         interval_chart(points, f"{unit} and 95 % interval") if points else "",
-        caption(
-            f"{unit} of each system by labels and verdicts together", sizes, "labelled targets", PREDICTION_POWERED
-        ),
+        caption(title, sizes, "labelled targets", method),
         rows,
-        caption("Systems by labels and verdicts together and alone", sizes, "labelled targets", PREDICTION_POWERED),
+        caption(f"Systems by {systems.basis(report)}", sizes, "labelled targets", method),
     )
 
 

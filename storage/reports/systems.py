@@ -5,14 +5,25 @@ from dataclasses import asdict, dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.pairs import pair_numbers
+from core.provenance import CLUSTERED_T, PREDICTION_POWERED
 from core.statistics.data.frames import ALL, select_rows
-from core.statistics.reports.systems import GAME_COLUMNS, SCORE_COLUMNS, SystemRow, rate_by_games, rate_by_scores
-from storage.reports import known_names, remembered
+from core.statistics.reports.systems import (
+    GAME_COLUMNS,
+    SCORE_COLUMNS,
+    SystemRow,
+    of_disputed_targets,
+    rate_by_games,
+    rate_by_scores,
+)
+from storage.reports import known_names, references, remembered
 from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.chosen_labels import DISPUTED_TARGETS, NO_VALUE_OF_ALL, OF_DISPUTED, ChosenLabels, is_among, of_key
+from storage.reports.references import Reference
 from storage.studies import Study
 
 if TYPE_CHECKING:
@@ -35,6 +46,8 @@ class SystemReport:
     """The judge whose verdicts are used; empty for none."""
     reference: str
     rows: tuple[SystemRow, ...]
+    note: str = ""
+    """That labels are mainly of disputed targets, so no row is of all; empty if they are not."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +116,32 @@ def table(report: SystemReport) -> list[dict[str, Any]]:
     return [{**source, **asdict(row)} for row in report.rows]
 
 
+def shown_estimate(row: SystemRow) -> tuple[float | None, float | None, float | None]:
+    """Return the value of a row with its interval; that of people alone if it is of disputed targets only."""
+    if row.population == DISPUTED_TARGETS:
+        return row.people, row.people_low, row.people_high
+    return row.value, row.low, row.high
+
+
+def basis(report: SystemReport) -> str:
+    """Return the labels, verdicts and targets of the figures of a report."""
+    return f"people's labels, and by verdicts, {OF_DISPUTED}" if report.note else "labels and verdicts together"
+
+
+def method(report: SystemReport) -> str:
+    """Return what a caption has to state: how the figures were computed, and that none is of all targets."""
+    return f"{OF_DISPUTED[0].upper()}{OF_DISPUTED[1:]} only. {CLUSTERED_T}" if report.note else PREDICTION_POWERED
+
+
 def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000) -> SystemReport:
     """Rate the systems by one kind and criterion, with the verdicts of a judge; "" for people's labels alone."""
     subject = choice.kind, choice.criterion
     read = _games if choice.kind == "preference" else _scores
     by_people = remembered.once(data, ("systems", subject), lambda: read(_targets(data, choice), data))
     values = _with_judge(by_people, data, choice, judge)
+    chosen = _chosen(data, choice)
+    if chosen:
+        values = values[np.any([is_among(values, one.targets) for one in chosen], axis=0)]
     if choice.kind == "preference":
         columns = values[list(GAME_COLUMNS)].astype(VALUE_TYPES)
         rows = rate_by_games(
@@ -118,24 +151,43 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
         )
     else:
         rows = rate_by_scores(values[list(SCORE_COLUMNS)].astype(VALUE_TYPES))
-    return SystemReport(choice.kind, choice.criterion, judge, data.reference.title, tuple(rows))
+    note = data.choices.note(choice.kind, choice.criterion) if chosen else ""
+    if chosen:
+        rows = [of_disputed_targets(row, DISPUTED_TARGETS, NO_VALUE_OF_ALL) for row in rows]
+    return SystemReport(choice.kind, choice.criterion, judge, _title(data.reference), tuple(rows), note)
+
+
+def _chosen(data: AlignmentData, choice: Choice) -> list[ChosenLabels]:
+    """Return the labels of people that are mainly of disputed targets."""
+    of_debate = data.reference.type == "debate"
+    return of_key(data.choices.of_labels if of_debate else data.choices.of_reference, choice.kind, choice.criterion)
+
+
+def _title(reference: Reference) -> str:
+    """Return the labels of people that systems are rated by: the verdicts of a debate are none."""
+    return (
+        f"people's decisions, without verdicts of the debate {reference.name}"
+        if reference.type == "debate"
+        else reference.title
+    )
 
 
 def _targets(data: AlignmentData, choice: Choice) -> "pd.DataFrame":
     """Return TARGET with the columns people and has_labels, one row per target with a label, a value or an opinion.
 
     `has_labels`: the reference has labels of the target, whether or not it has a value; the labels of all annotators
-    do not count if the reference is one annotator or a debate.
+    do not count if the reference is one annotator or a debate. A debate's own verdicts are no labels of people.
     """
     import pandas as pd
 
     criterion = _one_criterion(choice.criterion)
     gold = select_rows(data.gold, choice.kind, criterion)
+    gold = gold[gold["source"] != references.BY_THE_DEBATE]
     people = gold.assign(people=gold["value" if choice.kind == "preference" else "number"])[[*TARGET, "people"]]
     opinions = select_rows(data.opinions, choice.kind, criterion)[TARGET].drop_duplicates()
     labelled = gold[TARGET]
     if data.reference.type in ("gold", "majority", "mean"):
-        labels = select_rows(data.labels, choice.kind, criterion)
+        labels = select_rows(data.labels if data.all_labels is None else data.all_labels, choice.kind, criterion)
         labelled = pd.concat([labelled, labels.loc[labels["value"].notna(), TARGET]])
     values = people.merge(opinions, on=TARGET, how="outer")
     values = values.merge(labelled.drop_duplicates(), on=TARGET, how="outer", indicator="source")

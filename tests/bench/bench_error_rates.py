@@ -19,6 +19,7 @@ from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import run_on_patterns
+from core.statistics.measures.chosen_labels import dispute_ratio
 from core.statistics.measures.comparison import Comparison, compare_scores, correct_comparisons
 from core.statistics.measures.effort import plan_labels, statistic_on_patterns
 from core.statistics.measures.intervals import bootstrap
@@ -259,6 +260,25 @@ def planned_width(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     return {"at most the target": ratio <= 1, "at most 1.2 targets": ratio <= 1.2, "100 x width / target": ratio}
 
 
+def chosen_samples(rng: np.random.Generator, units: int) -> Mapping[str, float]:
+    """A random sample, or a sample of disputed targets, of `units` of 600 targets, 256 disputed: found as chosen."""
+    disputed, one, documents = np.arange(600) < 256, np.zeros(600, int), np.repeat(np.arange(50), 12)
+    first = np.append(rng.permutation(256), 256 + rng.permutation(344))
+    few = np.append(rng.permutation(256)[: round(0.85 * units)], 256 + rng.permutation(344)[: round(0.15 * units)])
+    of_documents = rng.random(600) < rng.beta(0.4, 0.6, 50)[documents]
+    whole = np.isin(documents, rng.choice(50, max(2, units // 12), replace=False))
+
+    def found(labelled: Ints) -> bool:
+        return dispute_ratio(np.isin(np.arange(600), labelled), disputed, one) is not None
+
+    return {
+        "random": found(rng.permutation(600)[:units]),
+        "random documents of 12, as a whole": dispute_ratio(whole, of_documents, one, documents) is not None,
+        "disputed ones first": found(first[:units]),
+        "85 % disputed ones, 15 % others": found(few),
+    }
+
+
 CASES: Mapping[Draw, tuple[int, ...]] = {
     equal_judges: SIZES,
     equal_correlations: SIZES,
@@ -271,6 +291,7 @@ CASES: Mapping[Draw, tuple[int, ...]] = {
     useless_variants: (20, 60, 200),
     planned_separation: (20, 50, 100),
     planned_width: (20, 50, 100),
+    chosen_samples: (20, 50, 100, 256),
 }
 """Case -> the numbers of units."""
 

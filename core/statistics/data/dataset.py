@@ -127,7 +127,7 @@ class Dataset:
             yield self.subset(scenario_group(name), names == name)
 
 
-ALL_DISPUTED = ", all on disputed items"
+ALL_DISPUTED = ", all of disputed targets"
 """The end of the sources of a reference that only disputed targets have."""
 
 

@@ -74,6 +74,8 @@ class AlignmentRow:
     reason: str
     reference: str = ""
     """The reference of the judge: the number of values by source, on the targets of the statistic."""
+    population: str = "all targets"
+    """The targets that the statistic is of: all, or "disputed targets" if labels are mainly of these."""
 
 
 def alignment_rows(

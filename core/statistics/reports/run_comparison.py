@@ -70,6 +70,8 @@ class RunComparison:
 
     figures: tuple[RunFigures, ...]
     pairs: tuple[Pair, ...]
+    population: str = "all targets"
+    """The targets that comparisons with the reference are of: all, or "disputed targets" if it is mainly of these."""
 
 
 def compare_runs(

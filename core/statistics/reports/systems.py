@@ -3,8 +3,7 @@
 A few labels of people correct many verdicts of a judge (prediction-powered inference, Angelopoulos et al. 2023). The
 estimate holds for any judge, however biased; a judge that predicts people's labels well makes the interval narrower.
 A missing verdict counts as the mean of the verdicts, which predicts nothing: without its targets, the estimate would be
-of those on which the judge decides. Labelled targets have to be a random sample of all: labels of disputed targets
-alone are none.
+of those on which the judge decides. Labelled targets have to be a random sample of all: see `of_disputed_targets`.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -59,6 +58,9 @@ class SystemRow:
     strength_low: float | None
     strength_high: float | None
     reason: str
+    population: str = "all targets"
+    """The targets that the row is of: all, or "disputed targets" if labels are mainly of these; then it has no value
+    from labels and verdicts together."""
 
 
 Strengths = dict[str, SystemRating | None]
@@ -99,6 +101,15 @@ def rate_by_scores(scores: pd.DataFrame) -> list[SystemRow]:
         ranked = [_row(system, scenario, _values(frame), None) for system, frame in own.items()]
         rows += sorted(ranked, key=_value_or_lowest, reverse=True)
     return rows
+
+
+def of_disputed_targets(row: SystemRow, population: str, reason: str) -> SystemRow:
+    """Return a row of disputed targets, without what is of all targets: labels of disputed ones are no sample of all.
+
+    `reason` states why.
+    """
+    reasons = "; ".join(filter(None, (reason, row.reason)))
+    return replace(row, value=None, low=None, high=None, labels_saved=None, population=population, reason=reasons)
 
 
 def _parts(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -9,6 +9,7 @@ from pages.parts import charts, resources
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.reports.disputed_study import disputed_only, records
 from tests.storage.reports.test_alignment import make_trace
 from tests.storage.shared import RUN
 
@@ -87,3 +88,16 @@ def test_a_chosen_judge_stays_when_the_default_changes() -> None:
     imports.import_records(resources.engine(), "s", second_judge(60))
     assert app.run().selectbox(key="judge").value == "none: people's labels alone"
     assert app.selectbox(key="judge").select("judge").run().selectbox(key="judge").value == "judge"
+
+
+def test_labels_of_disputed_targets_give_no_value_of_all_targets_on_any_page() -> None:
+    prepare_study(list(records(disputed_only)))
+    systems = visit(PAGE)
+    assert not systems.exception
+    assert "Figures of people's labels are of disputed targets" in systems.warning[0].value
+    assert "The systems are not ranked on all targets" in page_text(systems)
+    assert {row["Together"] for row in systems.dataframe[0].value.to_dict("records")} == {"–"}
+    for page in ("results/judges", "results/alignment"):
+        app = visit(page)
+        assert not app.exception and "of disputed targets" in app.warning[0].value
+    assert "of disputed targets · not enough data" in page_text(visit("results/overview"))

@@ -111,11 +111,11 @@ def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(result
 def test_the_caption_states_each_caveat_once_with_its_cells(results: report.Results) -> None:
     name, (first, *others) = results.of("accuracy")
     few = "only 3 groups of items to resample: the interval may be too narrow"
-    mix = "3 by people, all on disputed items"
+    mix = "3 by people, all of disputed targets"
     partial = replace(results, cells={name: [replace(first, reason=f"a; {few}", reference=mix), *others]})
     caption = report.caption_of(partial, name, report.table_of(partial, name)[1])
     assert caption.count(few) == 1 and f"{few} (in 1 of 4 cells: good · 50); " in caption
-    assert caption.endswith("reference: gold, all on disputed items (in 1 of 4 cells: good · 50)")
+    assert caption.endswith("reference: gold, all of disputed targets (in 1 of 4 cells: good · 50)")
     whole = replace(results, cells={name: [replace(cell, reason=few, reference=mix) for cell in (first, *others)]})
     _, latex = report.render(whole, name, None, None, "latex")
     assert latex.count(f"; {few}; reference: gold, {mix}") == 1

@@ -139,7 +139,7 @@ def test_a_comparison_on_disputed_items_alone_says_so(engine: Engine) -> None:
     singles = [single_trace(f"item {n}", 1) for n in range(3)]
     people = [make_label(1, "ann", f"item {n}") for n in (1, 2)]
     study = import_study(engine, [*items(3), DEBATE, SINGLE, *debates, *singles, *people])
-    assert find_row(engine, study, "solo", "accuracy_gold").reference == "gold: 2 by people, all on disputed items"
+    assert find_row(engine, study, "solo", "accuracy_gold").reference == "gold: 2 by people, all of disputed targets"
     with_debate = find_row(engine, study, "solo", "accuracy_gold", "debate:debate").reference
     assert with_debate.startswith("debate:debate: 2 by people, 1 by the debate; m1")
 

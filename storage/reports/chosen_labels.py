@@ -1,0 +1,202 @@
+"""Labels that exist mainly for disputed targets: the figures of an analysis are then of disputed targets alone.
+
+Decided once for the labels and for the reference of each kind and criterion, when they are loaded for an analysis.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from core.contention import DISPUTE_THRESHOLD
+from core.statistics.data.arrays import Bools, Floats, Ints
+from core.statistics.data.encoded_opinions import EncodedOpinions
+from core.statistics.data.frames import ALL, Scale, select_rows, target_codes
+from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio
+from storage.reports import remembered
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Population = Literal["all targets", "disputed targets"]
+"""The targets that a figure of labels is of."""
+OF_DISPUTED = "of disputed targets"
+ALL_TARGETS: Population = "all targets"
+DISPUTED_TARGETS: Population = "disputed targets"
+NO_VALUE_OF_ALL = "no value of all targets: labels are mainly of disputed targets"
+Key = tuple[str, str]
+"""Kind and criterion."""
+
+
+@dataclass(frozen=True)
+class ChosenLabels:
+    """Labels of one kind and criterion, or values of the reference, that exist mainly for disputed targets."""
+
+    counts: LabelCounts
+    targets: "pd.DataFrame"
+    """The disputed targets: item, criterion, part."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is mainly of disputed targets, by kind and criterion."""
+
+    of_reference: Mapping[Key, ChosenLabels]
+    of_labels: Mapping[Key, ChosenLabels]
+    """Of labels, or of several labels of a target, which the comparison of annotators with each other needs."""
+
+    def population(self, kind: str, criterion: str, *, of_labels: bool = False) -> Population:
+        """Return the targets that the figures of the reference, or of labels, are of; `criterion` can be "all"."""
+        chosen = self.of_labels if of_labels else self.of_reference
+        return DISPUTED_TARGETS if of_key(chosen, kind, criterion) else ALL_TARGETS
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes on every kind and criterion, with their names."""
+        keys = dict.fromkeys((*self.of_reference, *self.of_labels))
+        return [f"{', '.join(filter(None, key))}: {self.note(*key)}" for key in keys]
+
+    def note(self, kind: str, criterion: str) -> str:
+        """Return a sentence about labels of a kind and criterion, or "all", that were chosen by dispute; "" if none."""
+        found = of_key(self.of_reference, kind, criterion) or of_key(self.of_labels, kind, criterion)
+        if not found:
+            return ""
+        labelled, disputed, other_labelled, others = (
+            sum(getattr(one.counts, name) for one in found)
+            for name in ("disputed_labelled", "disputed", "others_labelled", "others")
+        )
+        return (
+            f"Figures of people's labels are {OF_DISPUTED}: {labelled:,} of {disputed:,} disputed targets have labels "
+            f"and {other_labelled:,} of {others:,} others, which are left out. There is no value of all targets: label "
+            "a random sample of them."
+        )
+
+
+NOTHING = Choices({}, {})
+
+
+def of_key(chosen: Mapping[Key, ChosenLabels], kind: str, criterion: str) -> list[ChosenLabels]:
+    """Return those of a kind and criterion, or of every criterion for "all"; kind "aiu" is both kinds of AIUs."""
+    return [
+        one for key, one in chosen.items() if kind in (key[0], key[0].partition("_")[0]) and criterion in (ALL, key[1])
+    ]
+
+
+def find(
+    labels: "pd.DataFrame", gold: "pd.DataFrame", opinions: Iterable[EncodedOpinions], disputed: "pd.DataFrame"
+) -> Choices:
+    """Return the labels and the values of the reference that are mainly of disputed targets.
+
+    `opinions` are those of all judges of the analysis; `disputed` has the targets that a run disputed, with the columns
+    item, kind, criterion and part.
+    """
+    of_reference: dict[Key, ChosenLabels] = {}
+    of_labels: dict[Key, ChosenLabels] = {}
+    for encoded in opinions:
+        key = encoded.kind, encoded.criterion
+        if encoded.pool is not None or key in of_labels:
+            continue
+        of_targets = remembered.once(encoded, "disputes", partial(_disputes, encoded, disputed))
+        own_labels, own_gold = (select_rows(frame, *key) for frame in (labels, gold))
+        codes = np.split(
+            target_codes(encoded.targets, own_labels, own_gold), np.cumsum([len(encoded.targets), len(own_labels)])
+        )
+        given = _count(codes[0], codes[1][own_labels["value"].notna().to_numpy(bool)])
+        referenced = _count(codes[0], codes[2][own_gold[["value", "number"]].notna().any(axis=1).to_numpy(bool)])
+        for chosen, masks in ((of_reference, [referenced > 0]), (of_labels, [given > 0, given > 1])):
+            if (found := _chosen(encoded, of_targets, masks)) is not None:
+                chosen[key] = found
+    return Choices(of_reference, of_labels)
+
+
+def keep_disputed(frame: "pd.DataFrame", chosen: Mapping[Key, ChosenLabels]) -> "pd.DataFrame":
+    """Return labels or values of a reference, of chosen ones only those of disputed targets."""
+    kept = np.ones(len(frame), bool)
+    for (kind, criterion), one in chosen.items():
+        of_key = ((frame["kind"] == kind) & (frame["criterion"] == criterion)).to_numpy(bool)
+        kept[of_key] = is_among(frame[of_key], one.targets)
+    return frame if kept.all() else frame[kept]
+
+
+def is_among(frame: "pd.DataFrame", targets: "pd.DataFrame") -> Bools:
+    """Return whether the target of each row is one of these, both with the columns item, criterion and part."""
+    rows, wanted = np.split(target_codes(frame, targets), [len(frame)])
+    found: Bools = np.isin(rows, wanted)
+    return found
+
+
+def _count(targets: Ints, rows: Ints) -> Ints:
+    """Return how many of the rows are of each target, both as codes."""
+    distinct, counts = np.unique(rows, return_counts=True)
+    places = np.searchsorted(distinct, targets)
+    if not distinct.size:
+        return np.zeros(targets.size, np.int64)
+    is_found = distinct[np.minimum(places, distinct.size - 1)] == targets
+    return np.where(is_found, counts[np.minimum(places, distinct.size - 1)], 0)
+
+
+@dataclass(frozen=True)
+class _Disputes:
+    """What is known of T targets without their labels."""
+
+    disputed: tuple[Bools, ...]
+    """(T,) each: a run disputed the target; judges have different opinions on it."""
+    strata: Ints
+    """(T,): the number of the set of judges that were asked."""
+    clusters: Ints | None
+
+
+def _disputes(encoded: EncodedOpinions, disputed: "pd.DataFrame") -> _Disputes:
+    of_runs = is_among(encoded.targets, select_rows(disputed, encoded.kind, encoded.criterion))
+    between = _differ(encoded.grids["value"], encoded.scale)
+    found = [mask for mask in (of_runs, between) if mask.any() and not mask.all()]
+    sets = np.packbits(encoded.asked, axis=1)
+    strata = np.unique(sets, axis=0, return_inverse=True)[1].reshape(-1)
+    return _Disputes(tuple(found), strata, _clusters(encoded))
+
+
+def _differ(values: Floats, scale: Scale) -> Bools:
+    """Return whether opinions (T, J) differ on each target; ordered ones by more than half of the scale."""
+    low = np.where(np.isnan(values), np.inf, values).min(axis=1, initial=np.inf)
+    high = np.where(np.isnan(values), -np.inf, values).max(axis=1, initial=-np.inf)
+    spread = np.where(low <= high, high - np.where(low <= high, low, 0), 0)
+    if scale.level == "nominal":
+        return np.asarray(spread > 0)
+    if scale.categories:
+        length = len(scale.categories) - 1.0
+    elif scale.low is not None and scale.high is not None:
+        length = scale.high - scale.low
+    else:
+        decided = values[~np.isnan(values)]
+        length = float(np.ptp(decided)) if decided.size else 0.0
+    return np.asarray(spread > DISPUTE_THRESHOLD * length)
+
+
+def _clusters(encoded: EncodedOpinions) -> Ints | None:
+    """Return the document of each target, otherwise its item; None if targets are independent."""
+    item, group = encoded.attributes["item"], encoded.attributes["group"]
+    if item is None:
+        return None
+    names = item if group is None else np.where(group == "", item, group)
+    _, clusters = np.unique(names.astype(str), return_inverse=True)
+    return None if clusters.max(initial=-1) + 1 == clusters.size else clusters
+
+
+def _chosen(encoded: EncodedOpinions, disputes: _Disputes, masks: Sequence[Bools]) -> ChosenLabels | None:
+    """Return the kind of dispute by which labels were chosen most clearly; None for none."""
+    found = list(_ratios(disputes, masks))
+    if not found:
+        return None
+    _, counts, disputed = max(found, key=lambda one: (one[0], one[1].disputed_labelled))
+    return ChosenLabels(counts, encoded.targets.loc[disputed, ["item", "criterion", "part"]])
+
+
+def _ratios(disputes: _Disputes, masks: Sequence[Bools]) -> Iterator[tuple[float, LabelCounts, Bools]]:
+    for labelled in masks:
+        if labelled.any() and not labelled.all():
+            for disputed in disputes.disputed:
+                ratio = dispute_ratio(labelled, disputed, disputes.strata, disputes.clusters)
+                if ratio is not None:
+                    yield ratio, count_labels(labelled, disputed), disputed

@@ -1,0 +1,114 @@
+"""Figures of labels that exist mainly for disputed targets."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Engine
+
+from storage.reports import alignment, judge_ranking, result_tables, run_comparison, study_report, systems
+from storage.reports.chosen_labels import NO_VALUE_OF_ALL, OF_DISPUTED
+from storage.reports.judge_ranking import Selection
+from tests.storage.reports.disputed_study import (
+    SHARE_OF_A_IN_DISPUTES,
+    disputed_and_a_few,
+    disputed_only,
+    planned_pairs,
+    random_pairs,
+    records,
+    some_disputed,
+)
+from tests.storage.reports.test_alignment import find_row, import_study
+
+CHOSEN = (disputed_only, disputed_and_a_few, some_disputed)
+
+
+@pytest.mark.parametrize("in_one_run", [True, False])
+@pytest.mark.parametrize("labelled", CHOSEN)
+def test_labels_of_disputed_pairs_give_no_win_rate_of_all(
+    engine: Engine, labelled: Callable[..., object], in_one_run: bool
+) -> None:
+    study = import_study(engine, records(labelled, in_one_run=in_one_run))  # type: ignore[arg-type]
+    report = systems.report(engine, study, resamples=50)
+    assert OF_DISPUTED in report.note
+    for row in report.rows:
+        assert (row.value, row.low, row.high, row.labels_saved) == (None, None, None, None)
+        assert row.population == "disputed targets" and row.reason.startswith(NO_VALUE_OF_ALL)
+        assert row.people is not None and row.people_labelled + row.undecided == len(disputed_only_or(labelled))
+    a = next(row for row in report.rows if row.system == "A")
+    if labelled is not some_disputed:
+        assert a.people == pytest.approx(SHARE_OF_A_IN_DISPUTES, abs=0.05)
+
+
+def disputed_only_or(labelled: Callable[..., object]) -> range:
+    """Return as many numbers as disputed pairs are labelled."""
+    return range(60 if labelled is some_disputed else 256)
+
+
+@pytest.mark.parametrize("labelled", [random_pairs(100), random_pairs(256), lambda pairs: pairs])
+def test_labels_of_random_pairs_or_of_all_are_of_all_targets(engine: Engine, labelled: Callable[..., object]) -> None:
+    study = import_study(engine, records(labelled))  # type: ignore[arg-type]
+    report = systems.report(engine, study, judge="panel", resamples=50)
+    a = next(row for row in report.rows if row.system == "A")
+    assert a.low is not None and a.high is not None and a.low < 0.592 < a.high
+    assert (a.population, report.note) == ("all targets", "")
+    assert {row.population for row in alignment.rows(engine, study, resamples=10)} == {"all targets"}
+
+
+def test_alignment_names_the_disputed_targets(engine: Engine) -> None:
+    study = import_study(engine, records(disputed_and_a_few))
+    rows = alignment.rows(engine, study, resamples=10)
+    accuracy = find_row(rows, "j0", "accuracy_gold")
+    assert accuracy.population == "disputed targets" and accuracy.reason.startswith(OF_DISPUTED)
+    assert accuracy.items <= 256 and accuracy.reference.endswith(f", all {OF_DISPUTED}")
+    ceiling = find_row(rows, "j0", "human_ceiling")
+    assert ceiling.population == "disputed targets" and ceiling.items <= 256
+    of_verdicts = find_row(rows, "j0", "no_verdict_rate")
+    assert (of_verdicts.population, of_verdicts.items) == ("all targets", 600)
+    model = find_row(rows, "j0", "dawid_skene_accuracy")
+    assert model.value is None and model.reason == NO_VALUE_OF_ALL
+
+
+def test_judges_have_no_decision_from_disputed_targets(engine: Engine) -> None:
+    study = import_study(engine, records(disputed_and_a_few))
+    report = judge_ranking.of_study(engine, study, Selection(), resamples=50)
+    assert report.ranking.targets <= 256 and OF_DISPUTED in report.chosen
+    assert {judge.decision for judge in report.ranking.judges} == {"not enough data"}
+    rows = judge_ranking.table(report)
+    assert {row["population"] for row in rows} == {"disputed targets"}
+    assert all(OF_DISPUTED in row["reason"] for row in rows)
+    comparisons, _ = judge_ranking.comparisons_of_study(engine, study, Selection())
+    assert all(one.reason.startswith(OF_DISPUTED) for one in comparisons)
+
+
+def test_the_tables_and_the_report_of_a_study_name_the_disputed_targets(engine: Engine) -> None:
+    study = import_study(engine, records(disputed_only))
+    tables, _ = result_tables.result_tables(engine, study)
+    assert {row["population"] for row in (*tables["judges"], *tables["systems"])} == {"disputed targets"}
+    sections = {section.title: section for section in study_report.sections(engine, study)}
+    for title in ("Judges", "Systems"):
+        assert any(OF_DISPUTED in sentence for sentence in sections[title].sentences)
+        assert OF_DISPUTED in sections[title].table_caption
+    printed = {row["system"]: row["together"] for row in sections["Systems"].rows}
+    assert set(printed.values()) == {"–"}
+
+
+def test_compared_runs_name_the_disputed_targets(engine: Engine) -> None:
+    study = import_study(engine, records(disputed_only, in_one_run=False))
+    compared = run_comparison.load(engine, study, ["j0", "j1"])
+    comparison = compared.compare(compared.dataset(), resamples=50)
+    assert OF_DISPUTED in compared.note(compared.dataset())
+    rows = [*run_comparison.pair_rows(comparison), *run_comparison.run_rows(compared, comparison)]
+    assert {row["population"] for row in rows} == {"disputed targets"}
+    assert "disputed targets with a reference" in run_comparison.summarize(comparison)[0]
+    assert comparison.pairs[0].targets == 600 and comparison.pairs[0].difference.items <= 256
+
+
+def test_a_second_label_of_disputed_pairs_makes_only_comparisons_of_people_of_disputed_targets(engine: Engine) -> None:
+    every = [record for record in records(lambda pairs: pairs) if getattr(record, "label", None) is None]
+    labels = [record for record in records(lambda pairs: pairs) if getattr(record, "label", None) is not None]
+    disputed = {pair.key for pair in disputed_only(planned_pairs())}
+    kept = [one for one in labels if one.label.annotator == "ann" or one.label.target.item in disputed]  # type: ignore[union-attr]
+    study = import_study(engine, [*every, *kept])
+    rows = alignment.rows(engine, study, resamples=10)
+    assert find_row(rows, "j0", "accuracy_gold").population == "all targets"
+    assert find_row(rows, "j0", "human_ceiling").population == "disputed targets"
