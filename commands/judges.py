@@ -19,7 +19,7 @@ from commands.options import (
     check_rule,
     open_study,
 )
-from commands.output import format_table, print_result
+from commands.output import format_table, print_result, with_population
 from core.errors import TiebreakError
 from core.wording import STATISTIC_NAMES
 
@@ -80,8 +80,7 @@ def judges(
     report = judge_ranking.of_data(data, query)
     with reading(engine) as session:
         rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, source.id, data.opinions))
-    in_heading = ("reference", "population")
-    columns = [{name: cell for name, cell in row.items() if name not in in_heading} for row in rows]
+    columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in with_population(rows)]
     print_notes(report.notes)
     rows += rows_without_values(report.not_compared, rows, decision="not compared")
     sentences = [
@@ -287,7 +286,9 @@ def systems(
     rows = [asdict(row) for row in result.rows]
     compared = f"{result.kind}, {result.criterion or 'no criterion'}"
     heading = f"{compared}: {result.reference}; judge: {result.judge or 'none'}"
-    text = "\n".join(filter(None, [heading, result.note, format_table(rows, "No two systems were compared.")]))
+    text = "\n".join(
+        filter(None, [heading, result.note, format_table(with_population(rows), "No two systems were compared.")])
+    )
     print_result(report.table(result), text, as_json)
 
 

@@ -102,6 +102,13 @@ def format_table(rows: Sequence[Mapping[str, Any]], empty: str) -> str:
     return tabulate(cells, list(rows[0]), floatfmt=".3f", missingval="–", disable_numparse=names, colalign=alignment)
 
 
+def with_population(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows for a text table: with the column `population` only if some are not of all targets."""
+    if any(row["population"] != "all targets" for row in rows):
+        return [dict(row) for row in rows]
+    return [{name: cell for name, cell in row.items() if name != "population"} for row in rows]
+
+
 def _cell(column: str, value: Any) -> Any:
     return format_p(value) if is_p_value(column) and isinstance(value, float) else value
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from commands.options import CriterionName, DatabaseUrl, Json, Kind, Reference, ScenarioName, StudyName, open_study
-from commands.output import format_table, print_result
+from commands.output import format_table, print_result, with_population
 from core.wording import format_estimate
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def compare_runs(
         f"{dataset.kind}, {dataset.criterion or 'no criterion'}; reference {compared.reference}",
         *filter(None, [compared.note(dataset)]),
         *report.summarize(comparison),
-        format_table(_with_intervals(rows), ""),
-        format_table(_with_intervals(pairs), "No two runs."),
+        format_table(_with_intervals(with_population(rows)), ""),
+        format_table(_with_intervals(with_population(pairs)), "No two runs."),
         *(_changes_text(one) for one in changes),
     ]
     print_result(value, "\n".join(sections), as_json)

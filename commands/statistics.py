@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from commands.options import DatabaseUrl, Json, Reference, StudyName, open_study
-from commands.output import format_table, print_result
+from commands.output import format_table, print_result, with_population
 
 if TYPE_CHECKING:
     from core.statistics.data.estimate import Estimate
@@ -74,7 +74,7 @@ def alignment(
     rows = [asdict(row) for row in report.rows_of(engine, source, data, by.value)]
     chosen = data.reference
     heading = f"Reference {chosen}: {chosen.title}. Statistics with `gold` in their name compare with this reference."
-    table = format_table(rows, "No judge has given an opinion yet.")
+    table = format_table(with_population(rows), "No judge has given an opinion yet.")
     print_result(rows, "\n".join([heading, *data.choices.notes, "", table]) if rows else table, as_json)
 
 
