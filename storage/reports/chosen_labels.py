@@ -60,17 +60,19 @@ class Choices:
 
     def note(self, kind: str, criterion: str) -> str:
         """Return a sentence about labels of a kind and criterion, or "all", that were chosen by dispute; "" if none."""
-        found = of_key(self.of_reference, kind, criterion) or of_key(self.of_labels, kind, criterion)
+        of_reference = of_key(self.of_reference, kind, criterion)
+        found = of_reference or of_key(self.of_labels, kind, criterion)
         if not found:
             return ""
         labelled, disputed, other_labelled, others = (
             sum(getattr(one.counts, name) for one in found)
             for name in ("disputed_labelled", "disputed", "others_labelled", "others")
         )
+        have = "a value of the reference" if of_reference else "enough labels"
         return (
-            f"Figures of people's labels are {OF_DISPUTED}: {labelled:,} of {disputed:,} disputed targets have labels "
-            f"and {other_labelled:,} of {others:,} others, which are left out. There is no value of all targets: label "
-            "a random sample of them."
+            f"Figures of people's labels are {OF_DISPUTED}: {labelled:,} of {disputed:,} disputed targets have {have}. "
+            f"Of {others:,} others, {other_labelled:,} do and are left out. There is no value of all targets: "
+            "label a random sample of them."
         )
 
 
