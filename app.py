@@ -3,6 +3,7 @@
 Streamlit executes this file twice: once as the server (`app`), and once for every visit as the main script.
 """
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -77,9 +78,11 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     operations.enforce_in_process()
     worker = resources.start_worker()
     threading.Thread(target=import_slow_modules, daemon=True).start()
+    expiry = asyncio.create_task(resources.remove_expired_daily())
     try:
         yield
     finally:
+        expiry.cancel()
         if worker is not None:
             worker.stop()
 

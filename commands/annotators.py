@@ -2,12 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from commands.options import DatabaseUrl, Json, open_database, open_study
 from commands.output import format_table, print_result
+
+
+class Labels(StrEnum):
+    """As `storage.erasure.Labels`, whose import takes time."""
+
+    keep = "keep"
+    remove = "remove"
 
 
 def annotators(
@@ -101,4 +109,34 @@ def merge(
     print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"similar": similar, "merge": merge}
+def erase(
+    name: Annotated[str, typer.Argument(help="The person who is erased: a name, or # and an id.")],
+    labels: Annotated[Labels, typer.Option(help="Whether labels and decisions stay under a random name.")],
+    apply: Annotated[bool, typer.Option("--apply", help="Erase the person. It cannot be undone.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Erase a person from all studies, accounts and the audit log; without --apply nothing is stored."""
+    from contextlib import suppress
+
+    from storage import erasure
+    from storage.database import writing
+
+    class NotApplied(Exception):
+        """Rolls the transaction back."""
+
+    with suppress(NotApplied), writing(open_database(database)) as session:
+        found = erasure.erase(session, name, erasure.Labels(labels.value))
+        if not apply:
+            raise NotApplied
+    parts = {"removed": found.removed, "named": found.renamed, "mentions the name": found.mentions}
+    rows = [{"table": table, "rows": n, "was": part} for part, counts in parts.items() for table, n in counts.items()]
+    lines = [format_table(rows, "Nothing of the person is stored but the name.")]
+    kept = f"What stays is by {found.alias!r}." if found.alias else "Nothing of the person stays."
+    lines.append(f"{'Erased' if apply else 'Would erase'} {name!r}. {kept}")
+    lines += ["Free texts that mention the name are not changed."] if found.mentions else []
+    lines += [] if apply else ["Nothing is stored without --apply; earlier backups keep the person."]
+    print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"similar": similar, "merge": merge, "erase": erase}

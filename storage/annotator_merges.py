@@ -101,7 +101,7 @@ def similar_groups(session: Session) -> list[list[NamedAnnotator]]:
 
 def plan(session: Session, merged: str, into: str) -> Merge:
     """Return what a merge would change; an annotator is named by the name, or by # and the id."""
-    source, target = _find(session, merged), _find(session, into)
+    source, target = find(session, merged), find(session, into)
     if source.id == target.id:
         raise TiebreakError("An annotator cannot be merged into the same one.")
     if session.scalars(select(col(AccountRow.id)).where(col(AccountRow.annotator_id) == source.id)).first():
@@ -127,17 +127,17 @@ def merge(session: Session, merged: str, into: str, prefer: str | None = None) -
     otherwise the former name is removed.
     """
     found = plan(session, merged, into)
-    source, target = _find(session, merged), _find(session, into)
+    source, target = find(session, merged), find(session, into)
     if found.both and prefer is None:
         raise TiebreakError(
             f"Both have labelled {len(found.both):,} of the same targets: --prefer names the one whose labels count."
         )
-    preferred = None if prefer is None else _find(session, prefer).id
+    preferred = None if prefer is None else find(session, prefer).id
     if preferred not in (None, source.id, target.id):
         raise TiebreakError(f"--prefer names {source.name!r} or {target.name!r}.")
     for target_ids in batches(found.both, BATCH):
         _resolve(session, target_ids, source.id, target.id, copy=preferred == source.id)
-    _count_in_studies(session, source.id)
+    count_in_studies(session, source.id)
     for table in FINGERPRINTED:
         _move_fingerprinted(session, table, source.id, target.id, set(found.both) if table is LabelRow else set())
     for table, columns in UNIQUE.items():
@@ -146,13 +146,14 @@ def merge(session: Session, merged: str, into: str, prefer: str | None = None) -
         _move(session, table, col(table.annotator_id), source.id, target.id)
     _move(session, ReplyRow, col(ReplyRow.annotator_id), source.id, target.id)
     _move(session, ReplyRow, col(ReplyRow.author_id), source.id, target.id)
-    _rename_in_rules(session, source.name, target.name)
+    rename_in_rules(session, source.name, target.name)
     if not found.both:
         session.execute(delete(AnnotatorRow).where(col(AnnotatorRow.id) == source.id))
     return found
 
 
-def _find(session: Session, name: str) -> AnnotatorRow:
+def find(session: Session, name: str) -> AnnotatorRow:
+    """Return the annotator with a name, or with "#" and an id; raises TiebreakError if there is none."""
     condition = (
         col(AnnotatorRow.id) == int(name[1:])
         if name.startswith("#") and name[1:].isdecimal()
@@ -245,14 +246,14 @@ def _move(session: Session, table: Any, column: Any, source: int, target: int) -
     )
 
 
-def _count_in_studies(session: Session, source: int) -> None:
+def count_in_studies(session: Session, source: int) -> None:
     """Count the change in the studies with labels of an annotator: the number of labels does not show it."""
     labelled = select(col(LabelRow.study_id)).where(col(LabelRow.annotator_id) == source)
     query = update(StudyRow).where(col(StudyRow.id).in_(labelled)).values(removals=col(StudyRow.removals) + 1)
     session.execute(query, execution_options={"synchronize_session": False})
 
 
-def _rename_in_rules(session: Session, former: str, name: str) -> None:
+def rename_in_rules(session: Session, former: str, name: str) -> None:
     """Replace a name in the assignments of all studies."""
     for row in session.scalars(select(StudyRow)):
         rules = dict(row.rules)

@@ -40,7 +40,7 @@ DEFERRED = "/* deferred */"
 
 def pool_arguments() -> dict[str, int]:
     """Return the arguments of SQLAlchemy's pool; raises TiebreakError for a setting that is no positive number."""
-    size = _number(*POOL_SIZE, smallest=1)
+    size = number(*POOL_SIZE, smallest=1)
     return {"pool_size": size, "max_overflow": OVERFLOW * size}
 
 
@@ -51,14 +51,14 @@ def connect_arguments(query: Any) -> dict[str, Any]:
 
 def server_arguments(query: Any) -> dict[str, Any]:
     """Return the arguments of any connection; an `options` in the query of the URL has precedence over the settings."""
-    timeouts = [f"-c {name}={1000 * _number(*setting)}" for name, setting in PARAMETERS.items()]
+    timeouts = [f"-c {name}={1000 * number(*setting)}" for name, setting in PARAMETERS.items()]
     given = query.get("options", ())
     return KEEPALIVES | {"options": " ".join([*timeouts, *([given] if isinstance(given, str) else given)])}
 
 
 def lock_milliseconds() -> int:
     """Return how long a writer waits for another one on SQLite, which has no wait without a limit."""
-    return 1000 * (_number(*LOCK_TIMEOUT) or LONGEST_WAIT)
+    return 1000 * (number(*LOCK_TIMEOUT) or LONGEST_WAIT)
 
 
 @cache
@@ -138,7 +138,8 @@ def _unnamed_cursor(connection: Any, **_: Any) -> Any:
     return _cursor_class()(connection)
 
 
-def _number(variable: str, default: int, smallest: int = 0) -> int:
+def number(variable: str, default: int, smallest: int = 0) -> int:
+    """Return a setting of the environment; raises TiebreakError if it is no whole number of at least `smallest`."""
     text = os.environ.get(variable, "").strip() or str(default)
     if not (text.isascii() and text.isdigit() and smallest <= int(text) <= LONGEST_WAIT):
         raise TiebreakError(f"{variable} should be a whole number of at least {smallest}, not {text[:40]!r}.")

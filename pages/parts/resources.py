@@ -1,5 +1,6 @@
 """Resources shared by all visits: the database engine, the run worker and the model client."""
 
+import asyncio
 import logging
 import os
 
@@ -7,7 +8,17 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import accounts, database, database_errors, deletions, studies, study_images, workers
+from storage import (
+    accounts,
+    database,
+    database_errors,
+    deletions,
+    operations,
+    retention,
+    studies,
+    study_images,
+    workers,
+)
 from storage.database import Engine
 from storage.database_errors import DBAPIError
 from storage.studies import Study
@@ -16,6 +27,7 @@ from storage.transfer import imports, samples
 from storage.worker import RunWorker
 
 log = logging.getLogger("tiebreak")
+DAY_SECONDS = 24 * 3600.0
 WORKER_VARIABLE = "TIEBREAK_OWN_WORKER"
 NO_WORKER = "No worker is connected: requested runs wait until one is started (cli.py worker)."
 
@@ -30,10 +42,26 @@ def prepare_database() -> None:
     if migrated := database.upgrade(engine()):
         log.info(migrated)
     with database.writing(engine()) as session:
-        deletions.purge(session)
+        retention.remove_expired(session)
         empty = not studies.names(session) and not deletions.deleted_studies(session)
     for name, protocol in reversed(samples.studies().items()) if empty else ():
         imports.import_records(engine(), name, tiebreak.read(samples.path(protocol)))
+
+
+async def remove_expired_daily() -> None:
+    """Remove what has expired, once a day, until the server ends; after an error, the next day."""
+
+    def remove() -> None:
+        with operations.operation():
+            operations.grant(operations.EVERY_STUDY, "manage")
+            database.write(engine(), retention.remove_expired)
+
+    while True:
+        await asyncio.sleep(DAY_SECONDS)
+        try:
+            await asyncio.to_thread(remove)
+        except (TiebreakError, DBAPIError) as error:
+            log.warning("What has expired could not be removed: %s", error)
 
 
 def has_accounts() -> bool:

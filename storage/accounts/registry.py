@@ -68,9 +68,10 @@ def get(session: Session, name: str) -> Account:
 
 
 def by_id(session: Session, account_id: int) -> Account:
-    """Return the account with an id."""
+    """Return the account with an id; raises TiebreakError if it was erased meanwhile."""
     account = _first(session, _query().where(col(AccountRow.id) == account_id))
-    assert account is not None, "accounts are never deleted"
+    if account is None:
+        raise TiebreakError("The account was erased.")
     return account
 
 
