@@ -10,7 +10,7 @@ from core.errors import UnreadableReply
 from core.llm.client import Reply
 from core.llm.replies import Finish
 from core.rating_probabilities import level_probabilities
-from core.templates import with_system_lines
+from core.templates import judged_texts, with_system_lines
 from core.trace import Ask, Ending, ReadingReplaced, ReplyUnreadable, Turn
 
 _ENDINGS: dict[Finish, Ending] = {"stop": "complete", "cut off": "length", "refused": "refused"}
@@ -118,7 +118,7 @@ def _reading(ask: Ask, text: str) -> dict[str, Any]:
         if not spoken_text(text):
             raise UnreadableReply("the reply is empty")
         return {}
-    reading = ask.answer.parse(text)
+    reading = ask.answer.parse(text, judged_texts(ask.history[0] if ask.history else ask.prompt))
     return {"reading": ask.value(reading.value), "reading_rule": reading.rule, "reading_span": reading.span}
 
 

@@ -3,7 +3,7 @@
 It sees the reply and the instruction for the answer, and nothing of the item: it reads, and does not judge.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -42,7 +42,7 @@ class Extracted(Answer[Any]):
     key = "answer"
     structured: ClassVar[bool] = False
 
-    def parse(self, reply: str) -> Reading[Any]:
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[Any]:
         if NOT_STATED in reply.upper():
             raise UnreadableReply("the extractor reports that the reply states no value")
         return self.answer.parse(reply)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from string import Template
+from unicodedata import normalize
 
 from core.errors import TiebreakError
 
@@ -41,6 +42,12 @@ SYSTEM_LINE, PROMPT_LINE = "=== system ===", "=== prompt ==="
 _SECTION = re.compile(r"^=== (?!(?:system|prompt) ===)(\w+) ===\n", re.M)
 _SYSTEM = re.compile(rf"{SYSTEM_LINE}\n(.*?)\n*^{PROMPT_LINE}\n", re.M | re.S)
 _SYSTEM_LINES = re.compile(rf"^(?:{SYSTEM_LINE}|{PROMPT_LINE})$", re.M)
+_FENCED = re.compile(r"^<(?P<tag>[^<>/\s][^<>\n]{0,80})>\n(?P<text>.*?)\n</(?P=tag)>$", re.M | re.S)
+_JUDGED = re.compile(
+    r"(?:question|prompt|problem|context|reference|submission|response|answer|critique|model_generated|claim)"
+    r"(?:_[a-z0-9]+){0,3}(?:-\d+)?$"
+)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _BLANK_PARAGRAPH = re.compile(r"^\$(?:(\w+)|\{(\w+)\})\n\n", re.M)  # with the line after it, so no double line remains
 
 
@@ -127,6 +134,14 @@ def fence(material: Material, suffix: str = "") -> str:
     return f"<{material.tag}{suffix}>\n{material.text}\n</{material.tag}{suffix}>"
 
 
+def judged_texts(prompt: str) -> tuple[str, ...]:
+    """Return the texts between the tags of a rendered prompt that are judged or asked about.
+
+    What other judges said is left out: a judge may agree with them in the same words.
+    """
+    return tuple(match["text"] for match in _FENCED.finditer(prompt) if _JUDGED.match(match["tag"]))
+
+
 def split_system(text: str) -> tuple[str, str]:
     """Return the system message of a rendered template, empty if it has none, and its prompt."""
     system, has_system, prompt = text.rpartition(END_OF_SYSTEM)
@@ -182,11 +197,12 @@ def _materials(value: object) -> Sequence[Material] | None:
 
 def _unused_suffix(materials: Sequence[Material]) -> str:
     """Return "", or "-" and a number, with which no tag of these materials occurs in any of them."""
-    tags = "|".join(sorted({re.escape(material.tag) for material in materials}))
-    # Spaces and case are ignored, because a model may read "</ Submission_1>" as a tag. At most nine digits, because
-    # int() raises ValueError for thousands of them.
+    tags = "|".join(sorted({r"[\W_]*".join(map(re.escape, material.tag.split("_"))) for material in materials}))
+    # Spaces, case, invisible and full-width signs are ignored, because a model may read "</ Submission 1>" as a tag. At
+    # most nine digits, because int() raises ValueError for thousands of them.
     opening = re.compile(rf"<\s*/?\s*(?:{tags})(?:-(\d{{1,9}}))?(?!\w)", re.I)
-    numbers = [int(match[1] or 1) for material in materials for match in opening.finditer(material.text)]
+    plain = [_INVISIBLE.sub("", normalize("NFKC", material.text)) for material in materials]
+    numbers = [int(match[1] or 1) for text in plain for match in opening.finditer(text)]
     return f"-{max(numbers) + 1}" if numbers else ""
 
 

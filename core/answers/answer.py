@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -69,8 +69,11 @@ class Answer(ABC, Generic[T]):
         return f"{reasoning}\n\n{self._written(value)}" if reasoning else self._written(value)
 
     @abstractmethod
-    def parse(self, reply: str) -> Reading[T]:
-        """Return the value that the reply states; raises UnreadableReply with the reason."""
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[T]:
+        """Return the value that the reply states; raises UnreadableReply with the reason.
+
+        `shown` are the texts of others that the judge was shown: what the reply only repeats from them is no answer.
+        """
 
     @abstractmethod
     def shortest(self) -> T:

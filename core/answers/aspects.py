@@ -1,7 +1,7 @@
 """A list of aspects: names, each with a definition or without."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -44,8 +44,8 @@ class Aspects(Answer[dict[str, str]]):
         definition = "Does the response do well in this regard?" if self.definitions else ""
         return {f"Quality {chr(65 + place)} of the response": definition for place in range(self.count or 10)}
 
-    def parse(self, reply: str) -> Reading[dict[str, str]]:
-        text = Text(reply, self.words)
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[dict[str, str]]:
+        text = Text(reply, self.words, lists=True)
         if text.offset:
             raise UnreadableReply("it is too long for a list of aspects")
         lines, rule, start, end = self._structured(text) or self._listed(text)
@@ -101,7 +101,7 @@ class Aspects(Answer[dict[str, str]]):
     def _structured(self, text: Text) -> tuple[list[Named], str, int, int] | None:
         for document in reversed(text.documents):
             lines = _named(document.value)
-            if lines is not None:
+            if lines is not None and not text.is_foreign(document.start, document.end, "json"):
                 return lines, "json", document.start, document.end
         return None
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.answers.answer import Answer, Reading, listed
-from core.answers.finals import Candidate, decided
-from core.answers.headings import introduced
+from core.answers.finals import Candidate, decided, is_of_others
 from core.answers.labels import FINAL
 from core.answers.named import Block, entries
 from core.answers.numbers import Measure, measure, whole
@@ -28,10 +27,10 @@ class ByName(Answer[Numbers]):
 
     names: tuple[str, ...]
 
-    def parse(self, reply: str) -> Reading[Numbers]:
-        text = Text(reply, self.words)
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[Numbers]:
+        text = Text(reply, self.words, shown)
         candidates = [*self._structured(text), *self._tagged(text), *self._written_out(text)]
-        own = [one for one in candidates if not introduced(text, one.start)]
+        own = [one for one in candidates if not is_of_others(one, text)]
         return decided(own, text, "" if own else self._missing(text))
 
     @abstractmethod
@@ -79,7 +78,7 @@ class ByName(Answer[Numbers]):
 
     def _tagged(self, text: Text) -> Iterator[Candidate[Numbers]]:
         """Read `<response_1>7</response_1>`."""
-        tags = list(_TAGGED.finditer(text.clean))[-_TAGS:]
+        tags = list(_TAGGED.finditer(text.own))[-_TAGS:]
         measures = self._by_key([(tag[1], tag[2]) for tag in tags])
         if measures is not None:
             value, problem = self._checked(measures)

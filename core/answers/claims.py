@@ -1,7 +1,7 @@
 """A list of claims, which may be empty."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -33,8 +33,8 @@ class Claims(Answer[tuple[str, ...]]):
     def longest(self) -> tuple[str, ...]:
         return tuple(f"This is a {self.noun} of about ten words, and it is number {number}." for number in range(1, 9))
 
-    def parse(self, reply: str) -> Reading[tuple[str, ...]]:
-        text = Text(reply, self.words)
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[tuple[str, ...]]:
+        text = Text(reply, self.words, lists=True)
         if text.offset:
             raise UnreadableReply(f"it is too long for a list of {self.noun}s")
         return self._structured(text) or self._listed(text)
@@ -62,6 +62,8 @@ class Claims(Answer[tuple[str, ...]]):
 
     def _structured(self, text: Text) -> Reading[tuple[str, ...]] | None:
         for document in reversed(text.documents):
+            if text.is_foreign(document.start, document.end, "json"):
+                continue
             texts = _texts(document.value)
             if (
                 texts is None

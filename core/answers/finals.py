@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from core.answers.answer import Reading
+from core.answers.headings import introduced
 from core.answers.labels import FINAL, PLAIN
 from core.answers.sentences import announcement
 from core.answers.text import Text
@@ -15,7 +16,18 @@ T = TypeVar("T")
 
 _STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
 MARKED, SENTENCE, WEAK = FINAL, 1, 0
-__all__ = ["FINAL", "MARKED", "PLAIN", "SENTENCE", "WEAK", "Candidate", "decided", "refused", "trailing"]
+__all__ = [
+    "FINAL",
+    "MARKED",
+    "PLAIN",
+    "SENTENCE",
+    "WEAK",
+    "Candidate",
+    "decided",
+    "is_of_others",
+    "refused",
+    "trailing",
+]
 
 
 @dataclass(frozen=True)
@@ -52,6 +64,11 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
     if last.value is None:
         raise UnreadableReply(last.problem)
     return Reading(last.value, last.rule, text.span(last.start, last.end))
+
+
+def is_of_others(candidate: Candidate[Any], text: Text) -> bool:
+    """Return whether the words around a possible answer take it from the reply's author."""
+    return introduced(text, candidate.start) or text.is_foreign(candidate.start, candidate.end, candidate.rule)
 
 
 def refused(text: Text, missing: str) -> NoReturn:

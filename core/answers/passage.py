@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from core.errors import UnreadableReply
 LONGEST_REFUSAL = 400
 """Characters: a longer text that begins with "I cannot help" has content nevertheless."""
 _FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
+_OPENED = re.compile(r"(?:```(?:json)?\s*)?\{\s*\"text\"\s*:\s*\"", re.I)
 _REFUSAL = re.compile(
     r"\W*(?:(?:i['’]?m|i am) (?:very |so )?sorry\W+(?:but )?|sorry\W+(?:but )?|unfortunately\W+|as an ai[^.,]{0,40}, )?"
     r"i (?:can['’]?t|cannot|can not|won['’]t|will not|am (?:unable|not able) to|must decline)\b"
@@ -38,11 +40,13 @@ class Passage(Answer[str]):
     def longest(self) -> str:
         return ("It says what there is to say. " * 12).strip()
 
-    def parse(self, reply: str) -> Reading[str]:
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[str]:
         Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there
         value = _unwrapped(without_reasoning(reply).strip(), self.key)
         if len(value) <= LONGEST_REFUSAL and _REFUSAL.match(readable(value)):
             raise UnreadableReply("it declines to answer")
+        if _OPENED.match(value):
+            raise UnreadableReply("its JSON is incomplete")
         start = reply.rfind(value)
         return Reading(value, "text", (start, start + len(value)) if start >= 0 else (0, len(reply)))
 

@@ -2,13 +2,22 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from core.answers.answer import Answer, Reading
-from core.answers.finals import FINAL, MARKED, PLAIN, SENTENCE, Candidate, decided, is_confidence, trailing
-from core.answers.headings import introduced
+from core.answers.finals import (
+    FINAL,
+    MARKED,
+    PLAIN,
+    SENTENCE,
+    Candidate,
+    decided,
+    is_confidence,
+    is_of_others,
+    trailing,
+)
 from core.answers.labels import REST, Labelled, labelled
 from core.answers.sentences import announcement, in_doubt
 from core.answers.several import unclear
@@ -45,8 +54,8 @@ class Single(Answer[T]):
     nouns: ClassVar[bool] = False
     """Whether the answer names responses: then "answer 1" is no label with a value."""
 
-    def parse(self, reply: str) -> Reading[T]:
-        text = Text(reply, self.words)
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[T]:
+        text = Text(reply, self.words, shown)
         candidates = [
             *self._structured(text),
             *self._marked(text),
@@ -55,7 +64,7 @@ class Single(Answer[T]):
             *self._lines(text),
             *self._sentences(text),
         ]
-        own = [one for one in candidates if not introduced(text, one.start)]
+        own = [one for one in candidates if not is_of_others(one, text)]
         return decided(own, text, self._missing())
 
     def _written(self, value: T) -> str:
@@ -116,7 +125,7 @@ class Single(Answer[T]):
     def _marked(self, text: Text) -> Iterator[Candidate[T]]:
         """Read boxes, tags and double brackets: marks that judges put around a final answer."""
         for pattern in (_BOXED, _BRACKETED, _TAGGED):
-            for match in list(pattern.finditer(text.clean))[-MARKS:]:
+            for match in list(pattern.finditer(text.own))[-MARKS:]:
                 if pattern is _TAGGED and not self._key_rank(match[1]):
                     continue
                 inner = _FRACTION.sub(r"\1/\2", match[match.lastindex or 1].replace("{,}", ","))

@@ -5,10 +5,11 @@ reasoning between tags, markup, LaTeX commands and quotations become spaces.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from core.answers.quotations import cut_reasoning, introduces_others, is_repeated, quotations, quoted_blocks, undecided
 from core.answers.signs import readable
 from core.answers.structured import Document, documents
 from core.answers.words import Words
@@ -67,11 +68,13 @@ class Unit:
 class Text:
     """The last part of a reply, plain; raises UnreadableReply if nothing but reasoning is there."""
 
-    def __init__(self, reply: str, words: Words) -> None:
+    def __init__(self, reply: str, words: Words, shown: Sequence[str] = (), *, lists: bool = False) -> None:
         whole = _blanked(reply, _reasoning(reply))
         if not readable(whole[:WINDOW] + whole[-WINDOW:]).strip(_NOTHING):
             raise UnreadableReply("it ends within its reasoning, before an answer" if reply.strip() else "it is empty")
-        self.words = words
+        whole = _blanked(whole, quoted_blocks(whole, words, lists=lists))
+        whole = _blanked(whole, cut_reasoning(whole))
+        self.words, self.shown = words, tuple(shown)
         self.offset = max(0, len(whole) - WINDOW)
         self.raw = whole[self.offset :]
         """The model's own characters, for texts that are values; reasoning is blank."""
@@ -87,9 +90,50 @@ class Text:
         return _MARKS.sub(_blank, self.clean)
 
     @cached_property
+    def own(self) -> str:
+        """`clean` with quoted answers blank as well, for marks."""
+        return _blanked_within(self.clean, self._quotations)
+
+    @cached_property
     def spoken(self) -> str:
         """`plain` with quotations of others blank as well."""
-        return _QUOTE.sub(self._unquoted, _without_block_quotes(self.plain, self.clean))
+        plain = _blanked_within(self.plain, self._quotations)
+        return _QUOTE.sub(self._unquoted, _without_block_quotes(plain, self.clean))
+
+    @cached_property
+    def _quotations(self) -> list[tuple[int, int]]:
+        return list(quotations(self.clean, self.words))
+
+    def is_foreign(self, start: int, end: int, rule: str) -> bool:
+        """Return whether an answer at this place is the words of others: announced as such, or repeated from a text
+        that the judge was shown.
+
+        A line in the first or last place of the reply is the judge's own, unless it states that it gives no verdict.
+        """
+        begin = self.clean.rfind("\n", 0, max(0, start)) + 1
+        before, stated = self.clean[begin : max(0, start)], self.raw[max(0, start) : end]
+        head = "" if rule == "json" else stated.partition("\n")[0].rpartition(":")[0]
+        if introduces_others(before + head, self.words) or (rule == "json" and self._within_a_line(before, end)):
+            return True
+        within = re.search(r"[^\W_]", before) is not None
+        repeated = is_repeated(stated, self.shown)
+        if (within or repeated or rule in ("json", "sentence")) and self._is_undecided:
+            return True
+        return repeated and (within or not self._is_at_an_end(start, end))
+
+    @cached_property
+    def _is_undecided(self) -> bool:
+        return undecided(self.spoken)
+
+    def _within_a_line(self, before: str, end: int) -> bool:
+        """Return whether words stand before and after JSON in its line."""
+        after = self.clean[end:].partition("\n")[0]
+        return bool(re.search(r"[^\W\d_]|[\"'`]\s*$", before) and re.search(r"[^\W\d_]", after))
+
+    def _is_at_an_end(self, start: int, end: int) -> bool:
+        """Return whether a place is in the first or in the last line that is no courtesy."""
+        lines = [line for line in self.lines if not self.words.starts("courtesy", line.text)]
+        return not lines or start < lines[0].end or all(line.start < end for line in lines)
 
     @cached_property
     def lines(self) -> tuple[Unit, ...]:
@@ -163,6 +207,15 @@ def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
     pieces, done = [], 0
     for start, end in spans:
         pieces += [text[done:start], blank * (end - start - 1), "\n"]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _blanked_within(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Return the text with spaces in place of each span of a line."""
+    pieces, done = [], 0
+    for start, end in spans:
+        pieces += [text[done:start], " " * (end - start)]
         done = end
     return "".join([*pieces, text[done:]])
 
