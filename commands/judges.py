@@ -21,7 +21,6 @@ from commands.options import (
 )
 from commands.output import format_table, print_result, with_population
 from core.errors import TiebreakError
-from core.wording import STATISTIC_NAMES
 
 FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
 
@@ -127,6 +126,7 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
+    from core.statistics import catalogue
     from storage.reports import label_plans
     from storage.reports.judge_ranking import Selection, notes_of
 
@@ -137,7 +137,7 @@ def plan(
     rows = label_plans.table(found)
     sentences = [of_study.leaders.sentence] if of_study.leaders is not None else []
     sentences += (
-        [f"{STATISTIC_NAMES[found.statistic]} of people: {found.agreement}."] if found.agreement is not None else []
+        [f"{catalogue.name(found.statistic)} of people: {found.agreement}."] if found.agreement is not None else []
     )
     print_notes(notes_of(not_compared))
     text = "\n".join([*sentences, format_table(rows, FEW_JUDGES)])

@@ -4,22 +4,6 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-STATISTIC_NAMES = {
-    "percent": "Percent",
-    "cohen_kappa": "Cohen's kappa",
-    "fleiss_kappa": "Fleiss' kappa",
-    "krippendorff_alpha_nominal": "Krippendorff's alpha",
-    "krippendorff_alpha_ordinal": "Krippendorff's alpha, ordinal",
-    "krippendorff_alpha_interval": "Krippendorff's alpha, interval",
-    "gwet_ac1": "Gwet's AC1",
-    "spearman": "Spearman's rho",
-    "human_ceiling": "human ceiling, accuracy",
-    "human_ceiling_spearman": "human ceiling, Spearman's rho",
-    "judge_against_others": "judge with the others, accuracy",
-    "judge_against_others_spearman": "judge with the others, Spearman's rho",
-    "weights_distance": "Weight distance",
-}
-"""Statistic -> its name in a sentence or in a table for print, if underscores do not suffice as blanks."""
 NO_SCENARIO = "(no scenario)"
 """The display name of the items without a scenario."""
 ALL_SCENARIOS = "all scenarios"

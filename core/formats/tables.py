@@ -10,7 +10,7 @@ from typing import Any
 
 from core.formats.latex_text import DEFINITION, escape_latex
 from core.formats.spreadsheet import escape_formula
-from core.wording import STATISTIC_NAMES, format_estimate, format_number, format_p, is_p_value
+from core.wording import format_estimate, format_number, format_p, is_p_value
 
 NOT_PRINTED = ("items_total", "pairs", "dropped", "reason", "raters")
 """Columns that a printed table does not have."""
@@ -136,7 +136,9 @@ def _latex_text(value: object, column: str = "") -> str:
         case float():
             return format_number(value, 3)
         case str() if column == "statistic":
-            return STATISTIC_NAMES.get(value, value.replace("_", " "))
+            from core.statistics import catalogue  # with numpy, which a table without statistics does not need
+
+            return catalogue.name(value)
         case tuple() | list():
             return ", ".join(map(_latex_text, value))
     return str(value)

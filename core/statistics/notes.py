@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from core.statistics import catalogue
 from core.statistics.data.arrays import Bools, Floats
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import Patterns
@@ -24,7 +25,7 @@ The bias of a pair's coefficient is proportional to 1 / (its items), the standar
 Below, the bias of quadratic kappa in skewed designs is more than half of the standard error, see docs/statistics.md."""
 MAX_NAMES = 5
 """Names that a note lists; of more it gives the number."""
-PAIR_STATISTICS = ("cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic", *CORRELATIONS)
+PAIR_STATISTICS = catalogue.of_role(catalogue.Role.pairs)
 """Statistics that are means over pairs of raters."""
 
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from core.statistics import catalogue
 from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
-from core.wording import STATISTIC_NAMES, scenario_name
+from core.wording import scenario_name
 from pages.parts import (
     case_orders,
     charts,
@@ -186,7 +187,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
         left, right = st.columns([11, 9], gap="medium")  # the list has room for names of twelve characters
         left = left.container(key="many_pairs")
         with right:
-            draw_pair_list(pairs, STATISTIC_NAMES[choice.two_raters])
+            draw_pair_list(pairs, catalogue.name(choice.two_raters))
     else:
         left, right = st.columns([3, 2], gap="medium")
         with left:
@@ -219,7 +220,7 @@ def draw_headline(
     unit = alignment_rows.unit_name(kind, criterion)
     for column, (stage, row) in zip(st.columns(max(2, len(rows))), rows.items(), strict=False):
         with column, st.container(gap=None):
-            st.caption(f"{STAGES[stage] or 'Overall'}: {STATISTIC_NAMES[choice.many_raters]}")
+            st.caption(f"{STAGES[stage] or 'Overall'}: {catalogue.name(choice.many_raters)}")
             st.markdown(f"## {numbers.format_estimate(row.value, row.low, row.high)}")
             share = None if are_judges else report.label_coverage.get((kind, criterion))
             st.caption(
@@ -255,7 +256,7 @@ def draw_points(
     undefined = {name: row for line in series for name, row in line.rows.items() if row.value is None}
     axis_kind = "scenario" if by_scenario else "criterion"
     if order:
-        name = STATISTIC_NAMES[choice.many_raters]
+        name = catalogue.name(choice.many_raters)
         figure = charts.shared_interval_figure(
             series,
             title=f"{name}, by {axis_kind}",
@@ -348,7 +349,7 @@ def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
     if not rows_by_stage[-1]:
         st.caption("Pairwise agreement needs at least two raters.")
         return
-    name = STATISTIC_NAMES[choice.two_raters]
+    name = catalogue.name(choice.two_raters)
     title = f"{name}, {'last opinions' if len(stage_figures) > 1 else 'by pair'}"
     first_rows = rows_by_stage[0] if len(stage_figures) > 1 else {}
     figure = heat_map.heatmap_figure(rows_by_stage[-1], first_rows, title=title)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
-from core.wording import STATISTIC_NAMES
 from pages.parts import case_orders, live, numbers, permissions, resources, shell
 from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
@@ -155,7 +155,7 @@ def people_sentences(counts: StudyCounts, agreement: AgreementRow | None, cases:
     elif agreement.value is None:
         sentences.append(f"Agreement, n {agreement.items:,}: {escape_markdown(agreement.reason)}.")
     else:
-        name = STATISTIC_NAMES[agreement.statistic]
+        name = catalogue.name(agreement.statistic)
         value = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
         sentences.append(
             f"{name} {value} · n {agreement.items:,} · "

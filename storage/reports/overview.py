@@ -1,13 +1,12 @@
 """A study in a few numbers: what it contains, the agreement of its annotators, its best judge."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.labels import Level
+from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.label_plans import PairPlan
 from core.statistics.reports.recommendations import JudgeEvaluation
@@ -18,13 +17,6 @@ from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.tables import ItemRow, LabelRow, RunRow, TraceRow
-
-HEADLINES: Mapping[Level, tuple[str, ...]] = {
-    "nominal": ("fleiss_kappa", "krippendorff_alpha_nominal"),
-    "ordinal": ("krippendorff_alpha_ordinal",),
-    "interval": ("krippendorff_alpha_interval",),
-}
-"""The statistic of agreement that represents labels on a scale: the first of these that is defined."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +76,7 @@ def agreement(overall: OverallAgreement) -> AgreementRow | None:
         for number, row in enumerate(overall.rows)
         if row.items
         and (scale := overall.scales.get((row.kind, row.criterion))) is not None
-        and row.statistic in (statistics := HEADLINES[scale.level])
+        and row.statistic in (statistics := catalogue.headlines_of(scale.level))
     ]
     return min(candidates)[-1] if candidates else None
 

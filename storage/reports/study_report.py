@@ -3,19 +3,21 @@ agreement and alignment, with captions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.html_report import Section
 from core.formats.interval_chart import Point, interval_chart
+from core.labels import Level
 from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, caption
+from core.statistics import catalogue
 from core.statistics.data.frames import ALL
 from core.statistics.measures.disagreement_causes import CAUSES
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.recommendations import Ranking, summarize
-from core.wording import STATISTIC_NAMES, format_estimate, format_p
+from core.wording import format_estimate, format_p
 from storage.database import reading
 from storage.reports import agreement, alignment, judge_biases, judge_errors, judge_ranking, overview, systems
 from storage.studies import Study
@@ -49,9 +51,7 @@ def _overview(engine: Engine, study: Study) -> Section:
     )
     if row is not None:
         estimate = format_estimate(row.value, row.low, row.high, 3)
-        sentences.append(
-            f"{STATISTIC_NAMES.get(row.statistic, row.statistic)} between annotators: {estimate}, n = {row.items:,}."
-        )
+        sentences.append(f"{catalogue.name(row.statistic)} between annotators: {estimate}, n = {row.items:,}.")
     return Section("Overview", sentences)
 
 
@@ -230,14 +230,14 @@ def judge_points(ranking: Ranking) -> tuple[list[Point], list[tuple[str, float]]
 def agreement_points(engine: Engine, study: Study, rows: Sequence[AgreementRow]) -> tuple[str, list[Point]]:
     """Return the name of the statistic of a study, and its value for each kind, criterion and group of raters."""
     row = overview.agreement(agreement.annotator_agreement(engine, study, resamples=0))
-    names = chain(() if row is None else (row.statistic,), *overview.HEADLINES.values())
+    names = chain(() if row is None else (row.statistic,), *map(catalogue.headlines_of, get_args(Level)))
     headline = next((name for name in names if any(_is_drawn(row, name) for row in rows)), "")
     points = [
         Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
         for row in rows
         if row.statistic == headline and row.value is not None
     ]
-    return STATISTIC_NAMES.get(headline, headline), points
+    return catalogue.name(headline), points
 
 
 def _is_drawn(row: AgreementRow, statistic: str) -> bool:

@@ -6,12 +6,11 @@ evaluated on the same resamples.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 import krippendorff
 import numpy as np
 
-from core.statistics import notes
+from core.statistics import catalogue, notes
 from core.statistics.data.arrays import Codes, Floats
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.patterns import Patterns, distinct_patterns, distinct_scores
@@ -21,51 +20,23 @@ from core.statistics.measures.intervals import Resampled, bootstrap
 from core.statistics.measures.pairwise import CORRELATIONS, TableStatistic
 from core.statistics.measures.statistic import Family, Statistic, mean_by_items, stack_statistics
 
-NOMINAL_STATISTICS = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
-"""Reported for categories without order."""
-ORDERED_STATISTICS = (
-    *NOMINAL_STATISTICS[:4],
-    "krippendorff_alpha_ordinal",
-    "krippendorff_alpha_interval",
-    "gwet_ac1",
-    *CORRELATIONS,
-)
-"""Reported for ordered categories."""
-SCORE_STATISTICS = ("krippendorff_alpha_ordinal", "krippendorff_alpha_interval", *CORRELATIONS)
-"""Reported for numbers."""
 MAX_TABLE_CATEGORIES = 20
 """Up to this many categories two raters are compared by their K x K table; above, it is larger than the data."""
 MAX_PACKAGE_CELLS = 100_000
 """The largest items x K x K array that the krippendorff package is asked to build: 800 kB, 4 ms."""
 
 COUNT_STATISTICS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
-    "percent": lambda counts, _: coefficients.percent_agreement(counts),
-    "fleiss_kappa": lambda counts, _: coefficients.fleiss_kappa(counts),
-    "brennan_prediger": lambda counts, _: coefficients.brennan_prediger(counts),
-    "gwet_ac1": lambda counts, _: coefficients.gwet_ac(counts),
-    "gwet_ac2_linear": lambda counts, _: coefficients.gwet_ac(counts, coefficients.linear_weights(counts.shape[1])),
-    "gwet_ac2_quadratic": lambda counts, _: coefficients.gwet_ac(
-        counts, coefficients.quadratic_weights(counts.shape[1])
-    ),
-    "gwet_ac2_ordinal": lambda counts, _: coefficients.gwet_ac(counts, coefficients.ordinal_weights(counts.shape[1])),
-    "krippendorff_alpha_nominal": lambda counts, _: coefficients.alpha_nominal(counts),
-    "krippendorff_alpha_ordinal": lambda counts, _: coefficients.alpha_ordinal(counts),
-    "krippendorff_alpha_interval": coefficients.alpha_interval,
-    "krippendorff_alpha_ratio": coefficients.alpha_ratio,
+    entry.id: entry.of_counts for entry in catalogue.ENTRIES if entry.of_counts is not None
 }
 """Statistics that ignore which rater chose which category, from counts (P, K) and the categories' numbers (K,)."""
 
 
 def table_statistic(name: str, numbers: Floats) -> TableStatistic:
     """Return the two-rater statistic of this name; `numbers` (K,) are those of the categories."""
-    if name.startswith("cohen_kappa"):
-        return partial(pairwise.cohen_kappa, agreement_weights=kappa_weights(name, numbers.size))
-    correlations: dict[str, TableStatistic] = {
-        "pearson": partial(pairwise.pearson, numbers=numbers),
-        "spearman": pairwise.spearman,
-        "kendall_tau_b": pairwise.kendall_tau_b,
-    }
-    return correlations[name]
+    of_table = catalogue.BY_ID[name].of_table
+    if of_table is None:
+        raise KeyError(name)
+    return of_table(numbers)
 
 
 def estimate_statistics(
@@ -133,12 +104,13 @@ def alpha_from_package(name: str, result: Resampled, patterns: Patterns, numbers
 
 
 def estimate_score_statistics(scores: Scores, *, resamples: int = 1000, seed: int = 0) -> dict[str, Estimate]:
-    """Estimate `SCORE_STATISTICS`."""
+    """Estimate the statistics of numbers without categories, `catalogue.of_numbers`."""
+    names = catalogue.of_numbers()
     rows, units = distinct_scores(scores.values, scores.groups)
     summary = notes.summarize_scores(scores, rows, units.frequencies)
     if not summary.paired_items:
         undefined = Resampled(None, None, None, 0)
-        return {name: notes.agreement_estimate(name, undefined, summary) for name in SCORE_STATISTICS}
+        return {name: notes.agreement_estimate(name, undefined, summary) for name in names}
     alphas = stack_statistics([continuous.alpha_ordinal(rows), continuous.alpha_interval(rows)])
     correlations = continuous.mean_over_pairs(rows, CORRELATIONS)
 
@@ -146,7 +118,4 @@ def estimate_score_statistics(scores: Scores, *, resamples: int = 1000, seed: in
         return np.concatenate([alphas(weights), correlations(weights)])
 
     results = bootstrap(family, units, resamples, seed)
-    return {
-        name: notes.agreement_estimate(name, result, summary)
-        for name, result in zip(SCORE_STATISTICS, results, strict=True)
-    }
+    return {name: notes.agreement_estimate(name, result, summary) for name, result in zip(names, results, strict=True)}

@@ -59,17 +59,6 @@ def gwet_ac(counts: Floats, agreement_weights: Floats | None = None) -> Statisti
     return statistic
 
 
-def brennan_prediger(counts: Floats) -> Statistic:
-    """(p_a - 1/K) / (1 - 1/K), also Randolph's free-marginal kappa (Brennan & Prediger 1981)."""
-    agreement, n_categories = percent_agreement(counts), counts.shape[1]
-
-    def statistic(weights: Floats) -> Floats:
-        observed = agreement(weights)
-        return chance_corrected(observed, np.full_like(observed, 1 / n_categories))
-
-    return statistic
-
-
 def alpha_nominal(counts: Floats) -> Statistic:
     """Krippendorff's alpha, nominal: 1 - D_o / D_e over the items with at least two labels.
 
@@ -135,22 +124,6 @@ def alpha_ordinal(counts: Floats) -> Statistic:
     return statistic
 
 
-def alpha_ratio(counts: Floats, numbers: Floats) -> Statistic:
-    """Krippendorff's alpha with delta_kl^2 = ((v_k - v_l) / (v_k + v_l))^2, for scales with a true zero."""
-    distances = np.abs(np.subtract.outer(numbers, numbers))
-    squared = np.nan_to_num(ratio(distances, np.add.outer(numbers, numbers))) ** 2
-    pairable, size = pairable_counts(counts)
-    disagreement = ((pairable @ squared) * pairable).sum(axis=1)
-    features = np.column_stack([np.nan_to_num(ratio(disagreement, size - 1)), pairable])
-
-    def statistic(weights: Floats) -> Floats:
-        sums = weights @ features
-        totals = sums[:, 1:]
-        return alpha_from_disagreement(sums[:, 0], ((totals @ squared) * totals).sum(axis=1), totals.sum(axis=1))
-
-    return statistic
-
-
 def pairable_counts(counts: Floats) -> tuple[Floats, Floats]:
     """Return the counts and the labels of each item, with 0 for items of fewer than two labels."""
     size = counts.sum(axis=1)
@@ -192,9 +165,3 @@ def linear_weights(n_categories: int) -> Floats:
 def quadratic_weights(n_categories: int) -> Floats:
     """Agreement weights 1 - (k - l)^2 / (K - 1)^2, (K, K), on the declared scale."""
     return np.asarray(1 - (1 - linear_weights(n_categories)) ** 2)
-
-
-def ordinal_weights(n_categories: int) -> Floats:
-    """Gwet's ordinal weights 1 - C(|k - l| + 1, 2) / C(K, 2), (K, K) (Gwet 2014, section 3.5)."""
-    distances = np.abs(np.subtract.outer(np.arange(n_categories), np.arange(n_categories)))
-    return np.asarray(1 - distances * (distances + 1) / max(n_categories * (n_categories - 1), 1))

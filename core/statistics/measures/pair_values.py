@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from core.statistics import catalogue
 from core.statistics.data.arrays import Codes, Floats, Ints, chance_corrected, ratio
 from core.statistics.measures.agreement import COUNT_STATISTICS, table_statistic
 from core.statistics.measures.pairwise import MAX_TABLE_CELLS, PairTables, mid_ranks, pair_tables
@@ -33,14 +34,15 @@ def table_value(name: str, tables: PairTables, numbers: Floats) -> Floats:
         return table_statistic(name, numbers)(tables)
     if name.startswith("krippendorff_alpha_"):
         return alpha(name.removeprefix("krippendorff_alpha_"), tables, numbers)
-    observed = ratio(np.einsum("kk...->...", tables.cells), tables.n)
+    size, chance_weights = numbers.size, catalogue.BY_ID[name].chance_weights
+    agree = np.eye(size) if chance_weights is None else chance_weights(size)
+    observed = ratio(np.einsum("kl...,kl->...", tables.cells, agree), tables.n)
     shares = ratio(tables.rows + tables.columns, 2 * tables.n)
-    expected = {
-        "percent": np.zeros_like(observed),
-        "fleiss_kappa": (shares**2).sum(axis=0),
-        "gwet_ac1": (shares * (1 - shares)).sum(axis=0) / (numbers.size - 1),
-    }
-    return chance_corrected(observed, expected[name])
+    if name == "percent":
+        return observed
+    if name == "fleiss_kappa":
+        return chance_corrected(observed, (shares**2).sum(axis=0))
+    return chance_corrected(observed, agree.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum(axis=0))
 
 
 def alpha(level: str, tables: PairTables, numbers: Floats) -> Floats:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.statistics import catalogue
 from core.statistics.data.estimate import Estimate
 from core.statistics.data.frames import ALL, By, Scale
 from core.statistics.data.label_table import (
@@ -21,8 +22,6 @@ from core.statistics.data.label_table import (
 from core.statistics.data.ratings import Ratings, Scores, category_numbers
 from core.statistics.measures.agreement import (
     MAX_TABLE_CATEGORIES,
-    NOMINAL_STATISTICS,
-    ORDERED_STATISTICS,
     estimate_score_statistics,
     estimate_statistics,
 )
@@ -137,7 +136,7 @@ def group_statistics(group: LabelGroup, resamples: int, seed: int) -> dict[str, 
 
 def statistic_names(scale: Scale) -> tuple[str, ...]:
     """Return the statistics of a scale with categories."""
-    return NOMINAL_STATISTICS if scale.level == "nominal" else ORDERED_STATISTICS
+    return catalogue.of_level(scale.level)
 
 
 def weight_rows(table: LabelTable, by: By, resamples: int, seed: int) -> list[AgreementRow]:

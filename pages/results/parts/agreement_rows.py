@@ -6,40 +6,20 @@ from typing import Any
 
 import streamlit as st
 
-from core.labels import Level, Scale
+from core.labels import Scale
+from core.statistics import catalogue
+from core.statistics.catalogue import Role
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import ALL_CRITERIA, NO_CRITERION, scenario_name
 from pages.parts import downloads, numbers
 from storage.reports.agreement import PanelReport
 from storage.reports.agreement_items import ItemQuery
 
-SHORT = {
-    "percent": "Percent",
-    "fleiss_kappa": "Fleiss",
-    "krippendorff_alpha_nominal": "Alpha",
-    "krippendorff_alpha_ordinal": "Alpha, ordinal",
-    "krippendorff_alpha_interval": "Alpha, interval",
-    "gwet_ac1": "AC1",
-    "spearman": "Spearman",
-    "weights_distance": "Distance",
-    "rank_distance": "Rank distance",
-    "kendall_w": "Kendall's W",
-}
-HELP = {
-    "Percent": "The chance that two raters of a target, drawn at random, agree. Chance is not taken out.",
-    "Fleiss": "Fleiss' kappa: agreement beyond chance, 1 is perfect and 0 is chance, for any number of raters.",
-    "Alpha": "Krippendorff's alpha for categories without an order: like Fleiss' kappa, with labels of equal weight.",
-    "Alpha, ordinal": "Krippendorff's alpha for ordered categories: a larger distance counts more.",
-    "Alpha, interval": "Krippendorff's alpha for numbers: disagreement is the squared difference.",
-    "AC1": "Gwet's AC1, or AC2 for ordered categories: it does not fall when one category is very common.",
-    "Spearman": "The mean rank correlation of two raters; a rater who is stricter throughout does not lower it.",
-    "Distance": "Half the sum of the differences of weights: the part of the whole that differs.",
-    "Rank distance": "(1 − Kendall's tau-b) / 2 of the order of the weights: 0 is the same order, 1 the opposite.",
-    "Kendall's W": "The concordance of the raters' orders, 1 is the same order.",
-}
 TARGETS_HELP = "The targets that the statistics are of; an item has one for each criterion and part."
 COLUMNS: Mapping[str, Any] = {
-    name: st.column_config.TextColumn(alignment="right", help=text) for name, text in HELP.items()
+    entry.short: st.column_config.TextColumn(alignment="right", help=entry.help)
+    for entry in catalogue.ENTRIES
+    if entry.table or entry.role is Role.weights
 } | {"Targets": st.column_config.NumberColumn(help=TARGETS_HELP)}
 
 WIDTHS = {"Opinions": 85, "Criterion": 140, "Scenario": 180}
@@ -55,24 +35,16 @@ class StatisticChoice:
     table_statistics: tuple[str, ...]
 
 
-STATISTICS_BY_LEVEL: Mapping[Level, StatisticChoice] = {
-    "nominal": StatisticChoice(
-        "fleiss_kappa", "cohen_kappa", ("percent", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
-    ),
-    "ordinal": StatisticChoice(
-        "krippendorff_alpha_ordinal", "spearman", ("percent", "krippendorff_alpha_ordinal", "spearman", "gwet_ac1")
-    ),
-    "interval": StatisticChoice("krippendorff_alpha_interval", "spearman", ("krippendorff_alpha_interval", "spearman")),
-}
-WEIGHT_STATISTICS = StatisticChoice(
-    "weights_distance", "weights_distance", ("weights_distance", "rank_distance", "kendall_w")
-)
 ALL = "all"
 
 
 def statistics_for(scale: Scale | None) -> StatisticChoice:
     """Return the statistics for a scale; None is for weights, which have no scale."""
-    return WEIGHT_STATISTICS if scale is None else STATISTICS_BY_LEVEL[scale.level]
+    if scale is None:
+        weights = catalogue.of_role(Role.weights)
+        return StatisticChoice(weights[0], weights[0], weights)
+    many, two = (catalogue.headlines_of(scale.level, role)[0] for role in (Role.raters, Role.pairs))
+    return StatisticChoice(many, two, catalogue.table_of(scale.level))
 
 
 def criterion_name(criterion: str) -> str:
@@ -139,7 +111,7 @@ def table_lines(
             is_included = not by_scenario or query.criterion in ("all", row.criterion)
             if row.kind == query.kind and row.statistic in choice.table_statistics and is_included:
                 line = lines.setdefault((figures.stage, row.criterion, scenario), _line(figures, row, scenario, choice))
-                line[SHORT[row.statistic]] = numbers.format_estimate(row.value, row.low, row.high)
+                line[catalogue.BY_ID[row.statistic].short] = numbers.format_estimate(row.value, row.low, row.high)
     return lines
 
 
@@ -155,7 +127,7 @@ def _line(
     return (
         stage
         | names
-        | {SHORT[name]: "" for name in choice.table_statistics}
+        | {catalogue.BY_ID[name].short: "" for name in choice.table_statistics}
         | {"Targets": row.items, "Raters": row.raters}
     )
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.formats.tables import rows_csv
+from core.statistics import catalogue
 from core.statistics.reports.label_plans import PairPlan, PlanReport
-from core.wording import STATISTIC_NAMES
 from pages.parts import column_notes, column_widths, downloads, name_columns
 from pages.parts.text import escape_markdown
 from storage.reports import label_plans
@@ -48,7 +48,7 @@ def draw_section(found: PlanReport | None, leaders: PairPlan | None, judges: Seq
     if leaders is not None:
         st.markdown(f"**{escape_markdown(leaders.sentence)}**")
     if found.agreement is not None:
-        name = STATISTIC_NAMES.get(found.statistic, found.statistic)
+        name = catalogue.name(found.statistic)
         st.markdown(f"{escape_markdown(name)} of people: {escape_markdown(str(found.agreement))}.")
     st.caption(
         "Targets on which two judges agree cannot tell them apart, whatever people say. If only the others are "

@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.formats.tables import rows_csv
 from core.setting_differences import TextDifference
+from core.statistics import catalogue
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
@@ -19,23 +20,14 @@ from storage.reports import run_comparison as report
 from storage.reports.run_comparison import ComparedRuns
 from storage.reports.run_costs import RunCost
 
-NAMES = {
-    "accuracy_gold": "Accuracy",
-    "cohen_kappa_gold": "κ",
-    "pearson": "Pearson's r",
-    "spearman": "Spearman's ρ",
-    "percent": "Equal verdicts",
-    "cohen_kappa": "Cohen's κ",
-    "gwet_ac1": "Gwet's AC1",
-    "krippendorff_alpha_interval": "α (interval)",
-}
 MAX_SENTENCES = 3
 """Pairs that are described before their table; of more the sentences are hidden until they are opened."""
 NAME_WIDTH, NOTE_WIDTH = 240, 160
 """The largest width of a run's name and of a note, in pixels."""
 ONLY_IN_FILE = ("percent", "gwet_ac1")
 """Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts."""
-AXES = {"accuracy_gold": "Accuracy and 95 % interval", "pearson": "Pearson's r and 95 % interval"}
+DRAWN = ("accuracy_gold", "pearson")
+"""Statistics that the chart shows: the first that the runs have."""
 
 
 def draw_settings(compared: ComparedRuns) -> None:
@@ -67,16 +59,19 @@ def _draw_text(difference: TextDifference, names: Sequence[str]) -> None:
 def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
     """Draw each run against the reference, as a chart and as a table with costs."""
     st.subheader("Each run", anchor=False)
-    statistic = next((name for name in AXES if any(name in one.estimates for one in comparison.figures)), None)
+    statistic = next((name for name in DRAWN if any(name in one.estimates for one in comparison.figures)), None)
     titles = short_names(list(compared.columns))
     found = [(titles[one.name], one.estimates.get(statistic or "")) for one in comparison.figures]
     drawn = [(name, estimate) for name, estimate in found if estimate is not None and estimate.value is not None]
     if statistic is not None and drawn:
-        title = f"{NAMES[statistic]} of each run"
+        title = f"{catalogue.BY_ID[statistic].short} of each run"
         alt = "; ".join(f"{name} {_estimate(estimate)}" for name, estimate in drawn)
         rows = [{"run": name, **vars(estimate)} for name, estimate in drawn]
         charts.draw(
-            run_chart.figure(drawn, title, AXES[statistic]), "runs_chart", alt, data=ChartData(rows, unit="targets")
+            run_chart.figure(drawn, title, f"{catalogue.BY_ID[statistic].short} and 95 % interval"),
+            "runs_chart",
+            alt,
+            data=ChartData(rows, unit="targets"),
         )
     lines = [_run_line(titles, one, compared.costs[compared.columns[one.name]]) for one in comparison.figures]
     _draw_table(lines, ("Run",), "compared_runs")
@@ -91,7 +86,7 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
 
 def _run_line(titles: Mapping[str, str], figures: RunFigures, cost: RunCost) -> dict[str, str]:
     line = {"Run": titles[figures.name]} | {
-        NAMES[name]: _estimate(estimate) for name, estimate in figures.estimates.items()
+        catalogue.BY_ID[name].short: _estimate(estimate) for name, estimate in figures.estimates.items()
     }
     items = {estimate.items for estimate in figures.estimates.values()}
     line |= {"n": f"{max(items):,}"} if items else {}
@@ -141,7 +136,11 @@ def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
         "p": numbers.format_p(one.p_corrected),
         "n": f"{one.items:,}",
     }
-    line |= {NAMES[name]: _estimate(estimate) for name, estimate in pair.agreement.items() if name not in ONLY_IN_FILE}
+    line |= {
+        catalogue.BY_ID[name].short: _estimate(estimate)
+        for name, estimate in pair.agreement.items()
+        if name not in ONLY_IN_FILE
+    }
     both = {estimate.items for estimate in pair.agreement.values()}
     return line | ({"n of both": f"{max(both):,}"} if both else {}) | ({"Note": one.reason} if one.reason else {})
 

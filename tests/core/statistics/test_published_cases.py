@@ -22,20 +22,18 @@ CASES: list[Any] = (
 NAMES = {
     "po": "percent",
     "fleiss": "fleiss_kappa",
-    "randolph": "brennan_prediger",
-    "bp": "brennan_prediger",
     "ac1": "gwet_ac1",
-    "ac2_linear": "gwet_ac2_linear",
     "ac2_quadratic": "gwet_ac2_quadratic",
     "alpha": "krippendorff_alpha_nominal",
     "nominal": "krippendorff_alpha_nominal",
     "ordinal": "krippendorff_alpha_ordinal",
     "interval": "krippendorff_alpha_interval",
-    "ratio": "krippendorff_alpha_ratio",
     "cohen": "cohen_kappa",
     "cohen_linear": "cohen_kappa_linear",
     "cohen_quadratic": "cohen_kappa_quadratic",
 }
+NOT_OFFERED = {"randolph", "bp", "ac2_linear", "ratio"}
+"""Values of the file whose statistics Tiebreak does not have."""
 TWO_RATER_NAMES = NAMES | {"linear": "cohen_kappa_linear", "quadratic": "cohen_kappa_quadratic"}
 Compute = Callable[[str], float | None]
 """The name of an expected value -> the value computed."""
@@ -49,7 +47,6 @@ def from_counts(counts: np.ndarray) -> Compute:
     functions = {
         "fleiss": coefficients.fleiss_kappa,
         "po": coefficients.percent_agreement,
-        "randolph": coefficients.brennan_prediger,
     }
     return lambda key: float(functions[key](counts)(np.ones((1, len(counts))))[0])
 
@@ -126,5 +123,6 @@ def test_the_case_has_the_published_value(case):
     tolerance = case.get("tol", 6e-5)
     if case["metric"].startswith("Dawid"):
         tolerance = 0.005  # the paper gives two decimals
-    for key, expected in case["expected"].items():
+    for key in case["expected"].keys() - NOT_OFFERED:
+        expected = case["expected"][key]
         assert compute(key) == (None if expected is None else pytest.approx(expected, abs=tolerance)), key

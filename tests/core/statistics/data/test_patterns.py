@@ -91,7 +91,7 @@ def test_estimates_are_equal_with_a_dense_and_a_sparse_table_of_clusters(monkeyp
 
     def estimates():
         assert isinstance(distinct_patterns(ratings).units.clusters, np.ndarray) == (patterns.MAX_DENSE_CELLS > 0)
-        return agreement.estimate_statistics(ratings, agreement.NOMINAL_STATISTICS, resamples=100)
+        return agreement.estimate_statistics(ratings, agreement.catalogue.of_level("nominal"), resamples=100)
 
     dense = estimates()
     monkeypatch.setattr(patterns, "MAX_DENSE_CELLS", 0)
