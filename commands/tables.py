@@ -12,8 +12,11 @@ from commands.output import format_table, print_result
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Engine
 
+    from core.statistics.reports.experiment_differences import AxisDifference
     from storage.experiments import Experiment
     from storage.reports.experiments import Results
     from storage.studies import Study
@@ -84,7 +87,9 @@ def table(
 
     results = report.results(engine, found, experiment, reference)
     if differences:
-        value, text = _differences(results, layout)
+        of = results.of(statistic)[0] if results.cells else ""
+        rows_found = report.differences(engine, found, experiment, of, reference) if of else ()
+        value, text = _differences(results, rows_found, layout)
     else:
         value, text = report.render(results, statistic, layout.rows, layout.columns, format.value)
     _print_or_write(value, text, output, as_json)
@@ -92,22 +97,19 @@ def table(
         record_export(engine, found.id, [str(output)])
 
 
-def _differences(results: "Results", layout: Layout) -> tuple[list[dict[str, Any]], str]:
+def _differences(
+    results: "Results", found: "Sequence[AxisDifference]", layout: Layout
+) -> tuple[list[dict[str, Any]], str]:
     """Return the differences along the axes as rows and as a table; raises TiebreakError for other options."""
     from core.formats.cell_table import markdown_table
     from core.formats.tables import latex_table, rows_csv
-    from core.statistics.reports.experiments import describe_correction
+    from core.statistics.reports.experiment_differences import describe_correction
 
     if layout.rows or layout.columns:
         raise TiebreakError("--differences has one row for each difference: leave out --rows and --columns.")
-    wanted = None if layout.statistic is None else results.of(layout.statistic)[0]
-    found = [row for row in results.differences if wanted in (None, row.statistic)]
-    if wanted is not None and results.differences and not found:
-        known = ", ".join(dict.fromkeys(row.statistic for row in results.differences))
-        raise TiebreakError(f"There are no differences in {wanted!r}; they are in {known}.")
     value: list[dict[str, Any]] = [asdict(row) for row in found]
     lines = [row | {"fixed": ", ".join(f"{k} {v}" for k, v in row["fixed"].items())} for row in value]
-    tests = describe_correction(results.differences)
+    tests = describe_correction(found)
     caption = f"{results.experiment.name}: differences along the axes; {tests}; reference: {results.reference}"
     match layout.format:
         case TableFormat.csv:

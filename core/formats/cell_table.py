@@ -25,13 +25,28 @@ class Entry:
     cells: int
     items: int | None = None
     """The items of a single cell, if the cells of the table have different numbers of them."""
+    asked: int = 0
+    """Targets of its cells, over all repeats."""
+    no_verdict: int = 0
+    """Of these: without a verdict."""
+    bounds: tuple[float, float] | None = None
+    """The lowest and the highest value for any verdicts in place of the missing ones; None if there are none."""
 
     def __str__(self) -> str:
         if self.value is None:
-            return MISSING
+            return f"{MISSING} ({self._missing()})" if self.no_verdict else MISSING
         deviation = "" if self.deviation is None else f" ± {self.deviation:.3f}"
         value, *interval = format_estimate(self.value, self.low, self.high, 3).split(" ", 1)
-        return " ".join([f"{value}{deviation}", *interval, *([] if self.items is None else [f"(n {self.items:,})"])])
+        notes = [
+            *([] if self.items is None else [f"n {self.items:,}"]),
+            *([self._missing()] if self.no_verdict else []),
+        ]
+        return " ".join([f"{value}{deviation}", *interval, *([f"({'; '.join(notes)})"] if notes else [])])
+
+    def _missing(self) -> str:
+        """Return the number of missing verdicts, and what the value could be with them."""
+        possible = "" if self.bounds is None else ", could be {:.3f} to {:.3f}".format(*self.bounds)
+        return f"{self.no_verdict:,} of {self.asked:,} without a verdict{possible}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +147,10 @@ def long_csv(cells: Sequence[CellResult], axes: Sequence[str], statistic: str) -
 
 def long_row(cell: CellResult, axes: Sequence[str], statistic: str) -> dict[str, Any]:
     """Return the columns of a cell."""
-    fields = ("kind", "criterion", "value", "deviation", "low", "high", "items", "repeats", "reference", "reason")
+    fields = (
+        "kind", "criterion", "value", "deviation", "low", "high", "items", "repeats", "reference", "reason",
+        "asked", "no_verdict", "failed", "left_out", "lowest", "highest",
+    )  # fmt: skip
     judged = {f"judged_{name}" if name in axes else name: getattr(cell, name) for name in fields}
     judged["items_of_repeats"] = " ".join(map(str, cell.items_of_repeats))
     return dict(zip(axes, cell.levels, strict=True)) | {"statistic": statistic} | judged
@@ -159,11 +177,24 @@ def _in_order(labels: set[tuple[str, ...]], levels: Sequence[Sequence[str]]) -> 
 def _entry(cells: Sequence[CellResult], shows_items: bool) -> Entry | None:
     if not cells:
         return None
+    asked, no_verdict = sum(cell.asked for cell in cells), sum(cell.no_verdict for cell in cells)
+    missing = (asked, no_verdict, _bounds(cells))
     if len(cells) == 1:
         (cell,) = cells
-        return Entry(cell.value, cell.deviation, cell.low, cell.high, 1, cell.items if shows_items else None)
+        return Entry(cell.value, cell.deviation, cell.low, cell.high, 1, cell.items if shows_items else None, *missing)
     values = [cell.value for cell in cells if cell.value is not None]
-    return Entry(fmean(values) if values else None, None, None, None, len(cells))
+    return Entry(fmean(values) if values else None, None, None, None, len(cells), None, *missing)
+
+
+def _bounds(cells: Sequence[CellResult]) -> tuple[float, float] | None:
+    """Return the means of the bounds of cells, the value being both where none is missing; None without bounds."""
+    low, high = (
+        [end if end is not None else cell.value if not cell.no_verdict else None for cell, end in ends]
+        for ends in ([(cell, cell.lowest) for cell in cells], [(cell, cell.highest) for cell in cells])
+    )
+    lowest, highest = ([end for end in ends if end is not None] for ends in (low, high))
+    complete = len(lowest) == len(highest) == len(cells) and any(cell.lowest is not None for cell in cells)
+    return (fmean(lowest), fmean(highest)) if complete else None
 
 
 def markdown_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
@@ -11,33 +11,38 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.cell_table import CellTable, cell_table, long_csv, long_row
+from core.pairs import pair_numbers
+from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
 from core.statistics.notes import MAX_NAMES
-from core.statistics.reports.experiments import (
+from core.statistics.reports.experiment_differences import (
     AxisDifference,
-    CellResult,
-    Levels,
-    RunOfCell,
     axis_differences,
-    cell_statistics,
     correct_differences,
+    trace_differences,
 )
+from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, cell_statistics
 from core.wording import format_count
 from storage import experiments
 from storage.database import reading
 from storage.experiments import Experiment
-from storage.reports.alignment import load_data, split_averages
+from storage.reports.alignment import AlignmentData, comparable_scales, load_data
 from storage.reports.opinions import with_texts
 from storage.studies import Study
-from storage.tables import EventRow, TraceRow
+from storage.tables import EventRow, ItemRow, TraceRow
 
-ALIASES = {"accuracy": "accuracy_gold", "kappa": "cohen_kappa_gold"}
-"""Short names of statistics."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALIASES = {"accuracy": "example_level_agreement", "kappa": "cohen_kappa_gold"}
+"""Short names of statistics. The accuracy of a cell counts a missing verdict as a wrong one."""
 COSTS = {"dollars": "dollars for 1,000 traces", "seconds": "seconds of calls for 1,000 traces"}
 """Statistics that need no reference. A reused call counts with its price and duration when it was made."""
 DISPUTED = "disputed_rate"
-FIRST = ("accuracy_gold", "pearson", "aiu_f1", "no_verdict_rate")
-"""The statistic that is shown first is the first of these that the cells have."""
+ENDED = ("agreed", "disputed", "no_verdict")
+"""Outcomes of traces that ended and did not fail."""
+OF_SCORES, OF_CATEGORIES = "spearman", "example_level_agreement"
+"""The statistics that are shown first: of verdicts that are ordered, and of others and of answers."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +55,15 @@ class Results:
     """Axis -> its levels: those of the file, then those that only earlier runs have."""
     cells: Mapping[str, Sequence[CellResult]]
     """Statistic -> the cells that have it."""
-    differences: tuple[AxisDifference, ...]
     reference: str
 
     @property
     def statistics(self) -> list[str]:
-        """The names of the statistics, the most usual one first."""
-        first = [name for name in FIRST if name in self.cells]
+        """The names of the statistics, first the one for the kind of the verdicts."""
+        of_scores = [cell for cell in self.cells.get(OF_SCORES, ()) if cell.kind != "answer"]
+        of_categories = self.cells.get(OF_CATEGORIES, ())
+        usual = OF_SCORES if of_scores and len(of_scores) >= len(of_categories) else OF_CATEGORIES
+        first = [name for name in (usual, "no_verdict_rate") if name in self.cells]
         return [*first, *(name for name in self.cells if name not in first)]
 
     @property
@@ -88,29 +95,120 @@ def results(engine: Engine, study: Study, experiment: Experiment, reference: str
 
     `reference` is by default that of the experiment's file, otherwise that of the study.
     """
-    axes = tuple(axis.name for axis in experiment.definition.axes)
     with reading(engine) as session:
-        made = experiments.runs_of(session, experiment.id)
-        runs = {
-            run.id: RunOfCell(tuple((run.cell or {}).get(axis, "") for axis in axes), run.repeat)
-            for run in sorted(made, key=lambda run: (run.repeat, run.id))
-        }
+        runs = _runs_of(session, experiment)
         from_events = _cost_results(session, runs)
-    data = load_data(engine, study, reference or experiment.definition.reference)
-    verdicts = with_texts(data.opinions[(data.opinions["stage"] == "verdict") & data.opinions["run"].isin(runs)])
-    verdicts = verdicts.assign(judge=verdicts["run"].map({run_id: str(run.levels) for run_id, run in runs.items()}))
+    data = _verdicts(engine, study, experiment, runs, reference)
     cells: dict[str, list[CellResult]] = {}
-    differences: list[AxisDifference] = []
-    for part in split_averages(replace(data, opinions=verdicts)) if len(verdicts) else ():
-        frames = (part.labels, part.opinions, part.gold, part.scales, runs)
-        for statistic, found in cell_statistics(*frames).items():
-            cells.setdefault(statistic, []).extend(found)
-        differences += axis_differences(*frames, axes)
+    if len(data.opinions):
+        cells |= cell_statistics(data.labels, data.opinions, data.gold, data.scales, runs)
     levels = {
         axis.name: list(dict.fromkeys([*axis.labels, *(run.levels[place] for run in runs.values())]))
         for place, axis in enumerate(experiment.definition.axes)
     }
-    return Results(experiment, axes, levels, cells | from_events, correct_differences(differences), str(data.reference))
+    return Results(experiment, tuple(levels), levels, cells | from_events, str(data.reference))
+
+
+def differences(
+    engine: Engine, study: Study, experiment: Experiment, statistic: str, reference: str | None = None
+) -> tuple[AxisDifference, ...]:
+    """Compute the paired differences along the axes in a statistic by its full name, with corrected p.
+
+    Raises TiebreakError for a statistic that has no paired difference.
+    """
+    axes = tuple(axis.name for axis in experiment.definition.axes)
+    with reading(engine) as session:
+        runs = _runs_of(session, experiment)
+        if statistic in (*COSTS, DISPUTED):
+            return correct_differences(
+                trace_differences(_trace_values(session, runs, statistic), runs, axes, statistic)
+            )
+    data = _verdicts(engine, study, experiment, runs, reference)
+    found: list[AxisDifference] = []
+    if len(data.opinions):
+        found = axis_differences(data.labels, data.opinions, data.gold, data.scales, runs, axes, statistic)
+        if not found and len({run.levels for run in runs.values()}) > 1:
+            raise TiebreakError(f"No paired difference is computed in {statistic!r}.")
+    return correct_differences(found)
+
+
+def _runs_of(session: Session, experiment: Experiment) -> dict[int, RunOfCell]:
+    axes = [axis.name for axis in experiment.definition.axes]
+    made = experiments.runs_of(session, experiment.id)
+    return {
+        run.id: RunOfCell(tuple((run.cell or {}).get(axis, "") for axis in axes), run.repeat)
+        for run in sorted(made, key=lambda run: (run.repeat, run.id))
+    }
+
+
+def _verdicts(
+    engine: Engine, study: Study, experiment: Experiment, runs: Mapping[int, RunOfCell], reference: str | None
+) -> AlignmentData:
+    """Return the verdicts of the runs, with a missing one for each target of a failed trace, and their reference."""
+    data = load_data(engine, study, reference or experiment.definition.reference)
+    verdicts = with_texts(data.opinions[(data.opinions["stage"] == "verdict") & data.opinions["run"].isin(runs)])
+    if not len(verdicts):
+        return replace(data, opinions=verdicts)
+    with reading(engine) as session:
+        failed = _failed_items(session, runs)
+    verdicts = _with_failed(verdicts, failed, runs)
+    return replace(data, opinions=verdicts, scales=comparable_scales(verdicts, data.scales))
+
+
+def _failed_items(session: Session, runs: Mapping[int, RunOfCell]) -> list[tuple[int, str, str]]:
+    """Return the (run, item, part) of the failed traces."""
+    query = (
+        select(col(TraceRow.run_id), col(ItemRow.key), col(TraceRow.part))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(TraceRow.run_id).in_(runs), col(TraceRow.outcome) == "failed")
+    )
+    return [(run, item, part) for run, item, part in session.execute(query)]
+
+
+def _with_failed(
+    verdicts: "pd.DataFrame", failed: Sequence[tuple[int, str, str]], runs: Mapping[int, RunOfCell]
+) -> "pd.DataFrame":
+    """Return the verdicts with a row without a value for each target of a failed trace, marked as `failed`.
+
+    Its targets are those that other runs judged on the item; of an item on which all failed, those of other items.
+    """
+    import pandas as pd
+
+    keys = ["kind", "criterion", "part"]
+    distinct = verdicts.assign(cell=verdicts["run"].map({run: str(one.levels) for run, one in runs.items()}))
+    by_item = {item: rows for item, rows in distinct.drop_duplicates(["item", *keys]).groupby("item")}
+    of_cell = {cell: {*zip(rows["kind"], rows["criterion"], strict=True)} for cell, rows in distinct.groupby("cell")}
+    added = []
+    for run, item, part in failed:
+        rows = by_item.get(item)
+        if rows is None:
+            rows = distinct.drop_duplicates(keys).assign(item=item, scenario=None, group=None)
+            rows = rows[[not part or pair_numbers(part) is not None for part in rows["part"].map(as_text)]]
+        wanted = of_cell.get(str(runs[run].levels))
+        is_own = [
+            (wanted is None or (kind, criterion) in wanted) and part in ("", as_text(of))
+            for kind, criterion, of in zip(rows["kind"], rows["criterion"], rows["part"], strict=True)
+        ]
+        added.append(rows[is_own].assign(run=run, value=None, failed=True))
+    every = pd.concat([verdicts.assign(failed=False), *added], ignore_index=True) if added else verdicts
+    return every.drop(columns="cell", errors="ignore")
+
+
+def _trace_values(session: Session, runs: Mapping[int, RunOfCell], statistic: str) -> dict[int, dict[str, float]]:
+    """Return run -> item -> the mean over its ended traces of a cost for 1,000 of them, or the disputed share."""
+    amount = func.sum(col(EventRow.dollars if statistic == "dollars" else EventRow.seconds))
+    query = (
+        select(col(TraceRow.run_id), col(ItemRow.key), col(TraceRow.outcome), amount)
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
+        .where(col(TraceRow.run_id).in_(runs), col(TraceRow.outcome).in_(ENDED))
+        .group_by(col(TraceRow.id), col(TraceRow.run_id), col(ItemRow.key), col(TraceRow.outcome))
+    )
+    values: dict[int, dict[str, list[float]]] = {}
+    for run, item, outcome, total in session.execute(query):
+        value = float(outcome == "disputed") if statistic == DISPUTED else 1000 * float(total or 0)
+        values.setdefault(run, {}).setdefault(item, []).append(value)
+    return {run: {item: fmean(of_item) for item, of_item in of_run.items()} for run, of_run in values.items()}
 
 
 def _cost_results(session: Session, runs: Mapping[int, RunOfCell]) -> dict[str, list[CellResult]]:
@@ -129,7 +227,7 @@ def _cost_results(session: Session, runs: Mapping[int, RunOfCell]) -> dict[str, 
     outcomes = (
         select(
             col(TraceRow.run_id),
-            func.count().filter(col(TraceRow.outcome).in_(("agreed", "disputed", "no_verdict"))),
+            func.count().filter(col(TraceRow.outcome).in_(ENDED)),
             func.count().filter(col(TraceRow.outcome) == "disputed"),
         )
         .where(col(TraceRow.run_id).in_(runs))
@@ -212,6 +310,7 @@ def caption_of(results: Results, statistic: str, table: CellTable) -> str:
         _averages(table),
         results.missing.removesuffix("."),
         _undefined(cells),
+        *_incomplete(results, statistic),
         *([] if statistic in (*COSTS, DISPUTED) else [*_caveats(cells), _reference_of(results.reference, cells)]),
     ]
     return "; ".join(filter(None, parts))
@@ -222,6 +321,38 @@ def _undefined(cells: Sequence[CellResult]) -> str:
     reasons = [cell.reason or "no reason is known" for cell in cells if cell.value is None]
     count = format_count(len(cells), "cell")
     return f"no value in {len(reasons):,} of {count}: {'; '.join(dict.fromkeys(reasons))}" if reasons else ""
+
+
+def _incomplete(results: Results, statistic: str) -> list[str]:
+    """Return the cells that failed in part, that have verdicts which are left out, and that lack the statistic."""
+    cells = results.cells[statistic]
+    if statistic in (*COSTS, DISPUTED):
+        return []
+    failed, left_out = ([cell for cell in cells if getattr(cell, name)] for name in ("failed", "left_out"))
+    shown = {(cell.levels, cell.criterion) for cell in cells}
+    every = {(cell.levels, cell.criterion): cell for of in results.cells.values() for cell in of if cell.kind}
+    absent = [cell for key, cell in every.items() if key not in shown]
+    return [
+        *([f"failed traces count as no verdict: {_numbered(failed, 'failed', every)}"] if failed else []),
+        *(
+            [f"on the items with a verdict in every cell; left out: {_numbered(left_out, 'left_out', every)}"]
+            if left_out
+            else []
+        ),
+        *([f"no {statistic}{_named(absent, [*every.values()])}"] if absent else []),
+    ]
+
+
+def _numbered(some: Sequence[CellResult], field: str, every: Mapping[Any, CellResult]) -> str:
+    """Return a number of each of some cells, such as `4 of 12 in 1 · math`; the smallest and largest of many."""
+    several = len({cell.criterion for cell in every.values()}) > 1
+    numbers = [getattr(cell, field) for cell in some]
+    if len(some) > MAX_NAMES:
+        return f"{min(numbers):,} to {max(numbers):,} in {len(some):,} of {format_count(len(every), 'cell')}"
+    return ", ".join(
+        f"{number:,} of {cell.asked:,} in {' · '.join(filter(None, [*cell.levels, cell.criterion if several else '']))}"
+        for number, cell in zip(numbers, some, strict=True)
+    )
 
 
 def _caveats(cells: Sequence[CellResult]) -> list[str]:

@@ -91,7 +91,7 @@ def test_chateval_compares_roles(tmp_path: Path, url: str, command: Command, ser
     file = write_variant(tmp_path, "chateval/table-3", server.address)
     assert "3 of 3 runs finished" in command("experiment", str(file), "--yes")
     table = command("table", "chateval-table-3", "--rows", "method", "--columns", "", "--statistic", "accuracy")
-    assert "; 3 items, 1 repeat; reference: gold" in table
+    assert "; 3 items, 1 repeat; no verdict counts as a disagreement; reference: gold" in table
     assert [line[0] for line in lines_of(table)] == ["single agent", "without diverse roles", "with diverse roles"]
 
 
@@ -156,9 +156,11 @@ def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: 
     file = write_variant(tmp_path, "dna_eval/table-2-faireval", server.address, keep={"model": 1})
     assert "4 of 4 runs finished" in command("experiment", str(file), "--yes")
     table = command("table", "dna_eval-table-2-faireval", "--statistic", "accuracy")
-    # The server's weights do not sum to 100: they are unreadable, and DnA-Eval has no verdict.
+    # The server's weights cannot be read, and DnA-Eval has no verdict, which counts as a disagreement.
+    wrong = "0.000 [0.000, 0.561]"
     assert lines_of(table) == [
-        ["direct scoring", "0.000 [0.000, 0.561] (n 3)"],
-        ["scoring with CoT", "0.000 [0.000, 0.561] (n 3)"], ["DnA-Eval", "–"],
-        ["chain of aspects", "0.000 [0.000, 0.561] (n 3)"],
-    ]  # fmt: skip
+        ["direct scoring", wrong],
+        ["scoring with CoT", wrong],
+        ["DnA-Eval", f"{wrong} (3 of 3 without a verdict, could be 0.000 to 1.000)"],
+        ["chain of aspects", wrong],
+    ]

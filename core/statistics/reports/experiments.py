@@ -1,22 +1,24 @@
-"""Results of an experiment: each cell's statistic over its repeats and items, and paired differences along an axis.
+"""Results of an experiment: each cell's statistic over its repeats and items.
 
 A cell has a value for each repeat; the result is their mean with the standard deviation between repeats. The interval
 is over items: the repeats of an item are judgements of the same item, so they are resampled together with it.
+
+Cells that were asked about the same targets are compared on the same targets. Statistics of `WITH_MISSING` count a
+target without a verdict; all others are computed from the targets that have a verdict in every cell.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
 from statistics import fmean, stdev
 
 import numpy as np
 import pandas as pd
 
-from core.statistics.data.arrays import Bools, Floats
+from core.statistics.data.arrays import Bools
+from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
 from core.statistics.data.encoded_opinions import Strings
 from core.statistics.data.frames import Scale
-from core.statistics.measures.comparison import Comparison, correct_p_values, paired_comparison
 from core.statistics.reports.alignment import (
     AlignmentRow,
     judge_statistics,
@@ -24,13 +26,20 @@ from core.statistics.reports.alignment import (
     reference_mix,
     rows_from_estimates,
 )
-from core.statistics.reports.judge_comparison import correlation_difference
 
 REPEAT_SEPARATOR = "\x1f"
 """Between an item and the number of the repeat in the name of a unit."""
 EPSILON = 0.2
+WITH_MISSING = ("example_level_agreement", "no_verdict_rate")
+"""Statistics of all targets that a cell was asked about."""
+BOUNDS = ("_lowest", "_highest")
+"""The ends of the names of the lowest and the highest value that a statistic can take: see `unread_ranges`."""
+BOUNDED = {"example_level_agreement": "accuracy_gold"}
+"""Statistics with the bounds of another one."""
 Levels = tuple[str, ...]
 """The labels of a cell, in the order of the axes."""
+Targets = frozenset[tuple[str, str]]
+"""(item, part)"""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,18 @@ class CellResult:
     """The same of each repeat, in the order of their numbers."""
     reason: str = ""
     reference: str = ""
+    asked: int = 0
+    """Targets with a reference that the cell was asked about, over all repeats."""
+    no_verdict: int = 0
+    """Of these: without a verdict, whether the trace failed or ended without one."""
+    failed: int = 0
+    """Targets of failed traces, over all repeats."""
+    left_out: int = 0
+    """Targets with a verdict that are left out, because another cell has none."""
+    lowest: float | None = None
+    highest: float | None = None
+    """The bounds of the value for any verdicts in place of the missing ones; None without missing ones, and for
+    statistics that have no bounds."""
 
     @property
     def repeats(self) -> int:
@@ -61,33 +82,47 @@ class CellResult:
 
 
 @dataclass(frozen=True)
-class AxisDifference:
-    """One level of an axis minus another, with the levels of the other axes equal."""
-
-    axis: str
-    level: str
-    other_level: str
-    fixed: Mapping[str, str]
-    """Other axis -> its level."""
-    criterion: str
-    statistic: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    items: int
-    p: float | None
-    """Two-sided, of the paired bootstrap over items."""
-    p_corrected: float | None
-    """Corrected by Holm's method for all differences of the experiment that have a p; see `correct_differences`."""
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class RunOfCell:
     """The cell and the number of the repeat of a run."""
 
     levels: Levels
     repeat: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The targets of a cell on one kind and criterion, in all repeats."""
+
+    asked: Targets
+    compared: Targets
+    """Those with a verdict, in at least one repeat, in every cell with a verdict that was asked about the same ones."""
+    failed: int
+
+    def restrict(self, opinions: JudgeOpinions, items: Iterable[str], parts: Iterable[str]) -> JudgeOpinions:
+        """Return the opinions on compared targets; `items` (N,) and `parts` (N,) are the dataset's."""
+        kept = np.array([target in self.compared for target in zip(items, parts, strict=True)], bool)
+        return replace(opinions, asked=opinions.asked & kept, values=np.where(kept, opinions.values, np.nan))
+
+
+def cell_samples(opinions: pd.DataFrame, runs: Mapping[int, RunOfCell]) -> dict[tuple[str, str, Levels], Sample]:
+    """Return (kind, criterion, levels) -> the targets of the cell; frames as in `cell_statistics`."""
+    samples: dict[tuple[str, str, Levels], Sample] = {}
+    keys = [opinions["kind"].map(as_text), opinions["criterion"].map(as_text)]
+    for (kind, criterion), rows in opinions.groupby(keys):
+        found: dict[Levels, tuple[Targets, Targets, int]] = {}
+        for _, of_cell in rows.groupby(rows["run"].map({run: str(one.levels) for run, one in runs.items()})):
+            decided = of_cell[of_cell["value"].notna()]
+            failed = int(of_cell["failed"].sum()) if "failed" in of_cell else 0
+            found[runs[int(of_cell["run"].iloc[0])].levels] = (_targets(of_cell), _targets(decided), failed)
+        for levels, (asked, _, failed) in found.items():
+            same = [decided for others, decided, _ in found.values() if others == asked and decided]
+            compared = frozenset.intersection(*same) if same else frozenset()
+            samples[str(kind), str(criterion), levels] = Sample(asked, compared, failed)
+    return samples
+
+
+def _targets(opinions: pd.DataFrame) -> Targets:
+    return frozenset(zip(opinions["item"], opinions["part"].map(as_text), strict=True))
 
 
 def cell_statistics(
@@ -102,8 +137,10 @@ def cell_statistics(
 ) -> dict[str, list[CellResult]]:
     """Return statistic -> the results of the cells, in the order of `runs`.
 
-    Frames and scales as in `alignment_rows`; `opinions` has the verdicts of the runs, one per run and target.
+    Frames and scales as in `alignment_rows`; `opinions` has the verdicts of the runs, one per run and target, and if
+    known `failed`: whether the trace failed, so that there is no verdict.
     """
+    samples = cell_samples(opinions, runs)
     results: dict[str, list[CellResult]] = {}
     for levels in dict.fromkeys(run.levels for run in runs.values()):
         repeats = {run_id: run.repeat for run_id, run in runs.items() if run.levels == levels}
@@ -111,7 +148,8 @@ def cell_statistics(
         if own.empty:
             continue
         for dataset in _repeat_datasets(labels, own, gold, scales, repeats):
-            for statistic, result in _cell_results(dataset, levels, resamples, seed):
+            sample = samples[dataset.kind, dataset.criterion, levels]
+            for statistic, result in _cell_results(dataset, sample, levels, resamples, seed):
                 results.setdefault(statistic, []).append(result)
     return results
 
@@ -145,8 +183,37 @@ def _groups(rows: pd.DataFrame) -> "pd.Series":
     return rows["group"].where(rows["group"].notna(), rows["item"])
 
 
-def _cell_results(dataset: Dataset, levels: Levels, resamples: int, seed: int) -> Iterator[tuple[str, CellResult]]:
+def _cell_results(
+    dataset: Dataset, sample: Sample, levels: Levels, resamples: int, seed: int
+) -> Iterator[tuple[str, CellResult]]:
     """Yield (statistic, result) of a cell whose repeats are in one dataset."""
+    opinions = dataset.judges["cell"]
+    items = [name.rpartition(REPEAT_SEPARATOR)[0] for name in dataset.item]
+    shared = sample.restrict(opinions, items, dataset.part)
+    left_out = int((~np.isnan(opinions.values)).sum() - (~np.isnan(shared.values)).sum())
+    every = dict(_results_on(dataset, levels, resamples, seed))
+    some = every
+    if left_out:
+        some = dict(_results_on(replace(dataset, judges={"cell": shared}), levels, resamples, seed))
+    known = opinions.asked & (~np.isnan(dataset.gold) | ~np.isnan(dataset.gold_scores))
+    missing = int((known & np.isnan(opinions.values)).sum())
+    for statistic in {**every, **some}:
+        is_of_all = statistic in WITH_MISSING or statistic.endswith(BOUNDS)
+        result = (every if is_of_all else some).get(statistic)
+        if result is not None:
+            ends = [every.get(BOUNDED.get(statistic, statistic) + end) for end in BOUNDS]
+            lowest, highest = (None if end is None else end.value for end in ends)
+            result = replace(
+                result, asked=int(known.sum()), no_verdict=missing, failed=sample.failed,
+                left_out=0 if is_of_all else left_out, lowest=lowest, highest=highest,
+            )  # fmt: skip
+            if sample.failed and sample.failed >= int(opinions.asked.sum()) and statistic in WITH_MISSING:
+                result = replace(result, value=None, low=None, high=None, reason="every trace failed")
+            yield statistic, result
+
+
+def _results_on(dataset: Dataset, levels: Levels, resamples: int, seed: int) -> Iterator[tuple[str, CellResult]]:
+    """Yield (statistic, result) on the targets of a dataset that were asked about."""
     opinions = dataset.judges["cell"]
     numbers = np.array([item.rpartition(REPEAT_SEPARATOR)[2] for item in dataset.item], object)
     repeats = sorted(set(numbers[opinions.asked]), key=int)
@@ -199,104 +266,3 @@ def _rows(dataset: Dataset, resamples: int, seed: int) -> dict[str, AlignmentRow
     estimates = judge_statistics(dataset, dataset.judges["cell"], EPSILON, resamples, seed)
     rows = rows_from_estimates("cell", dataset.kind, dataset.criterion, dataset.group, estimates)
     return {row.statistic: row for row in rows}
-
-
-def axis_differences(
-    labels: pd.DataFrame,
-    opinions: pd.DataFrame,
-    gold: pd.DataFrame,
-    scales: Mapping[tuple[str, str], Scale],
-    runs: Mapping[int, RunOfCell],
-    axes: Sequence[str],
-    *,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> list[AxisDifference]:
-    """Return the difference between every two levels of an axis, for each combination of the other levels.
-
-    On nominal scales it is that of the accuracies, an item's score being its mean over repeats; on others that of
-    Pearson's r with the reference, of the mean scores over repeats. Only cells on the same targets are compared. p is
-    not corrected.
-    """
-    judges = {f"{run.levels} {run.repeat}": run for run in runs.values()}
-    names = {run_id: f"{run.levels} {run.repeat}" for run_id, run in runs.items()}
-    named = opinions.assign(judge=opinions["run"].map(names))
-    found: list[tuple[AxisDifference, Comparison]] = []
-    for dataset in build_datasets(labels, named, gold, scales, "criterion"):
-        scores = _mean_scores(dataset, judges)
-        for first, second in combinations(scores, 2):
-            differing = [place for place, pair in enumerate(zip(first, second, strict=True)) if pair[0] != pair[1]]
-            if len(differing) == 1:
-                comparison = _compare(dataset, scores[first], scores[second], resamples, seed)
-                found.append((_difference(dataset, axes, first, second, differing[0]), comparison))
-    found.sort(key=lambda pair: axes.index(pair[0].axis))
-    return [
-        replace(
-            axis, difference=c.difference, low=c.low, high=c.high, items=c.items,
-            p=c.p_bootstrap, reason=c.reason,
-        )
-        for axis, c in found
-    ]  # fmt: skip
-
-
-def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:
-    """Return the differences with `p_corrected`, by Holm's method over those that have a p."""
-    corrected = iter(correct_p_values([row.p for row in differences if row.p is not None], "holm"))
-    return tuple(row if row.p is None else replace(row, p_corrected=next(corrected)) for row in differences)
-
-
-def describe_correction(differences: Sequence[AxisDifference]) -> str:
-    """Return what p is and for how many of the differences of an experiment it is corrected."""
-    tested = sum(row.p is not None for row in differences)
-    if not tested:
-        return "none of the differences has a p"
-    count = f"{len(differences):,} differences"
-    tests = f"all {count}" if tested == len(differences) else f"the {tested:,} of {count} that have a p"
-    return "p: paired bootstrap" + (f", corrected by Holm's method for {tests}" if tested > 1 else "")
-
-
-def _mean_scores(dataset: Dataset, judges: Mapping[str, RunOfCell]) -> dict[Levels, Floats]:
-    """Return levels -> the mean over repeats of each target, (N,): whether the verdict is right, or its number."""
-    by_cell: dict[Levels, list[Floats]] = {}
-    for name, opinions in dataset.judges.items():
-        values = opinions.values
-        if dataset.scale.level == "nominal":
-            scores = np.where(np.isnan(values) | np.isnan(dataset.gold), np.nan, values == dataset.gold)
-        else:
-            scores = dataset.to_numbers(values)
-        by_cell.setdefault(judges[name].levels, []).append(scores)
-    order = dict.fromkeys(run.levels for run in judges.values())
-    return {levels: _mean_of_defined(np.stack(by_cell[levels])) for levels in order if levels in by_cell}
-
-
-def _mean_of_defined(values: Floats) -> Floats:
-    """Return the mean over the first axis without nan; nan if there is no value."""
-    defined = ~np.isnan(values)
-    counts = defined.sum(axis=0)
-    sums = np.where(defined, values, 0).sum(axis=0)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-
-
-def _compare(dataset: Dataset, first: Floats, second: Floats, resamples: int, seed: int) -> Comparison:
-    groups = dataset.ratings.groups
-    if dataset.scale.level == "nominal":
-        return paired_comparison("", "", first - second, groups, resamples, seed)
-    columns = np.column_stack([dataset.gold_scores, first, second])
-    return correlation_difference("", "", columns, groups, resamples, seed)
-
-
-def _difference(dataset: Dataset, axes: Sequence[str], first: Levels, second: Levels, place: int) -> AxisDifference:
-    return AxisDifference(
-        axis=axes[place],
-        level=first[place],
-        other_level=second[place],
-        fixed={name: level for name, level in zip(axes, first, strict=True) if name != axes[place]},
-        criterion=dataset.criterion,
-        statistic="accuracy_gold" if dataset.scale.level == "nominal" else "pearson",
-        difference=None,
-        low=None,
-        high=None,
-        items=0,
-        p=None,
-        p_corrected=None,
-    )

@@ -36,18 +36,34 @@ def score_statistics(
     raters = int((~np.isnan(annotators[~np.isnan(judge)])).any(axis=0).sum())
     return {
         "no_verdict_rate": no_verdict_rate(opinions, dataset.ratings.groups),
-        **({"accuracy_gold": answer_accuracy(dataset, judge)} if dataset.kind == "answer" else {}),
+        **(answer_accuracies(dataset, opinions, judge) if dataset.kind == "answer" else {}),
         **{name: replace(estimate, items_total=asked, raters=raters) for name, estimate in correlations.items()},
         **ceiling_estimates(rows, units, asked, resamples, seed),
         **annotator_test_estimates(test, asked, resamples, seed),
     }
 
 
-def answer_accuracy(dataset: Dataset, judge: Floats) -> Estimate:
-    """Estimate the share of a judge's numeric answers that equal the reference."""
-    used = ~np.isnan(judge) & ~np.isnan(dataset.gold_scores)
-    equal: Bools = np.isclose(judge[used], dataset.gold_scores[used], rtol=1e-9, atol=0)
-    return share_estimate(equal, selected_groups(dataset.ratings.groups, used), total=int((~np.isnan(judge)).sum()))
+def answer_accuracies(dataset: Dataset, opinions: JudgeOpinions, judge: Floats) -> dict[str, Estimate]:
+    """Estimate the share of a judge's numeric answers that equal the reference: of those given, and of those asked for.
+
+    In `example_level_agreement` a problem without an answer counts as a wrong one, as in published accuracies.
+    """
+    equal, known = equal_answers(dataset, judge), ~np.isnan(dataset.gold_scores)
+    total = int(opinions.asked.sum())
+    estimates = {}
+    for name, used in (
+        ("accuracy_gold", known & ~np.isnan(judge)),
+        ("example_level_agreement", known & opinions.asked),
+    ):
+        groups = selected_groups(dataset.ratings.groups, used)
+        estimates[name] = share_estimate(equal[used], groups, total=total)
+    note = "; ".join(filter(None, ("no verdict counts as a disagreement", estimates[name].reason)))
+    return estimates | {name: replace(estimates[name], reason=note)}
+
+
+def equal_answers(dataset: Dataset, judge: Floats) -> Bools:
+    """Return whether each numeric answer (N,) equals the reference."""
+    return np.isclose(judge, dataset.gold_scores, rtol=1e-9, atol=0)
 
 
 def judge_correlations(

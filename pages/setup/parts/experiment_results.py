@@ -4,7 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.statistics.reports.experiments import describe_correction
+from core.errors import TiebreakError
+from core.statistics.reports.experiment_differences import AxisDifference, describe_correction
 from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
@@ -29,6 +30,14 @@ def load_results(
 ) -> Results:
     """Return the results at a version of labels and opinions; the cache is shared by all visitors."""
     return report.results(resources.engine(), _study, _experiment)
+
+
+@st.cache_data(max_entries=32, show_spinner="Computing the differences …")
+def load_differences(
+    url: str, experiment_id: int, version: Version, statistic: str, _study: Study, _experiment: Experiment
+) -> tuple[AxisDifference, ...]:
+    """Return the differences in a statistic at a version of labels and opinions; shared by all visitors."""
+    return report.differences(resources.engine(), _study, _experiment, statistic)
 
 
 def draw_results(study: Study, experiment: Experiment) -> None:
@@ -56,7 +65,7 @@ def draw_results(study: Study, experiment: Experiment) -> None:
             downloads.draw_text_link(label, text, file, f"experiment_{suffix}", kind=kind, mime="text/plain")
     if results.axes:
         _draw_chart(results, name)
-    _draw_differences(results)
+    _draw_differences(study, experiment, version, name)
     _draw_comparison_link(study, experiment)
 
 
@@ -71,14 +80,18 @@ def _draw_chart(results: Results, statistic: str) -> None:
         st.caption(f"The chart has the first {experiment_chart.MAX_LINES} combinations; the table has all.")
 
 
-def _draw_differences(results: Results) -> None:
+def _draw_differences(study: Study, experiment: Experiment, version: Version, statistic: str) -> None:
     st.subheader("Differences along an axis")
-    if not results.differences:
+    try:
+        found = load_differences(str(resources.engine().url), experiment.id, version, statistic, study, experiment)
+    except TiebreakError as error:
+        st.caption(escape_markdown(str(error)))
+        return
+    if not found:
         st.caption("Differences need two finished cells that differ in one axis, on the same items.")
         return
     st.caption(
-        "Paired over items, the other levels being equal; accuracy on nominal scales, Pearson's r with the reference "
-        f"on others; {describe_correction(results.differences)}."
+        escape_markdown(f"{statistic}, paired over items, the other levels being equal; {describe_correction(found)}.")
     )
     lines = [
         {
@@ -92,10 +105,10 @@ def _draw_differences(results: Results) -> None:
             "Criterion": row.criterion,
             "Note": row.reason,
         }
-        for row in results.differences
+        for row in found
     ]
     empty = {name for name in ("Others", "Note") if not any(line[name] for line in lines)}
-    if len({row.criterion for row in results.differences}) == 1:
+    if len({row.criterion for row in found}) == 1:
         empty.add("Criterion")
     names = {name: st.column_config.TextColumn(width="medium") for name in ("Level", "less") if _is_long(lines, name)}
     st.dataframe(

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import cli
 from core import experiments as files
-from core.errors import TiebreakError
+from core.errors import PermanentFailure, TiebreakError
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
-from core.statistics.reports.experiments import AxisDifference
+from core.statistics.reports.experiment_differences import AxisDifference
 from core.trace import Ask, Usage
 from storage import experiments, studies
 from storage.database import connect, reading, writing
@@ -77,7 +77,7 @@ def results(finished: tuple[Engine, Study]) -> report.Results:
 
 def test_a_cell_has_the_mean_and_deviation_over_repeats_and_the_interval_over_items(results: report.Results) -> None:
     name, cells = results.of("accuracy")
-    assert name == "accuracy_gold" == results.statistics[0]
+    assert name == "example_level_agreement" == results.statistics[0]
     good, _, bad, _ = cells
     assert (good.levels, good.value, good.deviation, good.items, good.repeats) == (("good", "50"), 1.0, 0.0, 20, 2)
     assert bad.levels == ("bad", "50") and bad.value == pytest.approx(0.125)
@@ -85,9 +85,11 @@ def test_a_cell_has_the_mean_and_deviation_over_repeats_and_the_interval_over_it
     assert bad.low is not None and bad.high is not None and bad.low < 0.125 < bad.high < 0.3
 
 
-def test_differences_along_an_axis_are_paired_and_corrected(results: report.Results) -> None:
+def test_differences_along_an_axis_are_paired_and_corrected(
+    finished: tuple[Engine, Study], results: report.Results
+) -> None:
     by_axis: dict[str, list[AxisDifference]] = {}
-    for difference in results.differences:
+    for difference in report.differences(*finished, results.experiment, "example_level_agreement"):
         by_axis.setdefault(difference.axis, []).append(difference)
     first, second = by_axis["judge.model"]
     assert (first.level, first.other_level, first.fixed, second.fixed) == (
@@ -100,12 +102,12 @@ def test_differences_along_an_axis_are_paired_and_corrected(results: report.Resu
 
 def test_the_caption_states_entries_that_average_unequal_numbers_of_cells(results: report.Results) -> None:
     _, cells = results.of("accuracy")
-    partial = replace(results, cells={"accuracy_gold": cells[:-1]})
+    partial = replace(results, cells={"example_level_agreement": cells[:-1]})
     _, table = report.table_of(partial, None, rows=["judge.model"], columns=[])
-    caption = report.caption_of(partial, "accuracy_gold", table)
+    caption = report.caption_of(partial, "example_level_agreement", table)
     assert "mean over the levels of words (not comparable everywhere: an entry has 1 to 2 of them)" in caption
     _, whole = report.table_of(results, None, rows=["judge.model"], columns=[])
-    assert "not comparable" not in report.caption_of(results, "accuracy_gold", whole)
+    assert "not comparable" not in report.caption_of(results, "example_level_agreement", whole)
 
 
 def test_the_caption_states_each_caveat_once_with_its_cells(results: report.Results) -> None:
@@ -143,7 +145,9 @@ def test_costs_are_those_of_the_calls(results: report.Results) -> None:
 
 
 def test_a_statistic_that_the_cells_do_not_have_is_refused(results: report.Results) -> None:
-    with pytest.raises(TiebreakError, match="The experiment has no statistic 'pearsons'; it has accuracy_gold, "):
+    with pytest.raises(
+        TiebreakError, match="The experiment has no statistic 'pearsons'; it has example_level_agreement, "
+    ):
         results.of("pearsons")
 
 
@@ -157,9 +161,9 @@ def test_the_command_prints_a_table_in_every_format(finished: tuple[Engine, Stud
     engine, _ = finished
     text = command(engine, "--rows", "words", "--columns", "judge.model", "--statistic", "accuracy")
     assert text.splitlines()[0] == (
-        "e: accuracy_gold, mean ± standard deviation between repeats; [95 % interval over items]; 20 items, 2 repeats; "
-        "columns: judge.model; only 20 groups of items to resample: the interval may be too narrow; "
-        "reference: gold, 20 by people"
+        "e: example_level_agreement, mean ± standard deviation between repeats; [95 % interval over items]; 20 items, "
+        "2 repeats; columns: judge.model; no verdict counts as a disagreement; only 20 groups of items to resample: "
+        "the interval may be too narrow; reference: gold, 20 by people"
     )
     rows = [line.split()[:4] for line in text.splitlines()[3:5]]
     assert rows == [["50", "1.000", "±", "0.000"], ["150", "1.000", "±", "0.000"]]
@@ -183,7 +187,10 @@ def test_the_differences_are_printed_in_every_format_and_refuse_a_layout(finishe
     latex = command(engine, "--differences", "--format", "latex")
     assert r"\begin{table}" in latex and "corrected by Holm's method for the 2 of 4 differences that have a p" in latex
     words = ["table", "e", "--study", "s", "--database", str(engine.url), "--differences"]
-    for option, sentence in ((["--rows", "words"], "leave out --rows"), (["--statistic", "dollars"], "they are in")):
+    for option, sentence in (
+        (["--rows", "words"], "leave out --rows"),
+        (["--statistic", "winning_rate"], "No paired difference"),
+    ):
         refused = CliRunner().invoke(cli.app, [*words, *option])
         assert (refused.exit_code, sentence in " ".join(refused.stderr.split())) == (2, True)
 
@@ -239,4 +246,41 @@ def test_an_imported_study_has_the_same_results(
         imported = studies.get(session, "copy")
         (experiment,) = experiments.of_study(session, imported.id)
     again = report.results(copy, imported, experiment)
-    assert again.cells == results.cells and again.differences == results.differences
+    assert again.cells == results.cells
+    assert report.differences(copy, imported, experiment, "accuracy_gold") == report.differences(
+        engine, study, results.experiment, "accuracy_gold"
+    )
+
+
+def test_every_statistic_of_calls_has_differences(finished: tuple[Engine, Study], results: report.Results) -> None:
+    rows = report.differences(*finished, results.experiment, "dollars")
+    assert len(rows) == 4 and {(row.difference, row.items) for row in rows} == {(0.0, 20)}
+
+
+@pytest.fixture
+def failing(engine: Engine, a_study: Study) -> report.Results:
+    """An experiment with a cell in which one trace of three failed, and another ended without a verdict."""
+
+    def reply(ask: Ask) -> Reply:
+        if ask.spec.model == "good" or "item 2" in ask.prompt:
+            return Reply(text="Final answer: 1")
+        if "item 0" in ask.prompt:
+            raise PermanentFailure("The model's context is exceeded.")
+        return Reply(text="I cannot tell.")
+
+    imports.import_records(engine, "s", [make_label(1, item=f"item {n}") for n in range(3)])
+    definition = files.parse(FILE.replace("words: [50, 150]", "words: [50]").replace("repeats: 2", "repeats: 1"))
+    experiment_id = start(engine, a_study, plan(engine, a_study, definition))
+    asyncio.run(execute_experiment(engine, experiment_id, lambda progress: None, ScriptedModel(reply)))
+    with reading(engine) as session:
+        (experiment,) = experiments.of_study(session, a_study.id)
+    return report.results(engine, a_study, experiment)
+
+
+def test_failed_items_and_those_without_a_verdict_count_with_their_number_and_bounds(failing: report.Results) -> None:
+    good, bad = failing.of(None)[1]
+    assert (good.value, good.items, bad.value, bad.items) == (1.0, 3, pytest.approx(1 / 3), 3)
+    assert (bad.asked, bad.no_verdict, bad.failed, bad.highest) == (3, 2, 1, 1.0)
+    _, text = report.render(failing, None, None, None, "text")
+    assert "failed traces count as no verdict: 1 of 3 in bad · 50" in text
+    assert "(2 of 3 without a verdict, could be 0.333 to 1.000)" in text

@@ -1,14 +1,15 @@
+import numpy as np
 import pandas as pd
 import pytest
 
 from core.labels import Scale
-from core.statistics.reports.experiments import (
+from core.statistics.reports.experiment_differences import (
     AxisDifference,
-    RunOfCell,
-    cell_statistics,
+    axis_differences,
     correct_differences,
     describe_correction,
 )
+from core.statistics.reports.experiments import CellResult, RunOfCell, cell_statistics
 
 PREFERENCE = {"kind": "preference", "criterion": "c", "part": ""}
 SCALES = {("preference", "c"): Scale(level="nominal", categories=(1, 2, 0))}
@@ -49,3 +50,79 @@ def test_the_correction_is_for_the_differences_that_have_a_p(
     ]
     assert [row.p_corrected for row in correct_differences(rows)] == pytest.approx(corrected)
     assert describe_correction(rows).endswith(sentence)
+
+
+Frames = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
+
+
+def debates(by_rounds: dict[str, str]) -> tuple[Frames, dict[int, RunOfCell]]:
+    """Return the frames of runs, levels -> the verdict of each item: right (1), wrong (2), none (.) or failed (x)."""
+    opinions = [
+        PREFERENCE | {"item": f"i{n}", "run": run, "value": int(mark) if mark in "12" else None, "failed": mark == "x"}
+        for run, marks in enumerate(by_rounds.values())
+        for n, mark in enumerate(marks)
+    ]
+    items = [f"i{n}" for n in range(len(next(iter(by_rounds.values()))))]
+    gold = [PREFERENCE | {"item": item, "value": 1, "source": "by people"} for item in items]
+    labels = [PREFERENCE | {"item": item, "rater": "ann", "value": 1} for item in items]
+    frames = pd.DataFrame(labels), pd.DataFrame(opinions), pd.DataFrame(gold)
+    return frames, {run: RunOfCell((levels,), 1) for run, levels in enumerate(by_rounds)}
+
+
+def cells_of(by_rounds: dict[str, str], statistic: str) -> list[CellResult]:
+    frames, runs = debates(by_rounds)
+    return cell_statistics(*frames, SCALES, runs, resamples=50)[statistic]
+
+
+def test_four_failed_items_of_twelve_do_not_raise_a_score() -> None:
+    whole, failed = cells_of({"all": "111111122222", "some": "1111xxxx1122"}, "example_level_agreement")
+    assert (whole.value, whole.items, whole.no_verdict) == (pytest.approx(7 / 12), 12, 0)
+    assert (failed.value, failed.items, failed.no_verdict, failed.failed) == (pytest.approx(6 / 12), 12, 4, 4)
+    assert (failed.lowest, failed.highest) == (pytest.approx(6 / 12), pytest.approx(10 / 12))
+
+
+def test_statistics_of_verdicts_are_on_the_items_with_a_verdict_in_every_cell() -> None:
+    cells = cells_of({"1": "11112..", "2": "1221111"}, "accuracy_gold")
+    assert [(cell.value, cell.items, cell.left_out) for cell in cells] == [(0.8, 5, 0), (0.6, 5, 2)]
+
+
+def test_a_cell_without_any_verdict_leaves_the_others_their_items() -> None:
+    cells = cells_of({"1": "1112", "2": "...."}, "accuracy_gold")
+    assert [(cell.value, cell.items) for cell in cells] == [(0.75, 4), (None, 0)]
+
+
+def test_a_cell_in_which_every_trace_failed_has_no_value() -> None:
+    _, failed = cells_of({"1": "1112", "2": "xxxx"}, "example_level_agreement")
+    assert (failed.value, failed.reason, failed.failed) == (None, "every trace failed", 4)
+
+
+def difference_of(by_rounds: dict[str, str], statistic: str) -> AxisDifference:
+    frames, runs = debates(by_rounds)
+    (row,) = axis_differences(*frames, SCALES, runs, ["rounds"], statistic, resamples=200)
+    return row
+
+
+def test_rounds_with_the_same_consensus_differ_in_the_agreement_that_counts_all_items() -> None:
+    rounds = {"1": "11" + "." * 18, "3": "11" + "1" * 12 + "." * 6}
+    row = difference_of(rounds, "example_level_agreement")
+    assert row.difference == pytest.approx(-0.6) and row.items == 20
+    assert row.p is not None and row.p < 0.01 and row.high is not None and row.high < 0
+    same = difference_of(rounds, "accuracy_gold")
+    assert (same.difference, same.p) == (0, None) and "same on every item" in same.reason
+
+
+@pytest.mark.parametrize("statistic", ["example_level_agreement", "accuracy_gold", "cohen_kappa_gold", "win_rate_1"])
+def test_a_difference_is_that_of_the_values_in_the_table(statistic: str) -> None:
+    rounds = {"1": "1122112.12", "2": "12221111.2"}
+    first, second = cells_of(rounds, statistic)
+    row = difference_of(rounds, statistic)
+    assert first.value is not None and second.value is not None and row.difference is not None
+    assert row.difference == pytest.approx(first.value - second.value, abs=1e-12)
+
+
+def test_the_paired_interval_of_a_share_is_that_of_the_differences() -> None:
+    rounds = {"1": "1" * 60 + "2" * 40, "2": "1" * 40 + "2" * 60}
+    row = difference_of(rounds, "accuracy_gold")
+    spread = (np.repeat([0.0, 1.0, 0.0], [40, 20, 40]).std(ddof=1)) / 10
+    assert row.low is not None and row.high is not None
+    assert (row.high - row.low) / (2 * 1.96) == pytest.approx(spread, rel=0.15)

@@ -1,9 +1,11 @@
 """Alignment of judges with numeric verdicts."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+from core.labels import Scale
 from core.statistics.reports.alignment import alignment_rows
 from tests.core.statistics.frames import STARS, frame_from_words
 
@@ -28,3 +30,14 @@ def test_one_annotator_has_no_ceiling_and_the_reason_says_so():
     rows = {row.statistic: row for row in alignment_rows(labels, opinions, scales=STARS)}
     assert rows["human_ceiling_spearman"].value is None
     assert "no annotator shares 3 items" in rows["human_ceiling_spearman"].reason
+
+
+def test_a_problem_without_an_answer_is_a_wrong_one_in_the_agreement_of_all_problems():
+    target = {"kind": "answer", "criterion": "", "part": ""}
+    labels = pd.DataFrame([target | {"item": f"i{n}", "rater": "gold", "value": 12.5} for n in range(4)])
+    answers = [12.5, 12.5, 3, None]
+    opinions = pd.DataFrame([target | {"item": f"i{n}", "judge": "j", "value": v} for n, v in enumerate(answers)])
+    scale = Scale(level="interval", low=-1e12, high=1e12)
+    rows = {row.statistic: row for row in alignment_rows(labels, opinions, scales={("answer", ""): scale})}
+    assert (rows["accuracy_gold"].value, rows["accuracy_gold"].items) == (pytest.approx(2 / 3), 3)
+    assert (rows["example_level_agreement"].value, rows["example_level_agreement"].items) == (0.5, 4)

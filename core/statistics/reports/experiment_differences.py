@@ -1,0 +1,265 @@
+"""Paired differences between the cells of an experiment along an axis, of any statistic of its table.
+
+A cell's value is the mean over its repeats, as in the table. All cells are computed from the same resamples of items,
+so the difference of two cells is paired, whatever the statistic is: a share, kappa or a correlation.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from core.statistics.data.arrays import Bools, Floats, ratio
+from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
+from core.statistics.data.frames import Scale
+from core.statistics.data.judged_patterns import JudgedPatterns, LabelRows
+from core.statistics.data.patterns import Units, group_indicator
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures import correlation
+from core.statistics.measures.comparison import bootstrap_p_value, correct_p_values, paired_comparison
+from core.statistics.measures.intervals import SAME, bca_interval
+from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
+from core.statistics.measures.statistic import Statistic, on_subset, weighted_mean
+from core.statistics.reports.category_alignment import judge_measures, to_codes
+from core.statistics.reports.experiments import WITH_MISSING, Levels, RunOfCell, Sample, cell_samples
+from core.statistics.reports.score_alignment import equal_answers
+
+WITHIN, BETWEEN = "_within_groups", "_between_systems"
+NO_TEST = "the difference is the same on every item: no test can be made"
+
+
+@dataclass(frozen=True)
+class AxisDifference:
+    """One level of an axis minus another, with the levels of the other axes equal."""
+
+    axis: str
+    level: str
+    other_level: str
+    fixed: Mapping[str, str]
+    """Other axis -> its level."""
+    criterion: str
+    statistic: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    items: int
+    p: float | None
+    """Two-sided, of the paired bootstrap over items."""
+    p_corrected: float | None
+    """Corrected by Holm's method for all differences in this statistic that have a p; see `correct_differences`."""
+    reason: str = ""
+
+
+def axis_differences(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    gold: pd.DataFrame,
+    scales: Mapping[tuple[str, str], Scale],
+    runs: Mapping[int, RunOfCell],
+    axes: Sequence[str],
+    statistic: str,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[AxisDifference]:
+    """Return the difference between every two levels of an axis, for each combination of the other levels.
+
+    Frames as in `cell_statistics`. Cells that were asked about the same targets are compared, on the targets of the
+    table; without criteria for which the statistic is not defined. p is not corrected: see `correct_differences`.
+    """
+    samples = cell_samples(opinions, runs)
+    named = opinions.assign(judge=opinions["run"].astype(str))
+    found: list[AxisDifference] = []
+    for dataset in build_datasets(labels, named, gold, scales, "criterion"):
+        of_cells = {
+            levels: sample
+            for (kind, criterion, levels), sample in samples.items()
+            if (kind, criterion) == (dataset.kind, dataset.criterion)
+        }
+        resampled = _Resampled(dataset, statistic, runs, of_cells, resamples, seed)
+        order = [levels for levels in dict.fromkeys(run.levels for run in runs.values()) if levels in resampled.cells]
+        found += [resampled.difference(axes, *pair) for pair in _neighbours(order)]
+    return sorted(found, key=lambda row: axes.index(row.axis))
+
+
+class _Resampled:
+    """The values of one statistic of all cells on one dataset, from the same resamples."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        statistic: str,
+        runs: Mapping[int, RunOfCell],
+        samples: Mapping[Levels, Sample],
+        resamples: int,
+        seed: int,
+    ) -> None:
+        self.dataset, self.statistic, self.samples = dataset, statistic, samples
+        groups = dataset.ratings.groups
+        units = Units(np.ones(dataset.item.size), group_indicator(None if groups is None else np.array(groups, object)))
+        functions: dict[Levels, list[Statistic]] = {}
+        self._used: dict[Levels, Bools] = {}
+        for run_id, run in runs.items():
+            opinions = dataset.judges.get(str(run_id))
+            if opinions is None:
+                continue
+            if statistic not in WITH_MISSING:
+                opinions = samples[run.levels].restrict(opinions, dataset.item, dataset.part)
+            function = run_statistic(dataset, opinions, statistic)
+            if function is not None:
+                functions.setdefault(run.levels, []).append(function)
+                used = self._used.setdefault(run.levels, np.zeros(dataset.item.size, bool))
+                used |= _used(dataset, opinions, statistic)
+        jackknife, self._block_frequencies = units.jackknife_weights()
+        chunks = [_values(functions, weights) for weights in units.resample_weights(resamples, seed)]
+        self.cells = {levels: np.concatenate([chunk[levels] for chunk in chunks]) for levels in functions}
+        self._jackknife = _values(functions, jackknife)
+        self._values = {levels: float(of[0]) for levels, of in _values(functions, units.frequencies[None]).items()}
+
+    def difference(self, axes: Sequence[str], first: Levels, second: Levels, place: int) -> AxisDifference:
+        """Return the difference of two cells whose levels differ at one place."""
+        items = int((self._used[first] & self._used[second]).sum())
+        row = _row(axes, first, second, place, self.dataset.criterion, self.statistic, items)
+        if self.samples[first].asked != self.samples[second].asked:
+            return replace(row, reason="the cells were not asked about the same targets")
+        difference = self._values[first] - self._values[second]
+        if np.isnan(difference):
+            return replace(row, reason="the statistic is not defined in both cells")
+        resampled = self.cells[first] - self.cells[second]
+        defined = resampled[~np.isnan(resampled)]
+        if defined.size < 2 or np.ptp(defined) < SAME:
+            return replace(row, difference=difference, reason=NO_TEST)
+        jackknife = self._jackknife[first] - self._jackknife[second]
+        interval = bca_interval(difference, resampled, jackknife, self._block_frequencies)
+        return replace(
+            row, difference=difference, low=interval.low, high=interval.high,
+            p=bootstrap_p_value(difference, resampled), reason=interval.problem,
+        )  # fmt: skip
+
+
+def _values(functions: Mapping[Levels, Sequence[Statistic]], weights: Floats) -> dict[Levels, Floats]:
+    """Return levels -> the mean over the repeats with a value, (B,), for weights (B, N)."""
+    return {
+        levels: _mean_of_defined(np.stack([function(weights) for function in of_cell]))
+        for levels, of_cell in functions.items()
+    }
+
+
+def _mean_of_defined(values: Floats) -> Floats:
+    """Return the mean over the first axis without nan; nan if there is no value."""
+    defined = ~np.isnan(values)
+    return ratio(np.where(defined, values, 0).sum(axis=0), defined.sum(axis=0).astype(float))
+
+
+def _used(dataset: Dataset, opinions: JudgeOpinions, statistic: str) -> Bools:
+    """Return the targets that a statistic of a run is computed from, (N,)."""
+    if statistic == "no_verdict_rate":
+        return opinions.asked
+    known: Bools = ~np.isnan(dataset.gold_scores if _correlation(statistic) else dataset.gold)
+    return known & (opinions.asked if statistic in WITH_MISSING else ~np.isnan(opinions.values))
+
+
+def _correlation(statistic: str) -> str:
+    """Return the name of a correlation without its level; empty for other statistics."""
+    name = statistic.removesuffix(WITHIN).removesuffix(BETWEEN)
+    return name if name in correlation.FUNCTIONS else ""
+
+
+def run_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic | None:
+    """Return a statistic of a run as a function of the weights of the N targets; None if it has no such function."""
+    if name == "no_verdict_rate":
+        return weighted_mean(np.isnan(opinions.values).astype(float), opinions.asked)
+    if _correlation(name):
+        return None if dataset.scale.level == "nominal" else _correlation_statistic(dataset, opinions, name)
+    if isinstance(dataset.ratings, Ratings):
+        gold = np.where(opinions.asked, dataset.gold, np.nan)
+        rows = LabelRows(np.where(opinions.asked[:, None], dataset.ratings.codes, -1), len(dataset.ratings.categories))
+        units = Units(np.ones(gold.size))
+        patterns = JudgedPatterns(rows, to_codes(opinions.values), to_codes(gold), dataset.ratings.raters, units)
+        return next((one.statistic for one in judge_measures(dataset, patterns) if one.name == name), None)
+    if dataset.kind == "answer" and name in ("accuracy_gold", "example_level_agreement"):
+        equal = equal_answers(dataset, opinions.values).astype(float)
+        return weighted_mean(equal, _used(dataset, opinions, name))
+    return None
+
+
+def _correlation_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic:
+    judge, reference = dataset.to_numbers(opinions.values), dataset.gold_scores
+    both: Bools = ~np.isnan(judge) & ~np.isnan(reference)
+    function = correlation.FUNCTIONS[_correlation(name)]
+    if name.endswith(WITHIN):
+        groups = np.array(dataset.ratings.groups or dataset.item, object)
+        first = [int(np.flatnonzero(groups == group)[0]) for group in dict.fromkeys(groups.tolist())]
+        members = [both & (groups == groups[place]) for place in first]
+        values = np.array([correlation.correlate(function, judge[of], reference[of]) for of in members])
+        defined = ~np.isnan(values)
+        features = np.zeros((groups.size, 2))  # whole groups are resampled: the first target counts for its group
+        features[first] = np.column_stack([np.where(defined, values, 0), defined])
+        return lambda weights: ratio(*(weights @ features).T)
+    if name.endswith(BETWEEN):
+        system = np.unique(np.array(dataset.system, object)[both].astype(str), return_inverse=True)[1]
+        place = list(correlation.FUNCTIONS).index(_correlation(name))
+        scores = np.stack([judge[both], reference[both]])
+        return lambda weights: correlation.row_correlations(correlation.system_means(weights[:, both], system, scores))[
+            place
+        ]
+    if both.sum() < MIN_ITEMS_FOR_CORRELATION:
+        return lambda weights: np.full(len(weights), np.nan)
+    return on_subset(function(judge[both], reference[both]), both)
+
+
+def trace_differences(
+    values: Mapping[int, Mapping[str, float]], runs: Mapping[int, RunOfCell], axes: Sequence[str], statistic: str
+) -> list[AxisDifference]:
+    """Return the differences along the axes in a mean over items, such as a cost; `values`: run -> item -> value.
+
+    On the items that both cells have, an item's value being its mean over repeats. p is not corrected.
+    """
+    items = sorted({item for of_run in values.values() for item in of_run})
+    by_cell: dict[Levels, list[Floats]] = {}
+    for run_id, run in runs.items():
+        if of_run := values.get(run_id):
+            by_cell.setdefault(run.levels, []).append(np.array([of_run.get(item, np.nan) for item in items]))
+    means = {levels: _mean_of_defined(np.stack(of_cell)) for levels, of_cell in by_cell.items()}
+    found = []
+    for first, second, place in _neighbours(list(means)):
+        c = paired_comparison("", "", means[first] - means[second], None, 1000, 0)
+        row = _row(axes, first, second, place, "", statistic, c.items)
+        found.append(replace(row, difference=c.difference, low=c.low, high=c.high, p=c.p_bootstrap, reason=c.reason))
+    return sorted(found, key=lambda row: axes.index(row.axis))
+
+
+def _neighbours(cells: Sequence[Levels]) -> Iterator[tuple[Levels, Levels, int]]:
+    """Yield every two cells whose levels differ in one axis, and its place."""
+    for first, second in combinations(cells, 2):
+        differing = [place for place, pair in enumerate(zip(first, second, strict=True)) if pair[0] != pair[1]]
+        if len(differing) == 1:
+            yield first, second, differing[0]
+
+
+def _row(
+    axes: Sequence[str], first: Levels, second: Levels, place: int, criterion: str, statistic: str, items: int
+) -> AxisDifference:
+    """Return a difference without its values."""
+    fixed = {name: level for name, level in zip(axes, first, strict=True) if name != axes[place]}
+    return AxisDifference(
+        axes[place], first[place], second[place], fixed, criterion, statistic, None, None, None, items, None, None
+    )
+
+
+def correct_differences(differences: Sequence[AxisDifference]) -> tuple[AxisDifference, ...]:
+    """Return the differences with `p_corrected`, by Holm's method over those that have a p."""
+    corrected = iter(correct_p_values([row.p for row in differences if row.p is not None], "holm"))
+    return tuple(row if row.p is None else replace(row, p_corrected=next(corrected)) for row in differences)
+
+
+def describe_correction(differences: Sequence[AxisDifference]) -> str:
+    """Return what p is and for how many of the differences of an experiment it is corrected."""
+    tested = sum(row.p is not None for row in differences)
+    if not tested:
+        return "none of the differences has a p"
+    count = f"{len(differences):,} differences"
+    tests = f"all {count}" if tested == len(differences) else f"the {tested:,} of {count} that have a p"
+    return "p: paired bootstrap" + (f", corrected by Holm's method for {tests}" if tested > 1 else "")
