@@ -17,6 +17,7 @@ from commands.options import (
     ScenarioName,
     StudyName,
     check_rule,
+    debate_note,
     open_study,
 )
 from commands.output import format_table, print_result, with_population
@@ -110,7 +111,7 @@ def compare(
     comparisons, not_compared = judge_ranking.comparisons_of_study(engine, source, query, reference=reference)
     rows = [asdict(comparison) for comparison in comparisons]
     print_notes(judge_ranking.notes_of(not_compared))
-    text = format_table(rows, FEW_JUDGES)
+    text = "\n".join([*debate_note(engine, source, reference), format_table(rows, FEW_JUDGES)])
     rows += rows_without_values(not_compared, rows)
     print_result(rows, text, as_json)
 
@@ -140,7 +141,7 @@ def plan(
         [f"{catalogue.name(found.statistic)} of people: {found.agreement}."] if found.agreement is not None else []
     )
     print_notes(notes_of(not_compared))
-    text = "\n".join([*sentences, format_table(rows, FEW_JUDGES)])
+    text = "\n".join([*debate_note(engine, source, reference), *sentences, format_table(rows, FEW_JUDGES)])
     rows += rows_without_values(not_compared, rows)
     print_result(rows, text, as_json)
 
@@ -243,9 +244,8 @@ def biases(
     engine, source = open_study(database, study)
     found = judge_biases.of_study(engine, source, criterion=criterion, scenario=scenario, reference=reference)
     rows = judge_biases.table(found)
-    print_result(
-        rows, f"{judge_biases.sentence(engine, source, found)}\n{format_table(rows, 'No bias can be tested.')}", as_json
-    )
+    sentences = [*debate_note(engine, source, reference), judge_biases.sentence(engine, source, found)]
+    print_result(rows, "\n".join([*sentences, format_table(rows, "No bias can be tested.")]), as_json)
 
 
 def formats(
@@ -263,7 +263,8 @@ def formats(
     engine, source = open_study(database, study)
     found = format_effects.of_study(engine, source, criterion=criterion, scenario=scenario, reference=reference)
     rows = format_effects.table(found)
-    print_result(rows, f"{summarize(found)}\n{format_table(rows, '')}", as_json)
+    sentences = [*debate_note(engine, source, reference), summarize(found)]
+    print_result(rows, "\n".join([*sentences, format_table(rows, "")]), as_json)
 
 
 def systems(
@@ -309,5 +310,6 @@ def discussions(
     engine, source = open_study(database, study)
     reports = found.of_study(engine, source, reference)
     rows = found.table(reports)
-    sentences = [f"{', '.join(panel.judges)}, {panel.criterion}: {panel.sentence}" for panel in reports]
+    sentences = debate_note(engine, source, reference)
+    sentences += [f"{', '.join(panel.judges)}, {panel.criterion}: {panel.sentence}" for panel in reports]
     print_result(rows, "\n".join([*sentences, format_table(rows, "No judge speaks twice about a pair.")]), as_json)

@@ -192,7 +192,7 @@ def _print_published(
     table = published.find_table(name)
     found = published.compute(engine, study, name, reference=reference)
     rows = [asdict(row) for row in found]
-    heading = f"{table.paper}, {table.title}"
+    heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
     if chosen.is_default or not found:
         text = format_table(rows, f"No rows: this table needs {table.needs}.")
         return print_result(rows, f"{heading}\n{table.question}\n{text}", as_json)

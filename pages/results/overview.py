@@ -141,7 +141,8 @@ def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
     name = escape_markdown(judge.judge)
     n = f"n {judge.accuracy.items:,}{'' if leaders.population == ALL_TARGETS else f' {OF_DISPUTED}'}"
-    best = f"Most accurate: **{name}** · {accuracy} · {n} · {judge.decision}"
+    compared = f" compared with {escape_markdown(leaders.debate)}" if leaders.debate else ""
+    best = f"Most accurate{compared}: **{name}** · {accuracy} · {n} · {judge.decision}"
     return [" · ".join(size), best]
 
 

@@ -66,7 +66,7 @@ def draw_page(study: Study) -> None:
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
     with row:
         chosen = choose_rows(rows)
-    draw_table(tables[name], rows, chosen)
+    draw_table(study, tables[name], reference, rows, chosen)
 
 
 def empty_state(study: Study) -> None:
@@ -79,9 +79,12 @@ def empty_state(study: Study) -> None:
     )
 
 
-def draw_table(table: PublishedTable, rows: Sequence[PublishedRow], chosen: Sequence[PublishedRow]) -> None:
+def draw_table(
+    study: Study, table: PublishedTable, reference: str, rows: Sequence[PublishedRow], chosen: Sequence[PublishedRow]
+) -> None:
     """Draw the question of a table, the answer in words, a chart of the chosen statistic, and all rows."""
-    st.subheader(f"{table.paper.partition(',')[0]}, {table.title}", anchor=False)
+    compared = published.compared_with(resources.engine(), study, table, reference or None)
+    st.subheader(escape_markdown(f"{table.paper.partition(',')[0]}, {table.title}{compared}"), anchor=False)
     st.markdown(escape_markdown(table.question))
     st.caption(f"{table.paper}. Caveats and published values: {DOCS}. In a terminal: `cli.py table {table.name}`.")
     if not rows:

@@ -90,6 +90,8 @@ class Leaders:
     """None if there is one judge only."""
     population: Population = ALL_TARGETS
     """The targets that the accuracy is of."""
+    debate: str = ""
+    """The title of the reference if it is a debate instead of labels of people."""
 
 
 def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) -> Leaders | str:
@@ -102,4 +104,5 @@ def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) 
     if report is None or not report.ranking.targets:
         return judge_ranking.NO_COMMON_TARGET
     plan = label_plans.leaders(data, query, report, overlap)
-    return Leaders(report.ranking.judges[0], plan, report.population)
+    debate = data.reference.title if data.reference.type == "debate" else ""
+    return Leaders(report.ranking.judges[0], plan, report.population, debate)

@@ -70,6 +70,12 @@ def parse(text: str) -> Reference:
     return Reference(form, name.strip())
 
 
+def debate_note(session: Session, study_id: int, text: str | None) -> str:
+    """Return a sentence that names a reference which is a debate, not labels of people; empty for any other one."""
+    reference = resolve(session, study_id, text)
+    return f"Compared with {reference.title}." if reference.type == "debate" else ""
+
+
 def choices(session: Session, study_id: int, runs_of_debates: Sequence[str] | None = None) -> list[Reference]:
     """Return the references that a study has, the default first.
 

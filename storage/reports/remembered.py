@@ -15,6 +15,15 @@ _results: dict[int, tuple["weakref.ref[object]", dict[Hashable, Any]]] = {}
 _changing = threading.Lock()
 
 
+def _forget(place: int) -> Callable[[object], None]:
+    results = _results  # the name of the module is None while the interpreter ends
+
+    def forget(_: object) -> None:
+        results.pop(place, None)
+
+    return forget
+
+
 def once(data: object, key: Hashable, compute: Callable[[], Result]) -> Result:
     """Return `compute()`, or its earlier result for the same data and key; shared, so do not modify.
 
@@ -25,7 +34,7 @@ def once(data: object, key: Hashable, compute: Callable[[], Result]) -> Result:
     with _changing:
         known = _results.get(place)
         if known is None or known[0]() is not data:
-            known = _results[place] = (weakref.ref(data, lambda _: _results.pop(place, None)), {})
+            known = _results[place] = (weakref.ref(data, _forget(place)), {})
     if key not in known[1]:
         known[1][key] = compute()
     result: Result = known[1][key]

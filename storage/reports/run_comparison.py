@@ -55,6 +55,8 @@ class ComparedRuns:
     """Templates and other long settings that differ."""
     choices: Choices = NOTHING
     """Values of the reference that are mainly of disputed targets; those of other targets are left out."""
+    reference_runs: frozenset[int] = frozenset()
+    """The ids of the runs whose verdicts are the reference."""
 
     def note(self, dataset: Dataset) -> str:
         """Return that the figures of a reference are of disputed targets; empty if they are of all."""
@@ -68,8 +70,7 @@ class ComparedRuns:
     @property
     def reference_columns(self) -> frozenset[str]:
         """The columns of a run that is itself the reference."""
-        own = {run.id for run in self.runs if self.reference.type == "debate" and run.name == self.reference.name}
-        return frozenset(name for name, run in self.columns.items() if run in own)
+        return frozenset(name for name, run in self.columns.items() if run in self.reference_runs)
 
     def dataset(self, kind: str | None = None, criterion: str | None = None, scenario: str | None = None) -> Dataset:
         """Return the largest dataset with this kind, criterion and scenario; raises TiebreakError without targets."""
@@ -110,6 +111,7 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         gold = references.frame(session, study.id, named, scales)
         people = labels.frame(session, study.id)
         disputed = targets.frame(session, study.id).loc[list(references.disputed_targets(session, study.id))]
+        own = references.debate_run_ids(session, study.id, named.name) if named.type == "debate" else []
         costs = cost_by_run(session, run_ids)
     encoded = list(encode_opinions(opinions, scales, "criterion")) if len(opinions) else []
     found = chosen_labels.find(people, gold, encoded, disputed)
@@ -121,7 +123,9 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
     datasets = [_ordered(dataset, order) for dataset in datasets]
     short, long = setting_differences([_settings(run) for run in chosen])
     texts = (*text_differences([run.prompts for run in chosen]), *long)
-    return ComparedRuns(tuple(chosen), columns, tuple(datasets), named, costs, tuple(short), texts, found)
+    return ComparedRuns(
+        tuple(chosen), columns, tuple(datasets), named, costs, tuple(short), texts, found, frozenset(own)
+    )
 
 
 def _ordered(dataset: Dataset, names: Sequence[str]) -> Dataset:

@@ -19,7 +19,16 @@ from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.recommendations import Ranking, summarize
 from core.wording import format_estimate, format_p
 from storage.database import reading
-from storage.reports import agreement, alignment, judge_biases, judge_errors, judge_ranking, overview, systems
+from storage.reports import (
+    agreement,
+    alignment,
+    judge_biases,
+    judge_errors,
+    judge_ranking,
+    overview,
+    references,
+    systems,
+)
 from storage.studies import Study
 
 COMPARISONS, DISAGREEMENTS = "Differences between judges", "Causes of disagreements"
@@ -105,7 +114,15 @@ def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section
         for row in found
     ]
     title, sizes = "Differences in accuracy on the same targets", [row.items for row in found]
-    return Section(COMPARISONS, rows=rows, table_caption=caption(title, sizes, "targets", PAIRED_DIFFERENCES))
+    sentences = _debate_note(engine, study, reference)
+    return Section(
+        COMPARISONS, sentences, rows=rows, table_caption=caption(title, sizes, "targets", PAIRED_DIFFERENCES)
+    )
+
+
+def _debate_note(engine: Engine, study: Study, reference: str | None) -> list[str]:
+    with reading(engine) as session:
+        return [note] if (note := references.debate_note(session, study.id, reference)) else []
 
 
 def _causes(engine: Engine, study: Study) -> Section:
@@ -192,7 +209,7 @@ def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
     ]
     return Section(
         "Biases of judges",
-        [judge_biases.sentence(engine, study, rows)],
+        [*_debate_note(engine, study, reference), judge_biases.sentence(engine, study, rows)],
         rows=printed,
         table_caption=caption("Biases of judges", [row.effect.items for row in rows], "verdicts", BIAS_TESTS),
     )

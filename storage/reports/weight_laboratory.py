@@ -45,7 +45,8 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
         if not scoring:
             return {}
         panel = annotator_panel(session, study)
-        gold = _preferences(references.frame(session, study.id, chosen, find_scales(session, study, [panel])))
+        frame = references.frame(session, study.id, chosen, find_scales(session, study, [panel]))
+        gold = _preferences(frame[frame["source"] != references.BY_THE_DEBATE])  # weights are fitted to people alone
         judged = _judged_items(session, study.id, scoring)
         people = _people_weights(session, study.id)
         baselines = _baselines(session, study.id, scoring)

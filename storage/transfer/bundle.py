@@ -37,7 +37,7 @@ from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
 from storage import guidelines, labels, runs, studies, targets
 from storage.database import reading
-from storage.reports import agreement, alignment
+from storage.reports import agreement, alignment, references
 from storage.reports.opinions import opinion_frame
 from storage.reports.result_tables import Rows, result_tables
 from storage.studies import Study
@@ -71,6 +71,7 @@ COLUMNS = {
     "pairs": "pairs of labels that were compared",
     "reason": "caveat, or why there is no value or interval",
     "reference": "sources of the reference's values",
+    "population": "the targets that the row is of: all, or disputed ones if labels are mainly of these",
     "decision": "recommendation by the rule in docs/statistics.md; ceiling or baseline for the rows that are no judge",
     "accuracy": "share of the targets on which the verdict equals the reference; no verdict is an error",
     "lowest": "accuracy if every missing verdict were wrong",
@@ -228,7 +229,9 @@ def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing:
         criteria = studies.criteria(session, study.id)
         scales = studies.scales(session, study.id)
         instructions = guidelines.current(session, study.id)
-    lines = [f"# Codebook of {study.name}", "", study.description, "", "## Criteria", ""]
+        note = references.debate_note(session, study.id, None)
+    lines = [f"# Codebook of {study.name}", "", study.description, *([f"Judges: {note}"] if note else [])]
+    lines += ["", "## Criteria", ""]
     lines += [f"- **{criterion.name}**: {criterion.definition}" for criterion in criteria] or ["None is declared."]
     lines += ["", "## Scales", ""]
     lines += [

@@ -1,7 +1,7 @@
 """The tables and figures of the five papers, computed from a study: `TABLES` and `compute`."""
 
 from storage.reports.published.layout import layout
-from storage.reports.published.registry import TABLES, available, compute, find_table
+from storage.reports.published.registry import TABLES, available, compared_with, compute, find_table
 from storage.reports.published.rows import PublishedRow, PublishedTable
 
-__all__ = ["TABLES", "PublishedRow", "PublishedTable", "available", "compute", "find_table", "layout"]
+__all__ = ["TABLES", "PublishedRow", "PublishedTable", "available", "compared_with", "compute", "find_table", "layout"]

@@ -243,8 +243,11 @@ def by_round(request: Request) -> list[PublishedRow]:
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
     people = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
     opinions = request_opinions(request)
+    own = request.reference_runs
     rows = []
     for run, by_trace in opinions.items():
+        if run in own:  # a debate is not compared with its own verdicts
+            continue
         rounds = sorted({stance.round for _, stances in by_trace for stance in stances})
         standing = [(target, _standing(stances, rounds)) for target, stances in by_trace if target in people]
         judges = dict.fromkeys(judge for _, of_trace in standing for latest in of_trace.values() for judge in latest)
@@ -311,7 +314,7 @@ TABLES = (
     PublishedTable(
         "scaleeval-figure-3", PAPER, "Figure 3: win rates of systems",
         "Do people and the debate prefer the same system?",
-        "preferences of people, or a debate", system_wins,
+        "preferences of people, or a debate", system_wins, against=False,
     ),
     PublishedTable(
         "rounds", f"{PAPER}; ChatEval, Chan et al. 2023, Figure 4", "Accuracy by round",

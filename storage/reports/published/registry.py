@@ -1,12 +1,15 @@
 """The tables by name."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from storage.database import reading
+from storage.reports import references
 from storage.reports.alignment import AlignmentData
 from storage.reports.published import debates, judged, metacritique
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
@@ -66,4 +69,18 @@ def compute(
 
     `load` returns the study's data with the reference, if the caller has it already.
     """
-    return list(find_table(name).rows(Request(engine, study, reference, resamples, load)))
+    table, request = find_table(name), Request(engine, study, reference, resamples, load)
+    rows = list(table.rows(request))
+    if not (rows and table.has_reference and table.against and request.data.reference.type == "debate"):
+        return rows
+    note = f"compared with {request.data.reference.title}"
+    return [replace(row, note="; ".join(filter(None, (note, row.note)))) for row in rows]
+
+
+def compared_with(engine: Engine, study: Study, table: PublishedTable, reference: str | None = None) -> str:
+    """Return the end of the title of a table that is compared with a debate, not with people; empty for others."""
+    with reading(engine) as session:
+        chosen = references.resolve(session, study.id, reference)
+    return (
+        f", compared with {chosen.title}" if table.has_reference and table.against and chosen.type == "debate" else ""
+    )

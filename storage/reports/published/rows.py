@@ -8,7 +8,8 @@ from sqlalchemy import Engine
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.shares import wilson_proportion
-from storage.reports import alignment
+from storage import database, runs
+from storage.reports import alignment, references
 from storage.reports.alignment import AlignmentData
 from storage.studies import Study
 
@@ -48,6 +49,16 @@ class Request:
         """The labels, opinions and reference of the study; raises TiebreakError for an unknown reference."""
         return self.load() if self.load else alignment.load_data(self.engine, self.study, self.reference)
 
+    @cached_property
+    def reference_runs(self) -> frozenset[str]:
+        """The names of the runs whose verdicts are the reference."""
+        reference = self.data.reference
+        if reference.type != "debate":
+            return frozenset()
+        with database.reading(self.engine) as session:
+            ids = references.debate_run_ids(session, self.study.id, reference.name)
+            return frozenset(run.name for run in runs.of_study(session, self.study.id) if run.id in ids)
+
 
 @dataclass(frozen=True)
 class PublishedTable:
@@ -64,6 +75,8 @@ class PublishedTable:
     rows: Callable[[Request], Sequence[PublishedRow]]
     has_reference: bool = True
     """Whether the chosen reference counts; some tables have one of their own, or none."""
+    against: bool = True
+    """Whether values are compared with that reference."""
 
 
 def from_estimate(scorer: str, group: str, statistic: str, estimate: Estimate, note: str = "") -> PublishedRow:

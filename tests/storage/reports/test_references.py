@@ -28,7 +28,7 @@ from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Verdict, VerdictReached
 from storage import studies
 from storage.database import connect, reading, upgrade
-from storage.reports import alignment, references
+from storage.reports import alignment, published, references, run_comparison, study_report, systems
 from storage.reports.references import Reference
 from storage.studies import Study
 from storage.transfer import imports
@@ -142,6 +142,37 @@ def test_a_comparison_on_disputed_items_alone_says_so(engine: Engine) -> None:
     assert find_row(engine, study, "solo", "accuracy_gold").reference == "gold: 2 by people, all of disputed targets"
     with_debate = find_row(engine, study, "solo", "accuracy_gold", "debate:debate").reference
     assert with_debate.startswith("debate:debate: 2 by people, 1 by the debate; m1")
+
+
+def test_verdicts_of_a_debate_are_no_labels_of_people_in_any_report(engine: Engine) -> None:
+    debates = [debate_trace(f"item {n}", 1) for n in range(4)]
+    singles = [single_trace(f"item {n}", 1) for n in range(4)]
+    study = import_study(engine, [*items(4), DEBATE, SINGLE, *debates, *singles])
+    for row in systems.report(engine, study, resamples=10).rows:
+        assert (row.people, row.people_labelled, row.value, row.strength) == (None, 0, None, None)
+    assert systems.report(engine, study, resamples=10).reference.startswith("people's decisions, without verdicts")
+    rows = published.compute(engine, study, "chateval-1", resamples=10)
+    named = "compared with the debate debate with people's decisions on its disputes"
+    assert rows and all(row.note.startswith(named) for row in rows)
+    assert published.compared_with(engine, study, published.find_table("chateval-1")) == f", {named}"
+    sections = {section.title: section for section in study_report.sections(engine, study)}
+    for name in ("Differences between judges", "Biases of judges"):
+        text = " ".join(sections[name].sentences)
+        assert "debate debate" in text or not sections[name].rows
+
+
+def test_a_debate_is_not_compared_with_its_own_verdicts_by_the_name_of_its_experiment(engine: Engine) -> None:
+    experiment = ExperimentRecord(name="panel", definition="name: panel\nprotocol: scaleeval\nbase: {}\n")
+    fields = {"experiment": "panel", "cell": {"part": "one"}, "repeat": 1}
+    debate = make_run("one", ("j0", "m0"), ("j1", "m1")).model_copy(update=fields)
+    traces = [debate_trace(f"item {n}", 1, run="one") for n in range(4)]
+    singles = [single_trace(f"item {n}", 1) for n in range(4)]
+    study = import_study(engine, [*items(4), experiment, debate, SINGLE, *traces, *singles])
+    compared = run_comparison.load(engine, study, ["one", "single"], "debate:panel")
+    comparison = compared.compare(compared.dataset(), resamples=10)
+    own = [one.estimates for one in comparison.figures if compared.columns[one.name] in compared.reference_runs]
+    assert own and not any(own)
+    assert all(pair.difference.difference is None for pair in comparison.pairs)
 
 
 def test_majority_mean_and_one_annotator(engine: Engine) -> None:

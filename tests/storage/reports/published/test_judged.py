@@ -19,6 +19,7 @@ from storage.reports.published import TABLES, PublishedRow
 from storage.transfer import imports, samples
 from tests.core.formats.shared import FIXTURES, MAPPINGS, public_file
 from tests.databases import create_database
+from tests.storage.reports.test_references import SINGLE, single_trace
 
 pytestmark = pytest.mark.slow  # whole commands and runs
 
@@ -72,6 +73,13 @@ def test_rounds_have_the_accuracy_of_each_judge_and_of_the_majority(tmp_path: Pa
     rows = compute(tmp_path, records, "rounds", dict.fromkeys(items, 1))
     assert {row.group for row in rows} >= {"after round 0", "after round 1"}
     assert any(row.scorer.startswith("majority of the panel") for row in rows)
+
+
+def test_rounds_are_not_compared_with_the_verdicts_of_their_own_debate(tmp_path: Path) -> None:
+    records = list(read_records(FIXTURES / "scaleeval"))
+    keys = [record.item.id for record in records if isinstance(record, ItemRecord)]
+    rows = compute(tmp_path, [*records, SINGLE, *(single_trace(key, 1) for key in keys)], "rounds")
+    assert not rows  # nobody labelled: the reference is the debate
 
 
 def test_accuracy_has_a_row_for_missing_verdicts_as_ties(tmp_path: Path) -> None:
