@@ -14,6 +14,8 @@ LINE_ENDS = frozenset("\x85\u2028\u2029")
 """Line ends of Unicode that YAML folds."""
 MAX_DEPTH = 50
 """Levels of nesting: a mapping has about six."""
+MAX_LENGTH = 2**20
+"""Characters: YAML needs about a thousand times as much memory."""
 
 
 class PlainLoader(yaml.SafeLoader):
@@ -81,6 +83,8 @@ PlainDumper.add_representer(str, _represent_text)
 
 def parse_fields(text: str) -> dict[Any, Any]:
     """Return the named fields of a YAML or JSON text; raises FileFormatError with the line."""
+    if len(text) > MAX_LENGTH:
+        raise FileFormatError(f"expected at most {MAX_LENGTH // 2**20} MB of YAML")
     try:
         value = yaml.load(text, PlainLoader)
     except yaml.MarkedYAMLError as error:

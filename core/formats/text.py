@@ -2,16 +2,19 @@
 
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import IO, AnyStr, BinaryIO, TextIO
 
 from core.errors import FileFormatError
 
 _opened: ContextVar[set[Path] | None] = ContextVar("opened", default=None)
+_unpacked: ContextVar[dict[Path, int] | None] = ContextVar("unpacked", default=None)
 _line: ContextVar[int | None] = ContextVar("line", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
@@ -20,10 +23,18 @@ CHUNK = 2**20
 GZIP = ".gz"
 MAX_LINE = 2**27
 """Bytes or characters of a line: a line needs several times as much memory."""
-MAX_WHOLE = 2**29
-"""Characters of a file that is read as a whole, such as a JSON array."""
+MAX_WHOLE = 2**28
+"""Bytes of memory for the text of a file that is read as a whole, such as a JSON object."""
+MAX_PARSED = 2**29
+"""Bytes of memory for the values of one JSON text: `[],` is 3 characters and needs 72 bytes."""
+PARSED_UNCHECKED = 2**20
+"""Characters of a JSON text whose values need far less than MAX_PARSED in any case."""
+BYTES_PER_MARK = {"{": 240, "[": 72, ",": 64, ":": 160}
+"""Memory of what a mark in JSON begins or separates in CPython: an object, a list, a value, a key with its pair."""
 MAX_UNPACKED = 2**30
-"""Bytes that a compressed file may unpack to: a small file can unpack to any number of them."""
+"""Bytes that the files of an import may unpack to in sum, or MAX_RATIO times their size: a small file can unpack to any
+number of them."""
+MAX_RATIO = 10
 
 
 def data_suffix(path: Path) -> str:
@@ -45,9 +56,33 @@ class _Unpacked(gzip.GzipFile):
         return self._checked(super().readline(size or -1))
 
     def _checked(self, data: bytes) -> bytes:
-        if self.tell() > MAX_UNPACKED:
-            raise FileFormatError(f"the file unpacks to more than {MAX_UNPACKED // 2**30} GB; unpack and divide it")
+        count_unpacked(Path(str(self.name)), self.tell())
         return data
+
+
+def count_unpacked(path: Path, size: int) -> None:
+    """Count the bytes that a file has unpacked to so far; raises FileFormatError if all files of the import (those of
+    `recording_reads`) have unpacked to too many. A file that is read twice counts once."""
+    sizes = _unpacked.get()
+    sizes = {} if sizes is None else sizes
+    sizes[path] = max(size, sizes.get(path, 0))
+    total = sum(sizes.values())
+    if total > MAX_UNPACKED and total > MAX_RATIO * sum(own.stat().st_size for own in sizes):
+        raise FileFormatError(f"the file unpacks to more than {MAX_UNPACKED // 2**30} GB; unpack and divide it")
+
+
+def refuse_large_json(text: str, line: int | None = None) -> None:
+    """Raise FileFormatError for JSON whose values would need more than MAX_PARSED bytes; it is not parsed for this."""
+    if needs_too_much(text):
+        message = f"expected JSON with fewer values: they would need more than {MAX_PARSED // 2**20} MB of memory"
+        raise FileFormatError(message, line=line)
+
+
+def needs_too_much(text: str) -> bool:
+    """Return whether the values of a JSON text would need more than MAX_PARSED bytes of memory, estimated."""
+    if len(text) < PARSED_UNCHECKED:
+        return False
+    return sum(size * text.count(mark) for mark, size in BYTES_PER_MARK.items()) > MAX_PARSED
 
 
 def _open_binary(path: Path) -> BinaryIO:
@@ -62,6 +97,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             for number, raw in enumerate(limited_lines(file), 1):
                 text = _decode_line(raw.removeprefix(UTF8_MARK) if number == 1 else raw, number)
                 if text and not text.isspace():
+                    refuse_large_json(text, number)
                     _line.set(number)
                     yield number, text.strip("\r\n")
     finally:
@@ -74,22 +110,38 @@ def current_line() -> int | None:
 
 
 def read_text(path: Path) -> str:
-    """Return the whole text; raises FileFormatError with the line that is not UTF-8, and for more than MAX_WHOLE."""
+    """Return the whole text of JSON or YAML; raises FileFormatError with the line that is not UTF-8, and for what needs
+    more than MAX_WHOLE or MAX_PARSED."""
+    with read_chunks(path) as chunks:
+        text = "".join(_limited_chunks(chunks))
+    refuse_large_json(text)
+    return text
+
+
+@contextmanager
+def read_chunks(path: Path) -> Iterator[Iterator[str]]:
+    """Yield the text in parts of at most CHUNK characters; raises FileFormatError with the line that is not UTF-8."""
     record_read(path)
     with refuse_read_errors(path), io.TextIOWrapper(_open_binary(path), encoding="utf-8-sig") as file:
-        return "".join(_limited_chunks(file))
+        yield iter(partial(file.read, CHUNK), "")
 
 
-def _limited_chunks(file: TextIO) -> Iterator[str]:
-    length = 0
-    while chunk := file.read(CHUNK):
+def _limited_chunks(chunks: Iterator[str]) -> Iterator[str]:
+    length = width = 0
+    for chunk in chunks:
         length += len(chunk)
-        if length > MAX_WHOLE:
+        width = max(width, _width(chunk))
+        if length * width > MAX_WHOLE:
             raise FileFormatError(
                 f"the file has more than {MAX_WHOLE // 2**20} MB and is read as a whole; convert it to JSON lines, "
                 "which are read one at a time"
             )
         yield chunk
+
+
+def _width(text: str) -> int:
+    """Return the bytes of a character in memory: as many as the widest one of the text needs."""
+    return max(1, (sys.getsizeof(text) - sys.getsizeof("")) // len(text))
 
 
 def limited_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
@@ -114,11 +166,12 @@ def open_text(path: Path) -> Iterator[TextIO]:
 def recording_reads() -> Iterator[set[Path]]:
     """Yield the set of the files that are read in full until the end of the block."""
     opened: set[Path] = set()
-    token = _opened.set(opened)
+    token, unpacked = _opened.set(opened), _unpacked.set({})
     try:
         yield opened
     finally:
         _opened.reset(token)
+        _unpacked.reset(unpacked)
 
 
 def record_read(path: Path) -> None:
@@ -158,7 +211,7 @@ def _decode_line(raw: bytes, number: int) -> str:
 def _find_bad_line(path: Path) -> FileFormatError:
     """Return the error with its line: a buffered decoder does not know the line, so the file is read again."""
     with _open_binary(path) as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(limited_lines(file), 1):
             try:
                 raw.decode("utf-8")
             except UnicodeDecodeError as error:

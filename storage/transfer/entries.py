@@ -8,6 +8,8 @@ from typing import IO, Generic, TypeVar
 Entry = TypeVar("Entry")
 BATCH = 4_000
 """Rows in memory at once."""
+MAX_LENGTH = 2**25
+"""Characters of long entries in memory at once."""
 
 
 class Spool(Generic[Entry]):
@@ -18,22 +20,26 @@ class Spool(Generic[Entry]):
         """Entries in memory at once."""
         self._file: IO[bytes] | None = None
         self._pending: list[Entry] = []
+        self._length = self._written = 0
+        """Characters of the pending entries, and the number of batches in the file."""
         self.size = 0
 
-    def add(self, entry: Entry) -> None:
-        """Append an entry."""
+    def add(self, entry: Entry, length: int = 0) -> None:
+        """Append an entry; `length` has its characters, if they can be many."""
         self._pending.append(entry)
+        self._length += length
         self.size += 1
-        if len(self._pending) == self.batch:
+        if len(self._pending) == self.batch or self._length > MAX_LENGTH:
             self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
             pickle.dump(self._pending, self._file, pickle.HIGHEST_PROTOCOL)
-            self._pending = []
+            self._pending, self._length = [], 0
+            self._written += 1
 
     def batches(self) -> Iterator[list[Entry]]:
         """Yield the entries; nothing can be added afterwards."""
         if self._file:
             self._file.seek(0)
-            for _ in range((self.size - len(self._pending)) // self.batch):
+            for _ in range(self._written):
                 yield pickle.load(self._file)
         if self._pending:
             yield self._pending

@@ -126,7 +126,7 @@ class SortedRecords:
         if len(self.item_digests) == self.items.size:  # nothing was added
             self.repeated_items += 1
             return
-        self.items.add((item.id, item.scenario, item.group, body))
+        self.items.add((item.id, item.scenario, item.group, body), len(body))
         if item.critiques:
             self.add_targets(critique_targets.of_item(item.id, item.critiques))
 

@@ -11,6 +11,7 @@ from typing import Any
 from core.annotator_names import normalize_name
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping.fields import Missing
+from core.formats.text import needs_too_much
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
 
@@ -153,6 +154,8 @@ def _describe_scale(scale: Scale, translations: Mapping[str, Value | None]) -> s
 def _parse_list_text(text: str, separator: str | None) -> Any:
     if separator is not None:
         return [part.strip() for part in text.split(separator)]
+    if needs_too_much(text):
+        return text
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

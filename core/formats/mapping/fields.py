@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from core.formats.text import needs_too_much
 from core.formats.validation_errors import join_names
 
 Row = Mapping[str, Any]
@@ -120,6 +121,8 @@ def _get_inner(value: Any, key: str) -> Any:
 @lru_cache(maxsize=64)
 def _parse_nested(text: str) -> Any:
     """Return the list or object that a cell holds as JSON; None for other text."""
+    if needs_too_much(text):
+        return None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -12,6 +12,7 @@ from core.formats.mapping.cells import format_value, parse_list
 from core.formats.mapping.fields import MISSING, Row, get_value, quote_key
 from core.formats.mapping.rows import has_header, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes
+from core.formats.text import needs_too_much
 
 MAX_FIELDS = 10_000
 """Fields that are looked at: as many as delimited text can have columns. JSON can have any number."""
@@ -103,7 +104,7 @@ def _parse_list_or_none(cell: str) -> list[Any] | None:
 
 def parse_cell(cell: str) -> Any:
     """Return the list or object that a preview's cell shows, otherwise its text."""
-    if cell[:1] not in ("[", "{"):
+    if cell[:1] not in ("[", "{") or needs_too_much(cell):
         return cell
     try:
         return json.loads(cell)

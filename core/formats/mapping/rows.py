@@ -7,12 +7,24 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core.errors import FileFormatError
+from core.formats import text as text_limits
 from core.formats.mapping.delimited import read_delimited
 from core.formats.mapping.fields import Row
-from core.formats.text import data_suffix, read_head, read_lines, read_text, record_read, refuse_read_errors
+from core.formats.mapping.parquet import read_parquet
+from core.formats.text import (
+    CHUNK,
+    data_suffix,
+    read_chunks,
+    read_head,
+    read_lines,
+    read_text,
+    refuse_large_json,
+)
 from core.formats.validation_errors import quote_value
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
+LONGEST_TOKEN = 16
+"""More characters than a number's end, a word or an escape needs, which the end of a text can cut."""
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -42,7 +54,7 @@ def has_header(path: Path) -> bool:
 
 def _reader(path: Path, suffix: str, separator: str | None, quotes: bool | None) -> Iterator[tuple[int, Row]]:
     if suffix == ".parquet":
-        return _parquet(path)
+        return read_parquet(path)
     if has_header(path):
         return read_delimited(path, separator, quotes)
     if read_head(path).startswith("["):
@@ -77,36 +89,95 @@ def _object(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _array(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield the elements of one JSON array, decoded one at a time to know the line of each."""
-    text = read_text(path)
-    position, line = _skip(text, 0) + 1, 1
-    counted = 0  # line ends are counted once, from the previous element on
-    while True:
-        position = _skip(text, position)
-        line, counted = line + text.count("\n", counted, position), position
-        if text[position : position + 1] == "]":
-            break
-        value, position = _value(text, position, line)
-        yield line, _fields(value, line)
-        position = _skip_comma(text, _skip(text, position))
-    _check_end(text, position + 1)
+    """Yield the elements of one JSON array, decoded one at a time: the text of the others is not in memory."""
+    with read_chunks(path) as chunks:
+        yield from _ArrayText(chunks).elements()
 
 
-def _skip_comma(text: str, at: int) -> int:
-    """Return the position of the next element or of the closing bracket."""
-    if text[at : at + 1] == "]":
-        return at
-    following = _skip(text, at + 1)
-    if text[at : at + 1] != "," or text[following : following + 1] in ("]", ""):
-        raise FileFormatError("expected JSON: a comma and another record, or ]", line=1 + text.count("\n", 0, at))
-    return following
+class _ArrayText:
+    """The text of an array from the next element on, with its line."""
 
+    def __init__(self, chunks: Iterator[str]) -> None:
+        self.chunks = chunks
+        self.text, self.at = "", 0
+        """What was read and not yet dropped, and the position of the next element."""
+        self.line, self.counted = 1, 0
+        """The line at the position `counted`: line ends are counted once."""
 
-def _check_end(text: str, at: int) -> None:
-    if text[at:].strip():
-        raise FileFormatError(
-            "expected nothing after the list of records", line=1 + text.count("\n", 0, _skip(text, at))
-        )
+    def elements(self) -> Iterator[tuple[int, Row]]:
+        """Yield (line, row); raises FileFormatError for what is no array of records."""
+        self._skip_blanks()
+        self.at += 1  # the bracket that begins the array
+        while self._skip_blanks() != "]":
+            line = self._current_line()
+            value = self._value(line)
+            yield line, _fields(value, line)
+            self._drop()
+            if (mark := self._skip_blanks()) != "]":
+                self._skip_comma(mark)
+        self.at += 1
+        if self._skip_blanks():
+            raise FileFormatError("expected nothing after the list of records", line=self._current_line())
+
+    def _value(self, line: int) -> Any:
+        """Return the element at the position; one that ends where the text does may be incomplete."""
+        while True:
+            try:
+                value, end = DECODER.raw_decode(self.text, self.at)
+            except (ValueError, RecursionError) as error:
+                if not (self._may_be_cut(error) and self._read_more()):
+                    return _value(self.text, self.at, line)  # for its error
+                continue
+            if end < len(self.text) or not self._read_more():
+                self.at = end
+                return value
+
+    def _may_be_cut(self, error: Exception) -> bool:
+        """Return whether JSON may be invalid only because it is not yet complete."""
+        if not isinstance(error, json.JSONDecodeError):
+            return False
+        return error.pos >= len(self.text) - LONGEST_TOKEN or error.msg.startswith("Unterminated string")
+
+    def _read_more(self) -> bool:
+        """Append as much as there is, so that a long element is not decoded again for each part of it."""
+        self._drop()
+        parts, wanted = [self.text], max(len(self.text), 1)
+        while wanted > 0 and (chunk := next(self.chunks, "")):
+            parts.append(chunk)
+            wanted -= len(chunk)
+        if len(parts) == 1:
+            return False
+        self.text = "".join(parts)
+        if len(self.text) > text_limits.MAX_LINE:
+            message = f"expected a record of at most {text_limits.MAX_LINE // 2**20} MB"
+            raise FileFormatError(message, line=self._current_line())
+        if len(self.text) > 2 * CHUNK:
+            refuse_large_json(self.text, self._current_line())
+        return True
+
+    def _skip_blanks(self) -> str:
+        """Move to the next character that is not blank, and return it; "" at the end."""
+        self.at = _skip(self.text, self.at)
+        while self.at == len(self.text) and self._read_more():
+            self.at = _skip(self.text, self.at)
+        return self.text[self.at : self.at + 1]
+
+    def _skip_comma(self, mark: str) -> None:
+        line = self._current_line()
+        self.at += 1
+        if mark != "," or self._skip_blanks() in ("]", ""):
+            raise FileFormatError("expected JSON: a comma and another record, or ]", line=line)
+
+    def _current_line(self) -> int:
+        self.line += self.text.count("\n", self.counted, self.at)
+        self.counted = self.at
+        return self.line
+
+    def _drop(self) -> None:
+        """Forget the text before the position, once it is long."""
+        if self.at > CHUNK or self.at == len(self.text):
+            self._current_line()
+            self.text, self.at, self.counted = self.text[self.at :], 0, 0
 
 
 def _skip(text: str, at: int) -> int:
@@ -168,19 +239,3 @@ def _fields(value: Any, line: int) -> Row:
 
 def _describe(value: Any) -> str:
     return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else json.dumps(value)[:40]
-
-
-def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    record_read(path)
-    number = 0
-    try:
-        with refuse_read_errors(path), pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=2048):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, row
-    except pa.ArrowException as error:
-        raise FileFormatError(f"expected a Parquet file: {str(error).splitlines()[0]}") from None

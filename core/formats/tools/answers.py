@@ -24,7 +24,7 @@ from core.formats.records import (
     Records,
     ScaleRecord,
 )
-from core.formats.text import read_text
+from core.formats.text import read_text, refuse_large_json
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Adjudication, Kind, Label, Opinion, Scale, Target, Value
 from core.trace import Turn
@@ -63,6 +63,7 @@ def load_json(path: Path) -> Any:
 
 def parse_json(text: str) -> Any:
     """Return a JSON value; raises FileFormatError for invalid JSON, and for values that a database cannot store."""
+    refuse_large_json(text)
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

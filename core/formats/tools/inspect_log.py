@@ -8,23 +8,29 @@ import json
 import struct
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from core.errors import FileFormatError
 from core.formats.records import Record, Records
-from core.formats.text import read_head, record_read, refuse_read_errors
+from core.formats.text import count_unpacked, read_head, record_read, refuse_read_errors
 from core.formats.tools.answers import Answer, load_json, parse_json, records
 from core.formats.tools.study import LabelledItem, choice_text, collect
 from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
 from core.labels import Kind, Value
 
-LARGEST_SAMPLE = 2**28
+Model = TypeVar("Model", bound=BaseModel)
+LARGEST_SAMPLE = 2**27
 """Bytes of one sample after decompression."""
+MAX_KEPT = 2**28
+"""Characters of the texts of all samples, which are in memory together."""
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Methods of compression of which only a part is unpacked at a time."""
 ZSTANDARD = 93
 """The method of compression in the specification of ZIP."""
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
@@ -92,30 +98,54 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path) -> Records:
-    """Yield the items, labels and recorded runs; raises FileFormatError with the field."""
+    """Yield the items, labels and recorded runs; raises FileFormatError with the field.
+
+    Samples are read one at a time: of their messages and events nothing is kept.
+    """
     header, samples = _read_archive(path) if path.suffix == ".eval" else _read_json(path)
-    try:
-        evaluation = Evaluation.model_validate(header.get("eval") or {})
-        found = [Sample.model_validate(sample) for sample in samples]
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
-    has_epochs = any(sample.epoch > 1 for sample in found)
-    ids = [f"{sample.id} epoch {sample.epoch}" if has_epochs else str(sample.id) for sample in found]
-    items = [_item(id, sample, evaluation) for id, sample in zip(ids, found, strict=True)]
+    evaluation = _validated(Evaluation, header.get("eval") or {})
     models = {str(scorer.get("name")): _grader(scorer) for scorer in evaluation.scorers or ()}
-    answers = [answer for id, sample in zip(ids, found, strict=True) for answer in _answers(id, sample, models)]
+    found: list[tuple[str, int, Item, list[Answer]]] = []
+    kept = 0
+    for own in samples:
+        sample = _validated(Sample, own)
+        item, answers = _item(str(sample.id), sample, evaluation), list(_answers("", sample, models))
+        kept += len(item.model_dump_json()) + sum(len(answer.reason) for answer in answers)
+        if kept > MAX_KEPT:
+            raise FileFormatError(f"the texts of the samples have more than {MAX_KEPT // 2**20} MB; divide the log")
+        found.append((str(sample.id), sample.epoch, item, answers))
+    has_epochs = any(epoch > 1 for _, epoch, _, _ in found)
+    ids = [f"{id} epoch {epoch}" if has_epochs else id for id, epoch, _, _ in found]
+    items = [item.model_copy(update={"id": id}) for id, (_, _, item, _) in zip(ids, found, strict=True)]
+    answers = [replace(one, item=id) for id, (*_, own) in zip(ids, found, strict=True) for one in own]
     yield from records(items, answers)
 
 
-def _read_json(path: Path) -> tuple[dict[str, Any], list[Any]]:
+def _validated(model: type[Model], fields: Any) -> Model:
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise to_file_format_error(error) from None
+
+
+def _read_json(path: Path) -> tuple[dict[str, Any], Iterable[Any]]:
     log = load_json(path)
     if not isinstance(log, dict):
         raise FileFormatError("expected a log, which is one JSON object")
     return log, log.get("samples") or []
 
 
-def _read_archive(path: Path) -> tuple[dict[str, Any], list[Any]]:
+def _read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Any]]:
+    """Return the header, and the samples as they are unpacked."""
     record_read(path)
+    members = _members(path)
+    header = next(members)
+    return header if isinstance(header, dict) else {}, members
+
+
+def _members(path: Path) -> Iterator[Any]:
+    """Yield the header and then each sample; raises FileFormatError if they unpack to too much in sum."""
+    unpacked = 0
     try:
         with refuse_read_errors(path), zipfile.ZipFile(path) as archive:
             names = sorted(
@@ -124,8 +154,10 @@ def _read_archive(path: Path) -> tuple[dict[str, Any], list[Any]]:
             header = next((name for name in ("header.json", "_journal/start.json") if name in archive.namelist()), None)
             if header is None:
                 raise FileFormatError("expected a log with header.json")
-            parsed = parse_json(_member(archive, header))
-            return parsed if isinstance(parsed, dict) else {}, [parse_json(_member(archive, name)) for name in names]
+            for name in (header, *names):
+                unpacked += archive.getinfo(name).file_size
+                count_unpacked(path, unpacked)
+                yield parse_json(_member(archive, name))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
         reason = f"{path.name} cannot be unpacked: {error}"
         raise FileFormatError(f"{reason}. Convert it first: inspect log convert --to json") from None
@@ -135,8 +167,10 @@ def _member(archive: zipfile.ZipFile, name: str) -> str:
     info = archive.getinfo(name)
     if info.file_size > LARGEST_SAMPLE:
         raise FileFormatError(f"{name} has more than {LARGEST_SAMPLE:,} bytes")
-    if info.compress_type != ZSTANDARD:
+    if info.compress_type in METHODS:
         return archive.read(name).decode()
+    if info.compress_type != ZSTANDARD:
+        raise zipfile.BadZipFile(f"{name} is compressed by a method that logs do not have")
     # Imported here: only logs of Inspect are compressed in this way, which the standard library cannot read.
     import pyarrow
 

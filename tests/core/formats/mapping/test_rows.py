@@ -1,6 +1,10 @@
 """Rows of every kind of table with their lines, and the errors of invalid files."""
 
 import gzip
+import json
+import tracemalloc
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +12,9 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats import text
+from core.formats.mapping import parquet
 from core.formats.mapping.cells import parse_number
+from core.formats.mapping.fields import MISSING, get_value
 from core.formats.mapping.rows import SUFFIXES, read_rows
 
 
@@ -200,9 +206,123 @@ def test_a_line_that_needs_too_much_memory_is_refused_unread(
 
 def test_a_file_that_is_read_as_a_whole_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "MAX_WHOLE", 2**21)
-    (tmp_path / "t.json").write_text("[" + "{}," * 2**20 + "{}]")
+    (tmp_path / "t.json").write_text('{\n"a": [' + "{}," * 2**20 + "{}]}")
     with pytest.raises(FileFormatError, match="the file has more than 2 MB and is read as a whole; convert it"):
         list(read_rows(tmp_path / "t.json"))
+
+
+def peak_of(read: Callable[[], object]) -> int:
+    """Return the bytes that a function that is refused allocated at most."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError) as raised:
+            read()
+        assert "\n" not in str(raised.value)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json", "object.json"])
+def test_json_of_many_empty_values_is_refused_before_it_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """`[],` is 3 characters and 72 bytes of memory: 6 MB became 150 MB."""
+    monkeypatch.setattr(text, "MAX_PARSED", 2**27)
+    values = "[" + "[]," * 2_000_000 + "[]]"
+    contents = {"t.json": f'[{{"a": {values}}}]', "object.json": f'{{\n"a": {values}}}'}
+    (tmp_path / name).write_text(contents.get(name, f'{{"a": {values}}}\n'))
+    assert get_value({"a": values}, "a.0") is MISSING  # a cell with JSON
+    assert peak_of(lambda: list(read_rows(tmp_path / name))) < 100 * 2**20
+
+
+def test_the_elements_of_an_array_are_not_in_memory_together(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text("[" + ",\n".join(f'{{"a": "{"x" * 1000}"}}' for _ in range(60_000)) + "]")
+    tracemalloc.start()
+    lines = [line for line, _ in read_rows(tmp_path / "t.json")]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert lines == list(range(1, 60_001)) and peak < 20 * 2**20
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+def test_an_array_is_read_alike_in_parts_of_any_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    rows = [{"a": 'é\n\u2028"x'}, {"b": [1.5e3, True, None]}, {"c": {}}, {"d": -12}]
+    (tmp_path / "t.json").write_text(json.dumps(rows, indent=1))
+    expected = [(line, dict(row)) for line, row in read_rows(tmp_path / "t.json")]
+    assert [row for _, row in expected] == rows
+    monkeypatch.setattr(text, "CHUNK", size)
+    assert [(line, dict(row)) for line, row in read_rows(tmp_path / "t.json")] == expected
+    (tmp_path / "t.json").write_text('[{"a": 1},\n{"b": tru}]')
+    with pytest.raises(FileFormatError, match=r"^line 2: expected JSON: Expecting value"):
+        list(read_rows(tmp_path / "t.json"))
+
+
+def test_compressed_files_of_one_import_share_their_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = gzip.compress(b'{"a": 1}\n' * 10_000)
+    for name in ("a.jsonl.gz", "b.jsonl.gz"):
+        (tmp_path / name).write_bytes(packed)
+    monkeypatch.setattr(text, "MAX_UNPACKED", 150_000)
+    with text.recording_reads():
+        for _ in range(3):
+            list(read_rows(tmp_path / "a.jsonl.gz"))
+        with pytest.raises(FileFormatError, match="unpacks to more than"):
+            list(read_rows(tmp_path / "b.jsonl.gz"))
+
+
+def write_parquet(path: Path, column: Any, **options: Any) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": column}), path, compression="zstd", **options)
+    return path
+
+
+def long_texts(kind: str) -> tuple[Any, dict[str, Any]]:
+    """Return a column in which 2 MB are in each of 2,000 rows, although they are stored once."""
+    import pyarrow as pa
+
+    values = pa.array(["y" * 2 * 2**20], pa.large_string())
+    once = pa.DictionaryArray.from_arrays(pa.array([0] * 2000), values)
+    if kind == "dictionary":
+        return once, {}
+    if kind == "list":
+        return pa.ListArray.from_arrays(pa.array(range(2001), pa.int32()), once), {}
+    return pa.array([values[0].as_py()] * 40, pa.large_string()), {
+        "use_dictionary": False,
+        "column_encoding": {"a": "DELTA_BYTE_ARRAY"},
+    }
+
+
+@pytest.mark.parametrize("kind", ["dictionary", "list", "prefix"])
+def test_a_long_value_of_a_parquet_file_is_not_unpacked_for_all_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    column, options = long_texts(kind)
+    path = write_parquet(tmp_path / "t.parquet", column, **options)
+    assert path.stat().st_size < 20_000
+    monkeypatch.setattr(text, "MAX_UNPACKED", 70 * 2**20)
+    assert peak_of(lambda: deque(read_rows(path), maxlen=0)) < 200 * 2**20
+
+
+def test_an_endless_list_of_a_parquet_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "MAX_GROUP_VALUES", 1000)
+    path = write_parquet(tmp_path / "t.parquet", [[1] * 1001])
+    with pytest.raises(FileFormatError, match="expected lists with at most 1,000 values in a row group"):
+        list(read_rows(path))
+
+
+def test_texts_of_a_parquet_file_are_read_alike_with_and_without_a_dictionary(tmp_path: Path) -> None:
+    rows = ["é", None, "x" * 9, ""] * 1000
+    for name, options in {
+        "a": {},
+        "b": {"use_dictionary": False},
+        "c": {"use_dictionary": False, "column_encoding": {"a": "DELTA_BYTE_ARRAY"}},
+    }.items():
+        path = write_parquet(tmp_path / f"{name}.parquet", rows, **options)
+        assert [row["a"] for _, row in read_rows(path)] == rows
 
 
 def test_a_key_that_an_object_has_twice_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import io
 import json
+import tracemalloc
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import FileFormatError
+from core.formats import text
 from core.formats.records import (
     AdjudicationRecord,
     ItemRecord,
@@ -22,7 +25,7 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.formats.registry import WRITERS, detect_format, read_records, write_records
-from core.formats.tools import label_studio
+from core.formats.tools import inspect_log, label_studio
 from core.items import Item, Response
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
@@ -252,3 +255,31 @@ def test_the_fields_of_label_studio_tasks_have_a_fixed_order(tmp_path: Path) -> 
     path = write(tmp_path, "label-studio")
     fields = [[*task["data"]] for task in json.loads(path.read_text())]
     assert [names[:5] for names in fields] == [["id", "prompt", "context", "reference", "response_1"]] * 2
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+def test_a_log_of_inspect_is_refused_by_the_sum_of_what_its_samples_unpack_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: int
+) -> None:
+    monkeypatch.setattr(text, "MAX_UNPACKED", 30 * 2**20)
+    sample = json.dumps({"id": 1, "input": "a", "output": {}, "messages": ["x" * 10 * 2**20]})
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", method) as archive:
+        archive.writestr("header.json", "{}")
+        for number in range(20):
+            archive.writestr(f"samples/{number}_epoch_1.json", sample)
+    tracemalloc.start()
+    with pytest.raises(FileFormatError, match=r"unpacks to more than|a method that logs do not have"):
+        list(read_records(tmp_path / "log.eval"))
+    assert tracemalloc.get_traced_memory()[1] < 80 * 2**20
+    tracemalloc.stop()
+
+
+def test_the_texts_of_all_samples_of_a_log_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect_log, "MAX_KEPT", 1000)
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        archive.writestr("header.json", "{}")
+        for number in range(3):
+            sample = {"id": number, "input": "x" * 400, "output": {}}
+            archive.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
+    with pytest.raises(FileFormatError, match="the texts of the samples have more than"):
+        list(read_records(tmp_path / "log.eval"))
