@@ -25,8 +25,9 @@ from core.errors import TiebreakError
 from core.own_addresses import own_address, set_base_path
 from pages.account import routes as account_routes
 from pages.label import api
-from pages.parts import chart_files, downloads, image_routes, metrics, readiness
+from pages.parts import chart_files, descriptors, downloads, image_routes, metrics, readiness
 from pages.parts.account_guard import AccountGuard
+from pages.parts.descriptors import DescriptorGuard
 from pages.parts.metrics import RequestTimer
 from pages.parts.periodic_requests import PeriodicRequestFilter
 from pages.parts.request_guard import RequestGuard, allowed_hosts
@@ -69,6 +70,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     from pages.parts import resources
 
     logs.configure()
+    descriptors.raise_limit()
     multiply_in_one_thread()
     try:
         resources.prepare_database()
@@ -189,6 +191,7 @@ app = st.App(
     routes=own_routes(),
     middleware=[
         Middleware(RequestGuard, hosts=allowed_hosts()),
+        Middleware(DescriptorGuard),
         Middleware(AccountGuard),
         Middleware(RequestTimer),
         Middleware(PeriodicRequestFilter),

@@ -1,9 +1,11 @@
 """The log of the server and of workers: a line of text or of JSON for each message, without keys and passwords."""
 
+import errno
 import json
 import logging
 import os
 import re
+import time
 from datetime import UTC, datetime
 
 FORMAT_VARIABLE = "TIEBREAK_LOG_FORMAT"
@@ -18,11 +20,16 @@ SHORTEST_SECRET = 6
 """Characters; a shorter value, such as "1", is not hidden."""
 URL_PASSWORD = re.compile(r"(\w+://[^\s:/@]*):[^\s/@]+@")
 HIDDEN = "***"
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+"""Errors without a free file descriptor: asyncio reports one for each connection that waits, thousands a second."""
+REPEAT_SECONDS = 60.0
+"""Between two lines about them."""
 
 
 def configure() -> None:
     """Write the log to standard error in the configured format. Called once by each process that runs for long."""
     handler = logging.StreamHandler()
+    handler.addFilter(_RareDescriptorErrors())
     handler.setFormatter(_JsonFormatter() if os.environ.get(FORMAT_VARIABLE) == "json" else _TextFormatter())
     level = logging.getLevelName(os.environ.get(LEVEL_VARIABLE, "INFO").upper())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -30,6 +37,7 @@ def configure() -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # it notes each socket with the browser's address
     logging.getLogger("tiebreak").setLevel(level if isinstance(level, int) else logging.INFO)
 
 
@@ -39,6 +47,21 @@ def hide_secrets(text: str) -> str:
         if len(value) >= SHORTEST_SECRET and SECRET_NAME.search(name):
             text = text.replace(value, HIDDEN)
     return URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
+
+
+class _RareDescriptorErrors(logging.Filter):
+    """Passes one error without a free file descriptor a minute."""
+
+    _next = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, OSError) or error.errno not in NO_DESCRIPTOR:
+            return True
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + REPEAT_SECONDS
+        return True
 
 
 class _TextFormatter(logging.Formatter):

@@ -85,7 +85,7 @@ class AccountGuard:
         if not identity.accounts and not is_local(connection):
             await _refuse(scope, receive, send, _error(403, "forbidden", LOCAL_ONLY))
         elif scope["type"] == "websocket" and identity.accounts and identity.actor is None:
-            await _reload_new_socket(scope, receive, send)
+            await reload_new_socket(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, _checked(connection, identity, receive, send), send)
         elif identity.accounts and identity.actor is None and not _is_shell(connection):
@@ -166,7 +166,7 @@ def _checked(connection: HTTPConnection, identity: Identity, receive: Receive, s
     return receive_checked
 
 
-async def _reload_new_socket(scope: Scope, receive: Receive, send: Send) -> None:
+async def reload_new_socket(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer the socket of a page without a session: a browser shows no reason of a socket that was not accepted."""
     await receive()
     protocols = scope.get("subprotocols") or [None]
@@ -193,15 +193,16 @@ def _is_shell(connection: HTTPConnection) -> bool:
     """
     if OIDC_COOKIE in connection.cookies or route_path(connection.scope["path"]) not in PAGE_PATHS:
         return False
-    return _is_navigation(connection) and connection.headers.get("sec-fetch-site") == "cross-site"
+    return is_navigation(connection) and connection.headers.get("sec-fetch-site") == "cross-site"
 
 
-def _is_navigation(connection: HTTPConnection) -> bool:
+def is_navigation(connection: HTTPConnection) -> bool:
+    """Return whether a browser asks for a page."""
     return connection.scope["method"] == "GET" and "text/html" in connection.headers.get("accept", "")
 
 
 def _signed_out(connection: HTTPConnection) -> Response:
-    if not _is_navigation(connection):
+    if not is_navigation(connection):
         return _error(401, "signed_out", "You are signed out; sign in to continue.")
     query = connection.scope.get("query_string", b"").decode("latin-1")
     path = f"{connection.scope['path']}?{query}" if query else connection.scope["path"]

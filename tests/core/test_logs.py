@@ -12,7 +12,9 @@ def restored_logging():
     """Restores the handlers and levels of the root logger and of Tiebreak's."""
     root, own = logging.getLogger(), logging.getLogger("tiebreak")
     before = (list(root.handlers), root.level, own.level)
+    level = logging.getLogger("uvicorn.error").level
     yield
+    logging.getLogger("uvicorn.error").setLevel(level)
     root.handlers[:] = before[0]
     root.setLevel(before[1])
     own.setLevel(before[2])
