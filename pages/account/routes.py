@@ -62,7 +62,10 @@ async def draw_sign_in(request: Request) -> Response:
     following = local_path(request.query_params.get("next", ""))
     if not identity.accounts or identity.actor is not None:
         return RedirectResponse(following, 303, headers=HEADERS)
-    return _remember_page(_sign_in_page(following), request, following)
+    if account_guard.FAILED_PARAMETER not in request.query_params:
+        return _remember_page(_sign_in_page(following), request, following)
+    following = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
+    return _sign_in_page(following, problem=oidc.FAILED)
 
 
 async def post_sign_in(request: Request) -> Response:

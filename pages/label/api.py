@@ -142,7 +142,6 @@ def session(call: Call) -> Json:
             },
             "progress": tasks.progress(opened, work, again=True),
             "history": past,
-            "signin": own_address("/"),
         }
 
 

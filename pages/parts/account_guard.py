@@ -52,6 +52,10 @@ PAGE_PATHS = frozenset(
     }
 )
 """Whole paths of the pages of the sidebar, at which Streamlit answers its page without data."""
+PROVIDER_PATHS = ("/auth/login", "/oauth2callback")
+"""Streamlit's routes of a sign-in at an OIDC provider."""
+FAILED_PARAMETER = "failed"
+"""In the query of the sign-in, after one at a provider that failed."""
 IDENTITY = "tiebreak_identity"
 """The name of the identity in the scope of a request."""
 CHECK_SECONDS = 2.0
@@ -71,6 +75,8 @@ class AccountGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request or a socket; other events and public paths are passed on."""
+        if scope["type"] == "http" and route_path(scope["path"]) in PROVIDER_PATHS:
+            send = _lead_to_sign_in_after_failure(scope, receive, send)
         if scope["type"] not in ("http", "websocket") or is_public(route_path(scope["path"])):
             await self._app(scope, receive, send)
             return
@@ -139,6 +145,36 @@ def identify(connection: HTTPConnection) -> Identity:
     if due and login_id is not None:
         database.write(engine, lambda session: logins.record_use(session, login_id))
     return identity
+
+
+def _lead_to_sign_in_after_failure(scope: Scope, receive: Receive, send: Send) -> Send:
+    """Return `send` for a route of a sign-in at a provider: if that fails, the sign-in is drawn again with a sentence.
+
+    Streamlit leads to the first page then, which has no session and stays empty, or answers with two words.
+    """
+    failed = False
+
+    async def send_or_redirect(message: Message) -> None:
+        nonlocal failed
+        if message["type"] != "http.response.start":
+            return None if failed else await send(message)
+        headers = Headers(raw=message["headers"])
+        failed = not _is_signing_in(headers)
+        if not failed:
+            return await send(message)
+        response = RedirectResponse(f"{own_address('/account/sign-in')}?{FAILED_PARAMETER}=provider", 303)
+        response.raw_headers += [(name, value) for name, value in message["headers"] if name.lower() == b"set-cookie"]
+        await response(scope, receive, send)
+
+    return send_or_redirect
+
+
+def _is_signing_in(headers: Headers) -> bool:
+    """Return whether an answer of Streamlit leads to the provider, or has the provider's claims in a cookie."""
+    if urlsplit(headers.get("location", "")).netloc:
+        return True
+    cookies = (cookie for cookie in headers.getlist("set-cookie") if cookie.startswith(OIDC_COOKIE))
+    return any("max-age=0" not in cookie.lower() for cookie in cookies)
 
 
 def _checked(connection: HTTPConnection, identity: Identity, receive: Receive, send: Send) -> Receive:

@@ -3,7 +3,9 @@
 import difflib
 from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
+from html import escape
 from typing import NoReturn
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
@@ -32,6 +34,7 @@ _remember = st.components.v2.component(
     """,
 )
 _collapsible = st.components.v2.component("collapsible", js=assets.read("parts/collapsible.js"))
+_unsent = st.components.v2.component("unsent", js=assets.read("parts/unsent.js"))
 _study_links = st.components.v2.component("study_links", js=assets.read("parts/study_links.js"))
 
 
@@ -43,10 +46,12 @@ def draw_frame() -> None:
     st.html(assets.PAGES / "parts" / "style.css")
     _collapsible(key="collapsible")
     _study_links(key="study_links")
+    script, api = own_address("/assets/workbench/unsent.js"), own_address("/api/label")
+    _unsent(key="unsent", data={"script": script, "api": api})
     identity = visitor.current_identity()
     if identity.accounts and identity.actor is None:
         st.subheader("You are signed out")
-        st.html(f'<a href="{own_address("/account/sign-in")}" target="_self">Sign in</a>')
+        st.html(f'<a href="?{escape(urlencode(st.query_params.to_dict(), doseq=True))}" target="_self">Sign in</a>')
         st.stop()
     with st.sidebar.container(key="account"):
         name = current_annotator()

@@ -73,6 +73,11 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
     return database.write(engine, finish)
 
 
+UNVERIFIED = "The provider does not state that it has verified the address {!r}, so no account is opened by it."
+NO_ADDRESS = "The provider states no address of yours, so no account is found; ask the operator of this server."
+"""They do not tell whether there is such an account: anybody can state an address that nobody verifies."""
+
+
 def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str, browser: str = "") -> str:
     """Return the value of a new session's cookie for verified claims of an OIDC provider.
 
@@ -83,12 +88,16 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
     if not claims.get("iss") or not claims.get("sub"):
         raise TiebreakError("The provider named no issuer or no subject.")
 
+    verified = bool(email) and claims.get("email_verified") in (True, "true")
+
     def enter(session: Session) -> str:
         account_id = _account_of_subject(session, subject)
-        if account_id is None and email and claims.get("email_verified") in (True, "true"):
+        if account_id is None and verified:
             account_id = _account_of_email(session, email)
             if account_id is not None:
                 registry.change(session, account_id, subject=subject)
+        if account_id is None and not verified:
+            raise TiebreakError(UNVERIFIED.format(email[:80]) if email else NO_ADDRESS)
         if account_id is None:
             raise TiebreakError(f"No account has the address {email[:80]!r}; ask the operator of this server.")
         name = registry.by_id(session, account_id).name

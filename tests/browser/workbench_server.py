@@ -412,7 +412,6 @@ async def session(request: Request) -> Response:
             "guidelines": store.guidelines | {"read": store.read.get(who, 0 if study == 3 else 2)},
             "progress": store.progress(who, study, kind),
             "history": store.history(who, study, kind),
-            "signin": "/",
         }
     )
 

@@ -5,6 +5,9 @@ from urllib.parse import quote
 
 import pytest
 import streamlit as st
+from starlette.applications import Starlette
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -176,6 +179,36 @@ def test_a_sign_in_at_a_provider_leads_to_the_page_that_was_asked_for(engine, mo
     assert 'content="0; url=/traces?trace=1&amp;study=s%20t"' in reply.text
     assert "tiebreak_next" not in client.cookies
     assert 'content="0; url=/"' in client.get("/account/oidc?next=%2F").text
+
+
+RETURNED = {"accept": "text/html", "sec-fetch-site": "cross-site"}
+"""The headers of a browser that comes from the provider."""
+
+
+@pytest.mark.parametrize("path", ["/oauth2callback?error=access_denied&state=x", "/auth/login?provider=unknown"])
+def test_a_failed_sign_in_at_a_provider_leads_back_to_the_sign_in_with_a_sentence(engine, path):
+    client = browser()
+    client.cookies.set("tiebreak_next", quote("/traces?trace=1", safe=""), path="/account/")
+    reply = client.get(path, headers=RETURNED)
+    assert reply.status_code == 303
+    page = client.get(reply.headers["location"], headers=RETURNED).text
+    assert oidc.FAILED in page and 'name="next" value="/traces?trace=1"' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "location", "cookies"),
+    [("/oauth2callback", "/", {"_streamlit_user": "claims"}), ("/auth/login", "https://id.example/authorize", {})],
+)
+def test_a_sign_in_at_a_provider_that_goes_on_is_left_as_it_is(path, location, cookies):
+    def answer(_):
+        response = RedirectResponse(location, 302)
+        for name, value in cookies.items():
+            response.set_cookie(name, value)
+        return response
+
+    served = account_guard.AccountGuard(Starlette(routes=[Route(path, answer)]))
+    reply = TestClient(served, base_url=HOST, follow_redirects=False).get(path)
+    assert (reply.status_code, reply.headers["location"]) == (302, location)
 
 
 def test_a_name_is_not_enough_once_there_is_an_account(engine):

@@ -335,8 +335,8 @@ const SCREENS = {
         : code === "archived"
           ? h("p", {}, "What you have entered is saved.")
           : null,
-      code in SENT ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Other studies") : null,
-      code === "signed_out" ? h("a", { class: "submit", href: bench.session?.signin ?? FIRST_PAGE }, "Sign in") : null,
+      code in SENT ? h("a", { class: "submit", href: FIRST_PAGE }, "Other studies") : null,
+      code === "signed_out" ? h("a", { class: "submit", href: atItem(bench.taskId()) }, "Sign in") : null,
     ),
   finished: (_, __, state) => {
     const { labelled, total, skipped, training } = progress(state);
@@ -361,6 +361,16 @@ const trainingFailed = ({ right, total, needed }, state) =>
     h("a", { class: "submit", href: location.href }, "Repeat the training"),
     h("p", {}, h("a", { href: state.session.study.home }, "Back to the study")),
   );
+
+/** The address of this page with an item. Without a session it leads to the sign-in, and from there to the item. */
+function atItem(id) {
+  const query = new URLSearchParams(location.search);
+  if (id) {
+    ["on", "part", "of"].forEach((name) => query.delete(name)); // they name the item that the page was opened with
+    query.set("item", id);
+  }
+  return `${location.pathname}?${query}`;
+}
 
 function withTab(tab) {
   const query = new URLSearchParams(location.search);

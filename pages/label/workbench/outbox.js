@@ -8,9 +8,16 @@ const AT_ONCE = 50;
 /** Codes of errors after which nothing is sent; unsent actions stay stored. */
 export const STOPS_SENDING = ["signed_out", "other_annotator", "deleted", "removed", "forbidden"];
 
+const PREFIX = "tiebreak-workbench";
+/** Where a window without Web Locks stores the part of the key of its outbox, in its own storage. */
+export const WINDOW = `${PREFIX}/window`;
+
 /** The storage key of an annotator's outbox in a study; `part` if a window has a separate outbox. */
-export const storageKey = (study, annotator, part = "") =>
-  ["tiebreak-workbench", study, annotator, part].filter(Boolean).join("/");
+export const storageKey = (study, annotator, part = "") => [PREFIX, study, annotator, part].filter(Boolean).join("/");
+
+/** The storage keys of all outboxes in which something waits. */
+export const waitingKeys = (storage) =>
+  Object.keys(storage).filter((key) => /^tiebreak-workbench\/\d+\//.test(key) && read(storage, key)?.actions.length);
 
 export class Outbox {
   /**

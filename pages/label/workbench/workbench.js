@@ -6,7 +6,7 @@ import { attribute, h } from "./dom.js";
 import { Frame } from "./frame.js";
 import { Keyboard, writes } from "./keyboard.js";
 import { holdLock } from "./lock.js";
-import { Outbox, STOPS_SENDING, storageKey } from "./outbox.js";
+import { Outbox, STOPS_SENDING, WINDOW, storageKey } from "./outbox.js";
 import { PANELS } from "./panels/index.js";
 import { Reading } from "./reading.js";
 import { Reveal } from "./reveal.js";
@@ -138,8 +138,8 @@ export class LabelWorkbench extends HTMLElement {
   // Without Web Locks two windows cannot share an outbox, so each has its own.
   #window() {
     if (navigator.locks) return "";
-    const id = sessionStorage.getItem("tiebreak-workbench/window") ?? String(Math.random()).slice(2);
-    sessionStorage.setItem("tiebreak-workbench/window", id);
+    const id = sessionStorage.getItem(WINDOW) ?? String(Math.random()).slice(2);
+    sessionStorage.setItem(WINDOW, id);
     return id;
   }
 

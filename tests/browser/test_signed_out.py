@@ -1,0 +1,87 @@
+"""A session that ends while labelling: the sign-in leads back to the target, and every page sends what is unsent."""
+
+from urllib.parse import quote
+
+import pytest
+from sqlalchemy import text
+
+from core.formats.records import ItemRecord
+from storage import labels, studies
+from storage.database import connect, reading, upgrade, writing
+from storage.transfer import imports
+from tests.accounts import PASSWORD, add_account
+from tests.browser.conftest import serve, stop_server
+from tests.browser.test_label_path import shown
+from tests.browser.test_workbench import READY, press, settle
+from tests.conftest import make_item
+from tests.storage.shared import RUN, a_trace
+
+pytestmark = pytest.mark.browser
+LABELLED = "labelled"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server with accounts, and its engine; the study LABELLED has targets and is not the newest one."""
+    folder = tmp_path_factory.mktemp("server")
+    url = f"sqlite:///{folder}/tiebreak.db"
+    engine = connect(url)
+    upgrade(engine)
+    items = [f"gpt_vs_claude/{number}" for number in range(8)]
+    records = [*(ItemRecord(item=make_item(item)) for item in items), RUN, *(a_trace(item) for item in items)]
+    for study in (LABELLED, "newer"):
+        imports.import_records(engine, study, records)
+    add_account(engine, "annotator 1", administrator=True)
+    server = serve(url, folder / "server.log")
+    yield server, engine
+    stop_server(server)
+    engine.dispose()
+
+
+def sign_in(page):
+    page.get_by_label("Name").fill("annotator 1")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def stored(engine) -> list[str]:
+    with reading(engine) as session:
+        return [label.target.item for label in labels.of_study(session, studies.get(session, LABELLED).id)]
+
+
+@pytest.fixture
+def unsent(visit, guarded):
+    """The page of a workbench whose session has ended, and the item of its label that is not sent."""
+    server, engine = guarded
+    page = visit(f"{server.address}/disagreements?study={LABELLED}")
+    sign_in(page)
+    page.locator(READY).wait_for()
+    settle(page)
+    press(page, "j")
+    with writing(engine) as session:
+        session.execute(text("DELETE FROM login"))
+    item = shown(page)
+    press(page, "1", "Enter")
+    page.locator("label-workbench[data-phase=stopped]").wait_for()
+    assert "unsent" in page.locator(".message").inner_text()
+    return page, item
+
+
+def test_the_sign_in_leads_back_to_the_target_and_sends_its_label(guarded, unsent):
+    page, item = unsent
+    page.get_by_role("link", name="Sign in").click()
+    sign_in(page)
+    page.locator(READY).wait_for()
+    assert f"study={quote(LABELLED)}" in page.url
+    assert shown(page) == item and item in stored(guarded[1])
+
+
+def test_any_page_sends_and_states_the_unsent_actions_of_another_study(guarded, unsent):
+    (server, engine), (page, item) = guarded, unsent
+    page.goto(f"{server.address}/home?study=newer")
+    sign_in(page)
+    notice = page.locator(".unsent-notice")
+    notice.wait_for()
+    assert f"of the study “{LABELLED}”" in notice.inner_text() and "sent" in notice.inner_text()
+    assert item in stored(engine)
+    assert "study=newer" in page.url
