@@ -13,7 +13,8 @@ from storage.studies import Study
 def draw_empty(study: Study) -> None:
     """Draw the empty state if no item has a critique."""
     st.title("AIUs", anchor=False)
-    st.info("This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.")
+    advice = "Import critiques, such as MetaCritique's annotation_data.json."
+    shell.draw_missing(study, "This study has no critiques.", advice, shell.IMPORT)
     shell.link_sample("label/aius.py", "metacritique")
     shell.draw_links(study, shell.IMPORT)
 

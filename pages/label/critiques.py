@@ -9,11 +9,21 @@ from storage.labelling import critique_targets, queue, work
 from storage.labelling.work import QueueName
 from storage.studies import Study
 
-EMPTY: dict[QueueName, str] = {
-    "critiques": "No item of this study has two critiques of the same response. Import critiques to compare them.",
-    "critique_ratings": "This study has no critiques. Import critiques, such as MetaCritique's annotation_data.json.",
-    "refined_answers": "This study has no refined answers. Start a critique refinement run to generate them.",
+EMPTY: dict[QueueName, tuple[str, str]] = {
+    "critiques": (
+        "No item of this study has two critiques of the same response.",
+        "Import critiques to compare them.",
+    ),
+    "critique_ratings": (
+        "This study has no critiques.",
+        "Import critiques, such as MetaCritique's annotation_data.json.",
+    ),
+    "refined_answers": (
+        "This study has no refined answers.",
+        "Start a critique refinement run to generate them.",
+    ),
 }
+"""What an empty queue lacks, and what to do about it."""
 
 
 def choose_task() -> QueueName:
@@ -26,8 +36,9 @@ def choose_task() -> QueueName:
 def draw_empty(study: Study, kind: QueueName) -> None:
     """Draw the empty state if there is nothing of this kind."""
     st.title("Critiques", anchor=False)
-    st.info(EMPTY[kind])
-    shell.draw_links(study, shell.RUN if kind == "refined_answers" else shell.IMPORT)
+    link = shell.RUN if kind == "refined_answers" else shell.IMPORT
+    shell.draw_missing(study, *EMPTY[kind], link)
+    shell.draw_links(study, link)
 
 
 study = workbench.choose_study()

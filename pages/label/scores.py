@@ -34,11 +34,11 @@ def _scale_name(key: ScaleKey, scales: dict[ScaleKey, Scale]) -> str:
 def empty_state(study: Study) -> None:
     """Draw the empty state if no criterion has a scale."""
     st.title("Scores", anchor=False)
-    st.info(
-        "This study has no criterion with a scale yet. Import scores, or start a ReFeR run on a criterion with a scale."
-    )
+    links = (shell.IMPORT, shell.RUN)
+    advice = "Import scores, or start a ReFeR run on a criterion with a scale."
+    shell.draw_missing(study, "This study has no criterion with a scale yet.", advice, *links)
     shell.link_sample("label/scores.py", "refer")
-    shell.draw_links(study, shell.IMPORT, shell.RUN)
+    shell.draw_links(study, *links)
 
 
 study = workbench.choose_study()

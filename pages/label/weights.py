@@ -13,12 +13,11 @@ from storage.studies import Study
 def draw_empty(study: Study) -> None:
     """Draw the empty state if the study has no aspects."""
     st.title("Aspect weights", anchor=False)
-    st.info(
-        "This study has no aspects yet. Start a DnA-Eval run, with your own aspects or proposed "
-        "ones, or import a file of weights."
-    )
+    links = (shell.RUN, shell.IMPORT)
+    advice = "Start a DnA-Eval run, with your own aspects or proposed ones, or import a file of weights."
+    shell.draw_missing(study, "This study has no aspects yet.", advice, *links)
     shell.link_sample("label/weights.py", "dna_eval")
-    shell.draw_links(study, shell.RUN, shell.IMPORT)
+    shell.draw_links(study, *links)
 
 
 study = workbench.choose_study()

@@ -158,7 +158,7 @@ def draw_no_study() -> None:
         st.info("There are no studies yet.")
         st.page_link(page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
     else:
-        st.info("You are not a member of any study. Ask the owner of a study to add you.")
+        st.info(NOT_A_MEMBER)
     st.stop()
 
 
@@ -226,6 +226,7 @@ def page_path(script: str) -> str:
     return str(assets.PAGES / script)
 
 
+NOT_A_MEMBER = "You are not a member of any study. Ask the owner of a study to add you."
 STUDIES = "setup/studies.py"
 Link = tuple[str, str, str]
 """The script of a page, and the text and the icon of a link to it."""
@@ -242,6 +243,12 @@ def draw_links(study: Study, *links: Link, horizontal: bool = True) -> None:
     with st.container(horizontal=horizontal):
         for script, label, icon in shown:
             st.page_link(page_path(script), label=label, icon=icon, query_params={"study": study.name})
+
+
+def draw_missing(study: Study, fact: str, advice: str, *links: Link) -> None:
+    """Draw what a study lacks, and what to do about it if the visitor's role allows the pages of all links for it."""
+    needed = {_needed(script) for script, _, _ in links}
+    st.info(f"{fact} {advice}" if needed == permissions.allowed(study.id, needed) else fact)
 
 
 def _needed(script: str) -> Permission:

@@ -162,11 +162,13 @@ def _choose(label: str, options: Sequence[str], key: str) -> str:
 def empty_state(study: Study, group: str) -> None:
     """Draw the empty state if there is nothing to compare."""
     if group == "judges":
-        st.info(
+        links = (shell.RUN, shell.IMPORT)
+        fact = (
             "This study has no targets with opinions of two or more judges. Runs with only one verdict are "
-            "compared with people on the page Alignment. Start a run of several judges, or import recorded debates."
+            "compared with people on the page Alignment."
         )
-        shell.draw_links(study, shell.RUN, shell.IMPORT)
+        shell.draw_missing(study, fact, "Start a run of several judges, or import recorded debates.", *links)
+        shell.draw_links(study, *links)
     else:
         st.info("This study has no labels yet. Agreement needs labels by at least two annotators.")
         shell.draw_links(

@@ -155,12 +155,9 @@ def empty_state(study: Study, data: AlignmentData) -> None:
         st.info(f"The judges' values have no declared scale, so nothing can be compared: {kinds}.")
         return
     missing = "labels but no judge opinions" if len(data.labels) else "no judge opinions"
-    st.info(f"This study has {missing} yet. Start a run, or import recorded judgements.")
-    shell.draw_links(
-        study,
-        shell.RUN,
-        (shell.STUDIES, "Import recorded judgements", ":material/upload_file:"),
-    )
+    links = (shell.RUN, (shell.STUDIES, "Import recorded judgements", ":material/upload_file:"))
+    shell.draw_missing(study, f"This study has {missing} yet.", "Start a run, or import recorded judgements.", *links)
+    shell.draw_links(study, *links)
 
 
 def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[alignment_rows.Line]) -> None:

@@ -96,14 +96,11 @@ def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
 
 def empty_state(study: Study) -> None:
     """Draw the empty state if no critique has been judged."""
-    st.info("No critique of this study has been judged yet. Label AIUs, or start a MetaCritique run.")
+    links = (("label/aius.py", "Label AIUs", ":material/rule:"), shell.RUN, shell.IMPORT)
+    advice = "Label AIUs, or start a MetaCritique run."
+    shell.draw_missing(study, "No critique of this study has been judged yet.", advice, *links)
     shell.link_sample("results/critiques.py", "metacritique")
-    shell.draw_links(
-        study,
-        ("label/aius.py", "Label AIUs", ":material/rule:"),
-        shell.RUN,
-        shell.IMPORT,
-    )
+    shell.draw_links(study, *links)
 
 
 def draw_summary(rows: Sequence[Row], accuracies: Sequence[Accuracy], source: str, level: str) -> None:

@@ -202,7 +202,10 @@ def draw_row(study: Study, title: str, sentences: Sequence[str], links: Sequence
 
 
 def draw_steps(study: Study) -> None:
-    """Draw the steps of a study without items."""
+    """Draw the steps of a study without items, for visitors who may take them."""
+    if not permissions.allows(study.id, Permission.edit):
+        st.info("This study has no items yet.")
+        return
     steps = (
         ("1. Import", "A table or the files of a published data set: items, labels, judges' verdicts.", IMPORT),
         ("2. Judge", "Run a protocol over the items, or import judges with the items.", RUN),

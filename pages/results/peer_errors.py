@@ -59,7 +59,8 @@ def choose(runs: list[Run]) -> tuple[Run, str, float]:
 
 def empty_state(study: Study) -> None:
     """Draw the empty state if there is no peer review."""
-    st.info("This study has no peer reviews yet. Start a run with the protocol ReFeR, or import one.")
+    advice = "Start a run with the protocol ReFeR, or import one."
+    shell.draw_missing(study, "This study has no peer reviews yet.", advice, shell.RUN)
     shell.link_sample("results/peer_errors.py", "refer")
     shell.draw_links(study, shell.RUN)
 

@@ -110,13 +110,10 @@ def draw_page(study: Study) -> None:
 
 def empty_state(study: Study) -> None:
     """Draw the empty state if nobody has given weights."""
-    st.info("This study has no weights yet. Start a DnA-Eval run, give weights under Aspect weights, or import them.")
+    links = (shell.RUN, ("label/weights.py", "Give weights", ":material/tune:"), shell.IMPORT)
+    advice = "Start a DnA-Eval run, give weights under Aspect weights, or import them."
+    shell.draw_missing(study, "This study has no weights yet.", advice, *links)
     shell.link_sample("results/weights.py", "dna_eval")
-    links = [
-        shell.RUN,
-        ("label/weights.py", "Give weights", ":material/tune:"),
-        shell.IMPORT,
-    ]
     shell.draw_links(study, *links)
 
 

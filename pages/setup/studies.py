@@ -12,7 +12,7 @@ from storage import access, database, studies
 from storage.access import Permission
 from storage.studies import Progress, Study
 
-PURPOSE = "A study holds items, criteria, guidelines, runs and labels. Import, edit and export studies here."
+PURPOSE = "A study holds items, criteria, guidelines, runs and labels."
 ICON = ":material/upload_file:"
 
 
@@ -23,8 +23,8 @@ def draw_overview() -> None:
         progress = studies.progress(session)
     left, right = st.columns([4, 1], vertical_alignment="bottom", gap="medium")
     left.title("Studies", anchor=False)
-    left.caption(PURPOSE)
     may_import = permissions.allows_anywhere(Permission.edit)
+    left.caption(f"{PURPOSE} Import, edit and export studies here." if may_import else PURPOSE)
     if may_import and right.button("Import", type="primary", icon=ICON, width="stretch", key="open_import"):
         open_view(view="import")
     draw_import_result()
@@ -66,6 +66,9 @@ def empty_state(has_deleted: bool) -> None:
     """Draw the empty state if there is no study, or only deleted ones."""
     if has_deleted:
         st.info("There is no study now. Those that were deleted are listed below, and can be restored.")
+        return
+    if not permissions.is_administrator():
+        st.info(shell.NOT_A_MEMBER)
         return
     st.info("There are no studies yet. Import a table of items and responses, recorded debates, or an exported study.")
 

@@ -152,8 +152,9 @@ def empty_state(study: Study, chosen: Filter) -> None:
     if chosen != Filter(study.id):
         st.info("No trace matches. Clear a filter to see more.")
         return
-    st.info("This study has no traces yet. Start a run, or import recorded debates.")
-    shell.draw_links(study, shell.RUN, shell.IMPORT)
+    links = (shell.RUN, shell.IMPORT)
+    shell.draw_missing(study, "This study has no traces yet.", "Start a run, or import recorded debates.", *links)
+    shell.draw_links(study, *links)
 
 
 def record_list_views(study: Study, matches: list[Trace]) -> None:

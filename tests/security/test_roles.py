@@ -174,6 +174,33 @@ def test_an_empty_page_links_only_to_pages_that_the_role_allows(members, role, e
     assert [label for label in labels if label != "Account"] == expected
 
 
+@pytest.mark.parametrize(
+    ("page", "advice"),
+    [
+        ("label/scores", "Import scores"),
+        ("label/aius", "Import critiques"),
+        ("results/overview", "Import"),
+        ("setup/studies", "Import, edit and export"),
+    ],
+)
+def test_only_who_may_import_is_told_to_import(members, page, advice):
+    with writing(resources.engine()) as session:
+        empty = studies.create(session, "empty").id
+        for role in ("owner", "annotator"):
+            access.set_role(session, empty, role, Role(role))
+    for role, is_told in (("owner", True), ("annotator", False)):
+        members(role)
+        assert (advice in page_text(visit(page, study="empty"))) is is_told, role
+
+
+def test_an_annotator_of_an_archived_study_is_told_who_can_activate_it(members):
+    with writing(resources.engine()) as session:
+        studies.archive(session, studies.get(session, "s").id)
+    for role, sentence in (("owner", "on the page Studies"), ("annotator", "Its owner can activate it")):
+        members(role)
+        assert sentence in page_text(visit("label/disagreements", study="s")), role
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("role", ["researcher", "adjudicator", "annotator", "viewer"])
 def test_a_page_is_refused_without_the_role_in_its_study_also_to_the_owner_of_another_study(members, role):

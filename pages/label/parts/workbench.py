@@ -13,6 +13,7 @@ from core.own_addresses import own_address
 from pages.parts import current_study, permissions, resources, shell
 from storage import database, studies
 from storage import items as stored_items
+from storage.access import Permission
 from storage.labelling import work
 from storage.studies import Study
 
@@ -40,7 +41,9 @@ def choose_study() -> Study:
         study = studies.get(session, name)
     permissions.require_page(study.id)
     if study.archived:
-        st.info("This study is archived, so its targets are not offered. It can be activated on the page Studies.")
+        owner = permissions.allows(study.id, Permission.manage)
+        how = "It can be activated on the page Studies." if owner else "Its owner can activate it."
+        st.info(f"This study is archived, so its targets are not offered. {how}")
         st.stop()
     return study
 

@@ -355,6 +355,15 @@ def test_claims_of_a_provider_find_the_account_by_its_address_once_and_later_by_
         by_claims(engine, sub="8")
 
 
+def test_an_address_that_is_not_verified_is_not_called_an_address_without_an_account(engine):
+    add_account(engine, "ann", email="ann@lab.example")
+    for address in ("ann@lab.example", "nobody@lab.example"):  # it tells nobody which addresses have an account
+        with pytest.raises(TiebreakError, match=f"not state that it has verified the address '{address}'"):
+            by_claims(engine, email=address, email_verified=False)
+    with pytest.raises(TiebreakError, match="states no address"):
+        by_claims(engine, email=None)
+
+
 def test_claims_of_a_disabled_account_are_refused(engine):
     account = add_account(engine, "ann", email="ann@lab.example")
     assert by_claims(engine) == "ann"
