@@ -8,6 +8,7 @@ from typing import Any
 
 from core.answers.answer import Answer, Reading
 from core.answers.lists import Item, declines, items, marked, plain, without_frame
+from core.answers.remarks import is_cut, is_error
 from core.answers.sentences import announcement
 from core.answers.signs import squash
 from core.answers.text import Text, without_markup
@@ -109,6 +110,8 @@ class Aspects(Answer[dict[str, str]]):
         everything = items(text, "aspect")
         if declines(text, everything):
             raise UnreadableReply("it declines to answer")
+        if is_error(everything) or is_cut(text):
+            raise UnreadableReply("it is an error message" if is_error(everything) else "its JSON is incomplete")
         lines = without_frame(text, everything)
         if not lines:
             raise UnreadableReply("it names no aspects")

@@ -95,10 +95,15 @@ class ByName(Answer[Numbers]):
         return measures if len(measures) == len(self.names) else None
 
     def _in_order(self, value: Any) -> dict[str, Measure] | None:
-        """Return a list of as many numbers as names."""
+        """Return a list of as many numbers as names, in the order that another list of the object gives them."""
         numbers = listed_numbers(value, len(self.names)) or ()
         measures = [Measure(number, None, False, 0) for number in numbers]
-        return dict(zip(self.names, measures, strict=True)) if measures else None
+        lists = [inner for inner in value.values() if isinstance(inner, list)] if numbers else []
+        named = [[self._place(readable(str(one)).lower().strip()) for one in inner] for inner in lists]
+        orders = [[place for place in places if place is not None] for places in named]
+        order = next((places for places in orders if sorted(places) == list(range(len(self.names)))), None)
+        names = self.names if order is None else tuple(self.names[place] for place in order)
+        return dict(zip(names, measures, strict=True)) if measures else None
 
     def _candidate(self, block: Block, rule: str, problem: str = "") -> Candidate[Numbers]:
         value, problem = (None, problem) if problem else self._checked(block.measures())

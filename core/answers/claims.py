@@ -8,6 +8,7 @@ from typing import Any
 
 from core.answers.answer import Answer, Reading
 from core.answers.lists import Item, declines, items, joined, marked, plain, without_frame
+from core.answers.remarks import is_cut, is_error, without_reason, without_remarks
 from core.answers.signs import readable, squash
 from core.answers.text import Text
 from core.errors import UnreadableReply
@@ -16,6 +17,9 @@ NONE = "none"
 _LABEL = re.compile(r"^\W*(?:claims?|aius?|output|answer|list)\W*:\s*(?=\S)", re.I)
 _ADDRESS = re.compile(r"\W*(?:I|I'(?:m|d|ll|ve)|We|Let's|Let us|Let me|Please|Your?|You've|Error \d+:?)\s", re.I)
 _CATEGORY = re.compile(r"^\s*(?:\*\*|__)[^*_:\n]{2,40}(?::\s*(?:\*\*|__)|(?:\*\*|__)\s*:)\s*")
+_NONE_CHECKABLE = re.compile(
+    r"\W*none of (?:the|its|these|this)\b.{0,40}\b(?:can|could) be (?:checked|verified|tested|extracted)\W*$", re.I
+)
 _NO_CLAIMS = re.compile(r"\b(?:no|not|any|zero)\b.{0,40}\b(?:claims?|statements?|aius?)\b", re.I)
 
 
@@ -80,7 +84,13 @@ class Claims(Answer[tuple[str, ...]]):
         everything = items(text, self.noun)
         if declines(text, everything):
             raise UnreadableReply("it declines to answer")
-        lines = _after_label(without_frame(text, everything))
+        if is_error(everything):
+            raise UnreadableReply("it is an error message")
+        if is_cut(text):
+            raise UnreadableReply("its JSON is incomplete")
+        if self._is_none_explained(everything):
+            return Reading((), "list", text.span(everything[0].start, everything[0].end))
+        lines = without_remarks(_after_label(without_frame(text, everything)))
         if not lines:
             raise UnreadableReply(
                 f"it holds no {self.noun}" if not everything else f"it announces {self.noun}s and lists none"
@@ -88,7 +98,7 @@ class Claims(Answer[tuple[str, ...]]):
         if self._none(text, lines):
             return Reading((), "list", text.span(lines[0].start, lines[-1].end))
         single = _without_parents(list(joined(lines))) if marked(lines) else self._plain(lines, text)
-        claims = [(claim, item) for item in single if re.search(r"[^\W\d]", claim := self._claim(item))]
+        claims = [(claim, item) for item in single if re.search(r"[^\W\d]", claim := without_reason(self._claim(item)))]
         if not claims:
             raise UnreadableReply(f"it holds no {self.noun}")
         return Reading(tuple(claim for claim, _ in claims), "list", text.span(claims[0][1].start, claims[-1][1].end))
@@ -119,12 +129,22 @@ class Claims(Answer[tuple[str, ...]]):
         match = self.words.starts("nothing", line)
         return match is not None and not squash(line[match.end() :])
 
+    def _is_none_explained(self, lines: list[Item]) -> bool:
+        """Return whether the first line is `none` and the others, which are no list, explain it."""
+        return len(lines) > 1 and not marked(lines) and self._is_nothing(plain(_LABEL.sub("", lines[0].text)))
+
     def _none(self, text: Text, lines: list[Item]) -> bool:
         """Return whether the text states that there are none: `none`, `The critique makes no claims.`"""
         line = readable(plain(_LABEL.sub("", lines[0].text)))
         if len(lines) > 1:
             return False
-        first = re.split(r"[.。!](?:\s|$)|\s[-–—(]\s?|,\s", line, maxsplit=1)[0]
+        if _NONE_CHECKABLE.match(line):
+            return True
+        first = re.split(
+            r"[.!;:](?:\s|$)|[。：；]|\s(?:because|since|as|weil|da|car|porque|perché)\s|\s[-–—(]\s?|,\s",
+            line,
+            maxsplit=1,
+        )[0]
         match = self.words.starts("nothing", first)
         if re.search(rf"[:,]\s*{NONE}\W*$", line):
             return True
@@ -135,7 +155,8 @@ class Claims(Answer[tuple[str, ...]]):
         return bare or (
             bool(_NO_CLAIMS.search(first))
             and len(first) < 120
-            and self.words.find("claim", first.replace("claims", "claim")) is not None
+            and self.words.find("claim", first.replace("claims", "claim").replace("statements", "statement"))
+            is not None
             and _says_none(first)
         )
 
@@ -144,7 +165,7 @@ def _says_none(sentence: str) -> bool:
     """Return whether the text states that there are none: `It contains no checkable claims`."""
     return bool(
         re.match(
-            r"\W*(?:there (?:are|is|were)|(?:the|this) (?:critique|text|comment|reference text)|it|no\b|"
+            r"\W*(?:there(?:'s| are| is| were)|(?:the|this) (?:critique|text|comment|reference text)|it|no\b|"
             r"i (?:find|found|see))",
             sentence,
             re.I,

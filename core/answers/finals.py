@@ -15,6 +15,18 @@ from core.errors import UnreadableReply
 T = TypeVar("T")
 
 _STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
+_ABOUT_ITSELF = re.compile(
+    r"\W*(?:(?:reliability|security|strength|difficulty|ease|certainty|likelihood|degree|level)\s+(?:of|"
+    r"that)\s+(?:i\b[^\d:=]{0,30}|"
+    r"(?:confidence|certainty|preference|error|(?:this|my|the)\s+(?:\w+\s+)?(?:rating|judge?ment|verdict|"
+    r"answer|score|evaluation|"
+    r"decision|choice|preference|item))|(?:rating|judge?ment)s?\b)|how\s+(?:sure|certain|"
+    r"confident)[^\d:=?]{0,30}\??|conf|"
+    r"preference\s+(?:strength|margin)|p\s*\(\s*correct\s*\)|(?:estimated|expected)\s+(?:accuracy|agreement)|"
+    r"self[- ](?:rating|assessment))\W{0,4}[:=]|\W*(?:how\s+(?:sure|certain|confident)[^\d:=?]{0,30}\?)",
+    re.I,
+)
+"""`Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer."""
 MARKED, SENTENCE, WEAK = FINAL, 1, 0
 __all__ = [
     "FINAL",
@@ -27,6 +39,7 @@ __all__ = [
     "is_of_others",
     "refused",
     "trailing",
+    "without_confidence",
 ]
 
 
@@ -81,18 +94,39 @@ def refused(text: Text, missing: str) -> NoReturn:
 def trailing(text: Text) -> int:
     """Return the position at which courtesies, notes and confidence lines at the end of the reply begin."""
     end = len(text.spoken)
-    for unit in reversed(text.units):
-        if not (text.words.starts("courtesy", unit.text) or is_confidence(text, unit.text)):
+    units = list(text.units)
+    while units:
+        above = units[-2].text if len(units) > 1 else ""
+        below_heading = len(units[-1].text) < 12 and _is_confidence_heading(text, above)
+        if not (below_heading or text.words.starts("courtesy", units[-1].text) or is_confidence(text, units[-1].text)):
             break
-        end = unit.start
+        end = units.pop().start
     return end
+
+
+def without_confidence(text: Text, line: str) -> str:
+    """Return a line without the confidence in brackets at its end: `2 (confidence: 1)`."""
+    aside = re.search(r"\s*[(\[]([^()\[\]]{3,60})[)\]]\W*$", line)
+    return line[: aside.start()] if aside and is_confidence(text, aside[1]) else line
+
+
+def _is_confidence_heading(text: Text, line: str) -> bool:
+    """Return whether a line announces the confidence on the next one: `## Confidence`, `How sure am I?`"""
+    if len(line) > 40 or re.search(r"\d", line):
+        return False
+    return _ABOUT_ITSELF.match(line) is not None or text.words.starts("confidence", line) is not None
 
 
 def is_confidence(text: Text, line: str) -> bool:
     """Return whether a line states the model's confidence."""
+    if _ABOUT_ITSELF.match(line):
+        return True
     phrase = text.words.find("confidence", line[:40])
     after = line[phrase.end() :] if phrase else ""
-    return phrase is not None and bool(_STATED.match(after) or re.match(r"\W*I(?:'m| am)\b", line))
+    if phrase and re.search(r"\w\s*[(\[]\s*$", line[: phrase.start()]) and re.search(r"\d", after):
+        return False  # `2 (confidence: 1)`
+    below = re.match(r"\W*\d", line) and not after.strip(" )].")  # `4 (confidence)`
+    return phrase is not None and bool(_STATED.match(after) or below or re.match(r"\W*I(?:'m| am)\b", line))
 
 
 def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:

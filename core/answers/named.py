@@ -299,6 +299,8 @@ def _rank(text: Text, first: Entry) -> int:
     heading = above[0] if above and len(above[0]) < 60 and not re.search(r"\d\s*$", above[0]) else ""
     if re.match(r"\s*\[[^\[\]\n]{3,80}\]", heading):
         return 0
+    if text.words.find("confidence", heading):
+        return 0
     for words in (same, heading):
         if text.words.find("initial", words) or (words is heading and text.words.find("reported", words)):
             return 0

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from core.answers.labels import FINAL, PLAIN
 from core.answers.named import Block, Entry, mentions
@@ -25,7 +26,7 @@ def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
         fresh = _header(text, above, names)
         header = fresh or (header if "|" in line.text else ())
         label, numbers = _row(text, line.text[: max(0, end - line.start)])
-        if len(numbers) != len(names) or _is_no_answer(text, label):
+        if len(numbers) != len(names) or _is_no_answer(text, label) or _is_other_order(text, label, above, names):
             continue
         final = bool(text.words.find("final", label) or text.words.find("final", above))
         edge = place == 0 or not below or bool(label)
@@ -47,6 +48,34 @@ def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
             yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
 
 
+def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
+    """Read all names and then as many numbers, in the order of the line: `Response 2, Response 1: 8, 6`."""
+    pattern = mentions(text.words, names)
+    for line in text.lines[-LAST:]:
+        marks = list(pattern.finditer(line.text.lower()))
+        order = tuple(names[int((mark.lastgroup or "n0")[1:])] for mark in marks)
+        if line.start >= end or len(marks) < 2 or sorted(order) != sorted(names):
+            continue
+        parts = [line.text[: marks[0].start()], *(line.text[a.end() : b.start()] for a, b in pairwise(marks))]
+        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end() :]))
+        if found is None or any(_UNORDERED.search(part) for part in parts) or _is_no_answer(text, parts[0]):
+            continue
+        numbers = [measure(number[0], text.words) for number in _NUMBER.finditer(found["numbers"])]
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(names) == len(numbers):
+            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+
+
+def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) -> bool:
+    """Return whether the numbers may stand in another order than the names were asked in: `Best first: 8 6`."""
+    pattern = mentions(text.words, names)
+    if _ORDER.search(label) or pattern.search(label.lower()):
+        return True
+    order = [int((mark.lastgroup or "n0")[1:]) for mark in pattern.finditer(above.lower())]
+    named = _FIRST.search(above) is not None and order != sorted(order)
+    return named or (not order and above.rstrip().endswith(":") and _ORDER.search(above) is not None)
+
+
 def _is_no_answer(text: Text, label: str) -> bool:
     """Return whether the words before a row make it an earlier, uncertain or conditional one."""
     return bool(text.words.find("initial", label) or text.words.find("condition", label)) or in_doubt(label, text.words)
@@ -56,7 +85,8 @@ def _header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names in the order in which a line without numbers gives them all; empty if it does not."""
     order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
     free = mentions(text.words, names).sub("", line.lower())
-    return tuple(order) if sorted(order) == sorted(names) and not re.search(r"\d", free) and len(line) < 300 else ()
+    other = bool(re.search(r"\d", free) if "|" in line else _SIGNS.sub("", free))
+    return tuple(order) if sorted(order) == sorted(names) and not other and len(line) < 300 else ()
 
 
 def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -> tuple[Entry, ...]:
@@ -91,6 +121,25 @@ def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
 
 
 _SLASHED = re.compile(r"\d[\d.,]*\s*%?(?:\s*/\s*\d[\d.,]*\s*%?){2,}\W*$|\d[\d.,]*\s*%?(?:\s+-\s+\d[\d.,]*\s*%?)+\W*$")
+_NUMBER = re.compile(rf"{AMOUNT}(?:\s*%|\s*/\s*(?:100|10|7|5)(?![\d.]))?")
+_BETWEEN = r"\s*(?:[,;/:>|]|\b(?:and|to|against|vs|versus|und|zu|et|y|e|a)\b\.?)(?:\s*and\b)?\s*"
+_NUMBERS = re.compile(
+    rf"[^\d.!?]{{0,30}}?[\s:=(\[,>]+(?P<numbers>{_NUMBER.pattern}(?:{_BETWEEN}{_NUMBER.pattern})+)"
+    r"[\s)\]]*(?:points?)?,?\s*(?:respectively|in that order)?\W*"
+)
+_UNORDERED = re.compile(
+    r"\d|[!?]|\b(?:worse|behind|loses?|lower|below|trails|weaker|inferior|not|or)\b|[^\n]{41}", re.I
+)
+"""Words between two names after which the numbers may stand in the other order."""
+_ORDER = re.compile(
+    r"\b(?:revers\w*|backwards?|best|better|worst|rank\w*|sorted|descending|ascending|decreasing|increasing|highest|lowest|"
+    r"winner|loser|latter|former|order)\b|\b(?:second|2)\b[^.]{0,12}\bfirst\b|\b2,?\s+(?:then\s+)?1\b",
+    re.I,
+)
+_FIRST = re.compile(r"\b(?:first|then|before|after|order|rank\w*|sorted|revers\w*)\b", re.I)
+_SIGNS = re.compile(
+    r"[\s|,;/&:>()\[\]=*.–—-]|\b(?:and|und|et|y|e|vs|versus|scores?|ratings?|for|of|the|weights?|aspects?)\b"
+)
 _RATIO = re.compile(
     rf"(?P<names>[^\d:/=]{{1,80}}(?P<sign>[:/])[^\d=]{{1,200}}?)\s*[:=]\s*(?P<numbers>{AMOUNT}\s*%?(?:\s*(?P=sign)\s*{AMOUNT}\s*%?)+)\W*"
 )

@@ -10,7 +10,7 @@ from core.answers.by_name import ByName, Numbers, place_of
 from core.answers.finals import Candidate, trailing
 from core.answers.named import blocks, entries, mentions, repeated
 from core.answers.numbers import Measure, measure, whole
-from core.answers.rows import rows
+from core.answers.rows import in_named_order, rows
 from core.answers.sentences import in_doubt
 from core.answers.text import Text
 
@@ -72,7 +72,8 @@ class Scores(ByName):
             if len(block.entries) == len(self.names):
                 twice = repeated(before, block, text)
                 yield self._candidate(block, "named", f"it gives {twice} two scores" if twice else "")
-        for block in rows(text, self.names, trailing(text)):
+        end = trailing(text)
+        for block in (*rows(text, self.names, end), *in_named_order(text, self.names, end)):
             yield self._candidate(block, "row")
         yield from self._both(text)
 

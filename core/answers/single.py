@@ -17,6 +17,7 @@ from core.answers.finals import (
     is_confidence,
     is_of_others,
     trailing,
+    without_confidence,
 )
 from core.answers.labels import REST, Labelled, labelled
 from core.answers.sentences import announcement, in_doubt
@@ -138,7 +139,9 @@ class Single(Answer[T]):
     def _labelled(self, text: Text) -> Iterator[Candidate[T]]:
         for label in labelled(text, self._concepts(), self._names(), self.nouns):
             parsed = self._alone(label.rest) if label.below else self._behind(label, text)
-            if parsed and not is_confidence(text, text.spoken[label.start : label.rest_start]):
+            line = text.spoken.rfind("\n", 0, label.start) + 1
+            about = (text.spoken[line : label.rest_start], text.spoken[label.start : label.rest_start])
+            if parsed and not any(is_confidence(text, head.strip()) for head in about):
                 end = label.rest_start + parsed.end
                 yield Candidate(parsed.value, "labelled", label.start, end, label.rank, parsed.problem)
 
@@ -178,7 +181,7 @@ class Single(Answer[T]):
         for place, rank in ((-1, PLAIN), (0, SENTENCE)):
             if lines and (place or len(lines) > 1) and len(lines[place].text) < LONGEST:
                 line = lines[place]
-                parsed = self._alone(line.text[: end - line.start].strip())
+                parsed = self._alone(without_confidence(text, line.text[: end - line.start].strip()))
                 if parsed:
                     yield Candidate(parsed.value, "line", line.start, min(line.end, end), rank, parsed.problem)
 

@@ -12,7 +12,7 @@ from core.answers.finals import Candidate, is_confidence, trailing
 from core.answers.labels import FINAL
 from core.answers.named import Block, Entry, blocks, entries, mentions, repeated
 from core.answers.numbers import Measure, measure, whole
-from core.answers.rows import ratios, rows
+from core.answers.rows import in_named_order, ratios, rows
 from core.answers.text import Text, shorten
 
 WHOLE = 100.0
@@ -69,8 +69,10 @@ class Weights(ByName):
                 yield self._candidate(block, "named", other)
         if pair := self._pair(text):
             yield self._candidate(pair, "row")
-        for block in (*rows(text, self.names, trailing(text)), *ratios(text, self.names, trailing(text))):
-            yield self._candidate(block, "row")
+        end = trailing(text)
+        for find in (rows, ratios, in_named_order):
+            for block in find(text, self.names, end):
+                yield self._candidate(block, "row")
 
     def _entries(self, text: Text) -> list[Entry]:
         """Read numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
