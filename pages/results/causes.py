@@ -212,6 +212,7 @@ def table_line(errors: JudgeErrors) -> dict[str, str]:
         "Disagreements": f"{causes.disagreements:,} of {causes.decided:,}",
         **{cause.capitalize(): shares.get(cause, "–") for cause in CAUSES},
         "Wrong on clear targets": "–" if causes.error_rate is None else f"{causes.error_rate:.2f}",
+        "Without labels of": ", ".join(errors.without),
     }
 
 

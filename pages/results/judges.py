@@ -63,12 +63,15 @@ ACCURACY_HELP = (
     "left out, each judge has its own targets."
 )
 RULE = (
-    "**Use**: the coverage and the winning rate of the alternative-annotator test reach their minimum, the lower end "
-    "of (judge minus human ceiling) is above minus the margin, and the judge is more accurate than the most frequent "
-    "answer alone.  \n"
-    "**Use with review**: the upper end is above minus the margin.  \n"
-    "**Do not use**: it is not, or the judge gives the same answer to every target.  \n"
-    "**Not enough data**: the test needs two annotators and 30 targets that they share."
+    "The difference d is the judge's accuracy minus the human ceiling.  \n"
+    "**Use**: the lower end of d is above minus the margin, and nothing of what follows.  \n"
+    "**Use with review**: the lower end of d is above minus the margin, but the coverage or the winning rate of the "
+    "alternative-annotator test is under its minimum, the judge is not more accurate than the most frequent answer "
+    "alone, it has a bias of at least the margin, or it repeats, or may repeat, the labels of one annotator.  \n"
+    "**Do not use**: the upper end of d is not above minus the margin, or the judge gives the same answer to every "
+    "target.  \n"
+    "**Not enough data**: minus the margin is within the interval of d, or there are not two annotators, 30 targets "
+    "that they share, or 30 targets with a reference."
 )
 RANGE_HELP = (
     "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "

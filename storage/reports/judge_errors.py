@@ -14,6 +14,8 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.disagreement_causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
 from core.statistics.measures.effort import entropy
+from core.statistics.notes import list_names
+from core.statistics.reports.judge_findings import without_annotators
 from core.wording import format_percent
 from storage import audit, targets
 from storage.audit import Action, Filter
@@ -56,10 +58,17 @@ class JudgeErrors:
     uncertain: tuple[tuple[int, tuple[float, ...]], ...]
     """The most uncertain disagreements first, at most `INFORMATIVE`: the place of the target in the dataset of the
     query, and the probabilities of its causes. Empty without a decomposition."""
+    without: tuple[str, ...] = ()
+    """Annotators whose labels the judge repeats: they tell nothing about its errors, and are left out."""
 
     @property
     def sentence(self) -> str:
-        """The decomposition in words, with its n."""
+        """The decomposition in words, with its n, and whose labels are left out."""
+        people = list_names(self.without)
+        return self._decomposition + (f" It repeats the labels of {people}, which are left out." if people else "")
+
+    @property
+    def _decomposition(self) -> str:
         causes = self.causes
         if not causes.shares:
             counts = f" on {causes.disagreements:,} of {causes.decided:,}" if causes.disagreements else ""
@@ -80,8 +89,12 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_R
     dataset = find_dataset(data, query)
     if dataset is None:
         return []
-    names, votes = query.judges or tuple(dataset.judges), _votes(dataset)
-    found = [_judge_errors(dataset, votes, name, resamples) for name in names]
+    names, repeated = query.judges or tuple(dataset.judges), judge_ranking.dependence(data, query).repeated
+    votes = {people: _votes(dataset, people) for people in {repeated(name) for name in names}}
+    found = [
+        replace(_judge_errors(dataset, votes[repeated(name)], name, resamples), without=repeated(name))
+        for name in names
+    ]
     nothing = np.empty(0)
     found += [
         JudgeErrors(name, Causes((), 0, 0, 0, nothing.astype(bool), nothing, None, None, reason), ())
@@ -91,10 +104,10 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_R
     return sorted(found, key=lambda errors: -errors.causes.disagreements)
 
 
-def _votes(dataset: Dataset) -> Votes:
+def _votes(dataset: Dataset, left_out: Sequence[str]) -> Votes:
     if not isinstance(dataset.ratings, Ratings):
         raise TypeError("a scale without categories has no verdicts that are right or wrong")
-    return count_votes(dataset.ratings)
+    return count_votes(without_annotators(dataset.ratings, left_out))
 
 
 def _judge_errors(dataset: Dataset, votes: Votes, judge: str, resamples: int) -> JudgeErrors:
@@ -178,5 +191,6 @@ def table(found: Sequence[JudgeErrors]) -> list[dict[str, object]]:
                 f"{name}_low": share and share.low,
                 f"{name}_high": share and share.high,
             }
-        rows.append(row | {"error_rate_on_clear": causes.error_rate, "kappa": causes.kappa, "reason": causes.reason})
+        row |= {"error_rate_on_clear": causes.error_rate, "kappa": causes.kappa}
+        rows.append(row | {"without": ", ".join(errors.without), "reason": causes.reason})
     return rows

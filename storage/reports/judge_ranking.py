@@ -13,8 +13,11 @@ from core.provenance import INTERVALS
 from core.statistics.data.arrays import Bools
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
+from core.statistics.measures.annotator_dependence import State
 from core.statistics.measures.comparison import Comparison
+from core.statistics.reports import judge_findings
 from core.statistics.reports.decision_rule import Rule, describe_rule
+from core.statistics.reports.judge_findings import Findings
 from core.statistics.reports.recommendations import (
     ABSTENTION_POLICIES,
     MIN_SHARE,
@@ -141,7 +144,9 @@ def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeRe
     dataset, chosen = _with_chosen_judges(data, query)
     if chosen is None:
         return None
-    ranking = rank_judges(chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples)
+    ranking = rank_judges(
+        chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples, findings=findings(data, query)
+    )
     left_out = _not_compared(data, query, dataset, chosen)
     population = data.choices.population(query.kind, query.criterion)
     note = data.choices.note(query.kind, query.criterion)
@@ -169,8 +174,32 @@ def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) 
     _, chosen = _with_chosen_judges(data, query)
     if chosen is None:
         return ()
-    found = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples)
+    known = dependence(data, query)
+    found = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples, findings=known)
     return chosen_judges.named_by_targets(found, data.choices.population(query.kind, query.criterion))
+
+
+def dependence(data: AlignmentData, query: RankingQuery) -> Findings:
+    """Return the annotators whose labels the judges of a query's targets repeat."""
+
+    def compute() -> Findings:
+        dataset = find_dataset(data, query)
+        annotator = data.reference.name if data.reference.type == "annotator" else ""
+        return Findings() if dataset is None else judge_findings.find_repeated(dataset, annotator)
+
+    return remembered.once(data, ("dependence", query.kind, query.criterion, query.scenario), compute)
+
+
+def findings(data: AlignmentData, query: RankingQuery) -> Findings:
+    """Return the same with the biases of these judges."""
+    dataset = find_dataset(data, query)
+    return replace(dependence(data, query), biases=() if dataset is None else judge_findings.find_biases(dataset))
+
+
+def find_independent_dataset(data: AlignmentData, query: RankingQuery) -> Dataset | None:
+    """Return the same as `find_dataset`, with the reference of the ranking."""
+    dataset = find_dataset(data, query)
+    return None if dataset is None else judge_findings.with_independent_reference(dataset, dependence(data, query))
 
 
 def _with_chosen_judges(data: AlignmentData, query: RankingQuery) -> tuple[Dataset | None, Dataset | None]:
@@ -288,6 +317,9 @@ def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> 
             "from_ceiling_low": judge.less_ceiling.low,
             "from_ceiling_high": judge.less_ceiling.high,
             "winning_rate": judge.winning_rate,
+            "repeats": ", ".join(one.annotator for one in judge.dependence if one.state is State.repeats),
+            "may_repeat": ", ".join(one.annotator for one in judge.dependence if one.state is State.unclear),
+            "biases": ", ".join(row.bias for row in judge.biases),
             **_cost_columns(shown.get(judge.judge), costs is not None),
             "reason": "; ".join(filter(None, (judge.reason, judge.accuracy.reason))),
             "reference": report.reference,

@@ -10,7 +10,7 @@ from core.statistics.reports.label_plans import PairPlan, PlanReport, pair_plan,
 from core.statistics.reports.recommendations import comparable_judges
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.judge_ranking import JudgeReport, RankingQuery, Selection, find_dataset
+from storage.reports.judge_ranking import JudgeReport, RankingQuery, Selection, find_independent_dataset
 from storage.studies import Study
 
 
@@ -27,7 +27,7 @@ class StudyPlans:
 
 def report(data: AlignmentData, query: RankingQuery, overlap: int) -> PlanReport | None:
     """Return the plans for the judges of a query; None if it has no targets."""
-    dataset = find_dataset(data, query)
+    dataset = find_independent_dataset(data, query)
     if dataset is None:
         return None
     return plan_report(dataset, query.judges or comparable_judges(dataset), overlap, abstentions=query.abstentions)
@@ -35,7 +35,7 @@ def report(data: AlignmentData, query: RankingQuery, overlap: int) -> PlanReport
 
 def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overlap: int) -> PairPlan | None:
     """Return the plan for the two most accurate judges of a ranking; None if it has fewer."""
-    dataset, names = find_dataset(data, query), [judge.judge for judge in ranked.ranking.judges[:2]]
+    dataset, names = find_independent_dataset(data, query), [judge.judge for judge in ranked.ranking.judges[:2]]
     if dataset is None or len(names) < 2:
         return None
     return pair_plan(dataset, names[0], names[1], overlap, query.abstentions)

@@ -20,13 +20,17 @@ from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.patterns import Units, category_counts
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import MIN_ITEMS, run_on_patterns
+from core.statistics.measures.annotator_dependence import Dependence
 from core.statistics.measures.ceiling import human_ceiling
 from core.statistics.measures.comparison import Comparison, Correction, compare_scores
 from core.statistics.measures.intervals import NO_SPREAD, bootstrap
 from core.statistics.measures.ranges import Range, possible_range
 from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.measures.statistic import stack_statistics
-from core.statistics.reports.decision_rule import Decision, Rule, decide
+from core.statistics.reports import judge_findings
+from core.statistics.reports.decision_rule import Decision, Evidence, Rule, decide, describe_silence, is_only_silent
+from core.statistics.reports.judge_biases import BiasRow
+from core.statistics.reports.judge_findings import Findings
 
 Abstentions = Literal["error", "excluded", "tie"]
 """How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0."""
@@ -63,6 +67,13 @@ class JudgeEvaluation:
     decision: Decision
     reason: str
     """The decision in one sentence, with its numbers."""
+    dependence: tuple[Dependence, ...] = ()
+    """Annotators whose labels it repeats, and without whom its figures are, or may repeat."""
+    biases: tuple[BiasRow, ...] = ()
+    """Biases that were found, of at least the margin of the rule."""
+    silence: str = ""
+    """The coverage, and the difference from the human ceiling where it answers, of a judge that is below it only by its
+    missing verdicts."""
 
 
 @dataclass(frozen=True)
@@ -95,41 +106,71 @@ def rank_judges(
     rule: Rule | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    findings: Findings | None = None,
 ) -> Ranking:
-    """Evaluate every judge of a dataset with categories; raises ValueError if the scale has none."""
+    """Evaluate every judge of a dataset with categories; raises ValueError if the scale has none.
+
+    `findings` are those of `judge_findings.find`, if the caller has them.
+    """
     if not dataset.scale.categories:
         raise ValueError("a scale without categories has no verdicts that are right or wrong")
+    findings = judge_findings.find(dataset) if findings is None else findings
+    left_out = judge_findings.left_out_of_reference(dataset, findings)
+    dataset = judge_findings.with_independent_reference(dataset, findings)
     asked = dataset.subset(dataset.group, asked_targets(dataset))
     common = asked.subset(dataset.group, ~np.isnan(asked.gold))
     if not isinstance(common.ratings, Ratings):
         raise ValueError("the labels have no categories")
-    rule = rule or Rule()
+    constant = baselines(common)
+    settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, seed)
     evaluations, patterns = [], None
     for judge in common.judges:
-        patterns = patterns_of(asked, verdict_codes(asked, judge, abstentions), patterns)
-        evaluations.append(evaluate_judge(common, patterns, judge, abstentions, rule, resamples, seed))
+        of_judge = without_repeated(asked, findings, judge)
+        patterns = patterns_of(of_judge, verdict_codes(asked, judge, abstentions), patterns)
+        evaluations.append(evaluate_judge(common, of_judge, patterns, judge, settings))
     evaluations.sort(
         key=lambda evaluation: -np.inf if evaluation.accuracy.value is None else evaluation.accuracy.value, reverse=True
     )
-    constant = baselines(common)
     return Ranking(
         common.gold.size,
         int((common.ratings.codes >= 0).any(axis=0).sum()),
-        tuple(compare_with_baseline(evaluation, constant[:1]) for evaluation in evaluations),
+        tuple(evaluations),
         annotator_ceiling(asked, resamples, seed),
         tuple(constant),
-        source_mix(common, ~np.isnan(common.gold)),
+        source_mix(common, ~np.isnan(common.gold)) + judge_findings.describe_left_out(left_out),
     )
 
 
-def compare_with_baseline(evaluation: JudgeEvaluation, most_frequent: Sequence[Baseline]) -> JudgeEvaluation:
-    """Return the evaluation, at most "use with review" if the most frequent answer alone is as accurate."""
-    accuracy = evaluation.accuracy.value
-    baseline = most_frequent[0].accuracy.value if most_frequent else None
-    if accuracy is None or baseline is None or accuracy > baseline or not evaluation.decision.startswith("use"):
-        return evaluation
-    reason = f"not more accurate than the {most_frequent[0].name} ({baseline:.2f}); {evaluation.reason}"
-    return replace(evaluation, decision="use with review", reason=reason)
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all judges of a ranking."""
+
+    abstentions: Abstentions
+    rule: Rule
+    findings: Findings
+    most_frequent: Sequence[Baseline]
+    """The most frequent answer, if there is one."""
+    resamples: int
+    seed: int
+
+
+def without_repeated(dataset: Dataset, findings: Findings, judge: str) -> Dataset:
+    """Return the dataset without the labels of the annotators whom a judge repeats."""
+    people = findings.repeated(judge)
+    assert isinstance(dataset.ratings, Ratings)
+    return replace(dataset, ratings=judge_findings.without_annotators(dataset.ratings, people)) if people else dataset
+
+
+def objections(judge: str, accuracy: Estimate, settings: Settings) -> list[str]:
+    """Return what speaks against a judge apart from its difference from annotators, in words."""
+    findings, rule = settings.findings, settings.rule
+    found = [judge_findings.describe_dependence(one) for one in findings.dependence.get(judge, ())]
+    found += [row.sentence.removeprefix(f"{judge} ") for row in findings.biases_of(judge, rule.margin)]
+    for baseline in settings.most_frequent:
+        value = baseline.accuracy.value
+        if accuracy.value is not None and value is not None and accuracy.value <= value:
+            found.append(f"not more accurate than the {baseline.name} ({value:.2f})")
+    return found
 
 
 def comparable_judges(dataset: Dataset, min_share: float = MIN_SHARE) -> tuple[str, ...]:
@@ -150,8 +191,14 @@ def compare_judges(
     correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
+    findings: Findings | None = None,
 ) -> list[Comparison]:
-    """Return the paired difference in accuracy of every two judges, on the targets that all were asked about."""
+    """Return the paired difference in accuracy of every two judges, on the targets that all were asked about.
+
+    The reference is that of `rank_judges`, with the same `findings`.
+    """
+    findings = judge_findings.find_repeated(dataset) if findings is None else findings
+    dataset = judge_findings.with_independent_reference(dataset, findings)
     common = dataset.subset(dataset.group, common_targets(dataset))
     scores = {}
     for judge in common.judges:
@@ -175,30 +222,51 @@ def asked_targets(dataset: Dataset) -> Bools:
 
 
 def evaluate_judge(
-    dataset: Dataset,
-    patterns: JudgedPatterns,
-    judge: str,
-    abstentions: Abstentions,
-    rule: Rule,
-    resamples: int,
-    seed: int,
+    dataset: Dataset, asked: Dataset, patterns: JudgedPatterns, judge: str, settings: Settings
 ) -> JudgeEvaluation:
     """Evaluate one judge on every target of the dataset, and compare it with annotators on all that it was asked about,
-    which are the patterns.
+    which are the patterns; neither has labels of an annotator whom the judge repeats.
 
     Targets without a majority have no reference, and count for the comparison with annotators: without them, two
     annotators of each target would always agree.
     """
+    rule, findings = settings.rule, settings.findings
     has_verdict: Bools = ~np.isnan(dataset.judges[judge].values)
     coverage = share_estimate(has_verdict, dataset.ratings.groups, reason="no target was judged by every judge")
-    accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, abstentions))
-    less_ceiling = ceiling_difference(patterns, resamples, seed)
+    accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, settings.abstentions))
+    limits, no_reference = accuracy_range(dataset, judge), ""
+    if not judge_findings.is_reference_independent(dataset, findings, judge):
+        no_reference, limits = judge_findings.NO_REFERENCE, None
+        accuracy = Estimate(None, None, None, 0, accuracy.items_total, 0, 0, 0, no_reference)
     test = run_on_patterns(patterns, epsilon=rule.epsilon)
     omega, targets = test.winning_rate, patterns.count_items(test.used)
-    counted = test.most_items if omega is None else targets
-    decision, reason = decide(coverage, less_ceiling, omega, counted, rule, only_answer(dataset, judge))
-    limits = accuracy_range(dataset, judge)
-    return JudgeEvaluation(judge, accuracy, limits, coverage, less_ceiling, omega, targets, decision, reason)
+    evidence = Evidence(
+        coverage,
+        ceiling_difference(patterns, settings.resamples, settings.seed),
+        omega,
+        test.most_items if omega is None else targets,
+        accuracy.items,
+        no_reference,
+        only_answer(dataset, judge),
+        answered_difference(asked, judge, coverage, settings),
+        objections(judge, accuracy, settings),
+    )
+    decision, reason = decide(evidence, rule)
+    is_silent = decision is Decision.do_not_use and is_only_silent(evidence.answered, rule)
+    return JudgeEvaluation(
+        judge, accuracy, limits, coverage, evidence.less_ceiling, omega, targets, decision, reason,
+        tuple(findings.dependence.get(judge, ())), findings.biases_of(judge, rule.margin),
+        describe_silence(evidence) if is_silent else "",
+    )  # fmt: skip
+
+
+def answered_difference(asked: Dataset, judge: str, coverage: Estimate, settings: Settings) -> Estimate | None:
+    """Return the judge's difference from the human ceiling where it has a verdict; None if that is not another one."""
+    if settings.abstentions == "excluded" or (coverage.value or 0) >= settings.rule.min_coverage:
+        return None
+    return ceiling_difference(
+        patterns_of(asked, verdict_codes(asked, judge, "excluded")), settings.resamples, settings.seed
+    )
 
 
 def only_answer(dataset: Dataset, judge: str) -> str:
@@ -334,19 +402,27 @@ def describe(kind: str, category: object) -> str:
 
 
 def summarize(ranking: Ranking) -> str:
-    """Return the recommendations as one line: "Use a. Use b and c with review. Do not use d."."""
+    """Return the recommendations as one line: "Use a. Use b and c with review. Do not use d.", then what was found."""
     sentences: Mapping[Decision, str] = {
-        "use": "Use {}.",
-        "use with review": "Use {} with review.",
-        "do not use": "Do not use {}.",
-        "not enough data": "Not enough data for {}.",
+        Decision.use: "Use {}.",
+        Decision.use_with_review: "Use {} with review.",
+        Decision.do_not_use: "Do not use {}.",
+        Decision.not_enough_data: "Not enough data for {}.",
     }
     parts = []
     for decision, sentence in sentences.items():
-        names = [evaluation.judge for evaluation in ranking.judges if evaluation.decision == decision]
+        names = [evaluation.judge for evaluation in ranking.judges if evaluation.decision is decision]
         if names:
             parts.append(sentence.format(list_names(names)))
-    return " ".join(parts)
+    return " ".join([*parts, *(remark for evaluation in ranking.judges for remark in remarks(evaluation))])
+
+
+def remarks(evaluation: JudgeEvaluation) -> list[str]:
+    """Return sentences about the annotators whom a judge repeats, its biases and its missing verdicts."""
+    name, is_usable = evaluation.judge, evaluation.decision is not Decision.do_not_use
+    found = [f"{name}: {judge_findings.describe_dependence(one)}." for one in evaluation.dependence]
+    found += [f"{row.sentence}." for row in evaluation.biases if is_usable]
+    return found + ([f"{name} {evaluation.silence}."] if evaluation.silence else [])
 
 
 MAX_LISTED = 80

@@ -33,10 +33,10 @@ character of the text and its height."""
 Box = tuple[float, float, float, float]
 """Left, right, bottom and top."""
 SYMBOLS: Mapping[Decision, str] = {
-    "use": "circle",
-    "use with review": "circle-open",
-    "do not use": "x",
-    "not enough data": "diamond-open",
+    Decision.use: "circle",
+    Decision.use_with_review: "circle-open",
+    Decision.do_not_use: "x",
+    Decision.not_enough_data: "diamond-open",
 }
 HEAD = 2.0
 """Rows above the first judge, for the heading of the coverages and the names of the ceiling and the baseline."""

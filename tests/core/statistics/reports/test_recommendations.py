@@ -9,9 +9,11 @@ import pytest
 
 from core.errors import TiebreakError
 from core.labels import PREFERENCE, Scale
-from core.statistics.data.dataset import Dataset
+from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset
 from core.statistics.data.estimate import Estimate
-from core.statistics.reports.decision_rule import Rule, decide
+from core.statistics.measures.annotator_dependence import State
+from core.statistics.reports.decision_rule import Evidence, Rule, decide
+from core.statistics.reports.judge_findings import NO_REFERENCE, find
 from core.statistics.reports.recommendations import Abstentions, list_names, rank_judges, summarize
 from tests.core.statistics.one_dataset import build_dataset
 
@@ -59,7 +61,7 @@ def planted_dataset(
 
 def test_a_constant_judge_is_not_used_without_review() -> None:
     judges: dict[str, Answer] = {"right": noisy(1.0), "constant": lambda truth, rng: 1}
-    dataset = planted_dataset(judges, 0, items=90, accuracy=1.0)
+    dataset = planted_dataset(judges, 0, items=150, accuracy=1.0)
     ones = dataset.subset(dataset.group, dataset.gold == dataset.scale.categories.index(1))
     for judge in rank_judges(ones, resamples=50).judges:
         assert judge.decision == "use with review"
@@ -74,7 +76,7 @@ def test_a_judge_that_is_always_wrong_is_not_used() -> None:
     assert ranking.judges[0].less_ceiling.high == pytest.approx(-1 + 2 * (1 - 0.05 ** (1 / 60)))
 
 
-@pytest.mark.parametrize(("items", "decision"), [(58, "use with review"), (59, "use")])
+@pytest.mark.parametrize(("items", "decision"), [(58, "not enough data"), (59, "use")])
 def test_a_judge_that_equals_people_on_every_target_needs_59_of_them(items: int, decision: str) -> None:
     ranking = rank_judges(planted_dataset({"right": noisy(1.0)}, 0, items=items, accuracy=1.0), resamples=50)
     assert ranking.judges[0].decision == decision
@@ -164,7 +166,7 @@ def test_missing_evidence_is_stated_with_its_own_n() -> None:
     assert judge.less_ceiling.items == 40 and judge.winning_rate is None
     assert judge.reason.endswith("alternative-annotator test; there are at most 20")
     few, coverage = replace(judge.less_ceiling, items=29), judge.coverage
-    assert decide(coverage, few, 1.0, 35, Rule()) == (
+    assert decide(Evidence(coverage, few, 1.0, 35), Rule()) == (
         "not enough data",
         "30 targets with a majority of the other annotators are needed for the human ceiling; there are 29",
     )
@@ -180,15 +182,17 @@ def estimate(value: float, low: float, high: float) -> Estimate:
         (0.99, 0.7, (0.0, -0.04, 0.04), "use"),
         (0.90, 0.7, (0.0, -0.04, 0.04), "use with review"),
         (0.99, 0.4, (0.0, -0.04, 0.04), "use with review"),
-        (0.99, 0.7, (-0.04, -0.10, 0.02), "use with review"),
+        (0.99, 0.7, (-0.04, -0.10, 0.02), "not enough data"),
+        (0.90, 0.4, (-0.04, -0.10, 0.02), "not enough data"),
         (0.99, 0.7, (-0.12, -0.20, -0.05), "do not use"),
-        (0.99, 0.7, (-0.05, -0.05, 0.00), "use with review"),
+        (0.99, 0.7, (-0.05, -0.05, 0.00), "not enough data"),
     ],
 )
 def test_the_rule_at_its_boundaries(
     coverage: float, winning_rate: float, interval: tuple[float, float, float], decision: str
 ) -> None:
-    assert decide(estimate(coverage, 0, 1), estimate(*interval), winning_rate, 200, Rule())[0] == decision
+    evidence = Evidence(estimate(coverage, 0, 1), estimate(*interval), winning_rate, 200)
+    assert decide(evidence, Rule())[0] == decision
 
 
 def test_each_figure_of_a_reason_has_its_own_n() -> None:
@@ -250,3 +254,117 @@ def test_a_parameter_of_the_rule_outside_its_range_is_refused(name: str, value: 
 
 def test_a_rule_may_have_the_ends_of_the_ranges() -> None:
     assert Rule(0, 0, 0, 0).margin == 0 and Rule(1, 1, 0.5, 0.5).margin == 0.5
+
+
+NOISE = (0.06, 0.12, 0.22)
+
+
+def mixed_study(seed: int, items: int = 260) -> Dataset:
+    """Return three annotators, copies of the noisiest and of the best, and judges of other kinds."""
+    rng = np.random.default_rng(seed)
+    truth, first = rng.integers(1, 3, items), rng.integers(1, 3, items)
+
+    def noise(values: np.ndarray, share: float) -> np.ndarray:
+        return np.where(rng.random(items) < share, 3 - values, values)
+
+    people = {f"annotator {number}": noise(truth, share) for number, share in enumerate(NOISE, start=1)}
+    judges: dict[str, np.ndarray] = {
+        "excellent": noise(truth, 0.02),
+        "weak": noise(truth, 0.3),
+        "copy of the noisiest": noise(people["annotator 3"], 0.03),
+        "coin": rng.integers(1, 3, items),
+        "silent": np.where(rng.random(items) < 0.4, np.nan, noise(truth, 0.03)),
+        "first": np.where(rng.random(items) < 0.3, first, noise(truth, 0.02)),
+    }
+    common = {"item": [f"i{n}" for n in range(items)], "kind": "preference", "criterion": "c", "part": ""}
+    labels = pd.concat(pd.DataFrame(common | {"rater": name, "value": values}) for name, values in people.items())
+    opinions = pd.concat(
+        pd.DataFrame(common | {"rater": name, "judge": name, "value": values, "shown_first": first})
+        for name, values in judges.items()
+    )
+    return build_dataset("preference", "c", PREFERENCE, labels, opinions, None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_copy_of_an_annotator_is_not_certified_as_better_than_people(seed: int) -> None:
+    ranking = rank_judges(mixed_study(seed), resamples=200)
+    judges = {one.judge: one for one in ranking.judges}
+    copy = judges["copy of the noisiest"]
+    assert [(one.annotator, one.state) for one in copy.dependence] == [("annotator 3", State.repeats)]
+    assert copy.decision in ("do not use", "not enough data") and (copy.less_ceiling.value or 0) < -0.05
+    assert copy.less_ceiling.raters == 2
+    assert not any(one.dependence for one in ranking.judges if one is not copy)
+    assert ranking.sources.endswith(", without the labels of annotator 3, which a judge repeats")
+    summary = summarize(ranking)
+    assert "copy of the noisiest: repeats the labels of annotator 3 (with annotator 3 on " in summary
+    assert ranking.judges[0].judge == "excellent"
+    assert [one.judge for one in ranking.judges if one.decision == "use"] in (["excellent"], [])
+
+
+def test_the_reference_of_a_single_annotator_tells_nothing_about_the_judge_that_repeats_it() -> None:
+    dataset = mixed_study(0)
+    own = dataset.labels[:, 2]
+    dataset = replace(dataset, gold=own, adjudicated=True, sources=np.full(own.size, BY_PEOPLE, object))
+    ranking = rank_judges(dataset, findings=find(dataset, "annotator 3"), resamples=50)
+    copy = ranking.judges[-1]
+    assert copy.judge == "copy of the noisiest" and copy.accuracy.value is None
+    assert copy.decision == "not enough data" and copy.reason.startswith(NO_REFERENCE)
+
+
+def test_a_bias_that_was_found_is_stated_and_excludes_use_without_review() -> None:
+    dataset = mixed_study(0, items=1500)
+    judge = dataset.judges["excellent"]
+    follows = np.random.default_rng(0).random(1500) < 0.14
+    values = np.where(follows, judge.sides["shown_first"] - 1, judge.values)  # response 1 has code 0
+    ranking = rank_judges(
+        replace(dataset, judges={"biased": replace(judge, values=values), "fair": judge}), resamples=200
+    )
+    decisions = {one.judge: one for one in ranking.judges}
+    assert decisions["fair"].decision == "use" and not decisions["fair"].biases
+    assert decisions["biased"].decision == "use with review"
+    assert decisions["biased"].reason.startswith("prefers the response shown first: +0.0")
+    assert "biased prefers the response shown first: +0.0" in summarize(ranking)
+
+
+def test_a_judge_that_is_at_the_ceiling_where_it_answers_is_not_called_below_it() -> None:
+    judges = {"silent": abstaining(0.4, noisy(0.98)), "wrong": abstaining(0.4, noisy(0.6))}
+    ranking = rank_judges(planted_dataset(judges, 3), resamples=200)
+    silent, wrong = ({one.judge: one for one in ranking.judges}[name] for name in ("silent", "wrong"))
+    assert silent.decision == wrong.decision == "do not use"
+    assert silent.reason.startswith("answers 6") and "from the human ceiling where it answers (n 1" in silent.reason
+    assert f"silent {silent.silence}." in summarize(ranking)
+    assert wrong.reason.startswith("more than 0.05 below the human ceiling") and not wrong.silence
+
+
+@pytest.mark.parametrize("items", [3, 10, 35, 50])
+def test_a_coin_is_never_recommended_from_few_targets(items: int) -> None:
+    coins: dict[str, Answer] = {"coin": PLANTED["random"], "constant": PLANTED["constant"]}
+    for seed in range(15):
+        for judge in rank_judges(planted_dataset(coins, seed, items=items), resamples=100).judges:
+            assert judge.decision in ("not enough data", "do not use")
+
+
+def test_three_targets_with_a_reference_are_not_enough() -> None:
+    dataset = planted_dataset({"constant": PLANTED["constant"]}, 0, items=60)
+    gold = np.where(np.arange(60) < 3, dataset.gold, np.nan)
+    few = replace(dataset, gold=gold, adjudicated=True, sources=np.full(60, ADJUDICATED, object))
+    (judge,) = rank_judges(few, resamples=50).judges
+    assert judge.decision in ("not enough data", "do not use")
+    right = replace(few, judges={"right": replace(few.judges["constant"], values=dataset.gold)})
+    (judge,) = rank_judges(right, resamples=50).judges
+    assert judge.decision == "not enough data"
+    assert judge.reason.startswith("30 targets with a value of the reference are needed; there are 3")
+
+
+@pytest.mark.parametrize("difference", [0.1, 0.0, -0.03, -0.07, -0.3])
+@pytest.mark.parametrize("objections", [(), ("a bias",)])
+def test_a_recommendation_is_never_more_lenient_with_a_wider_interval(
+    difference: float, objections: tuple[str, ...]
+) -> None:
+    rank = {"use": 2, "use with review": 1, "not enough data": 0, "do not use": 0}
+    leniencies = []
+    for width in np.linspace(0, 0.6, 61).tolist():
+        d = estimate(difference, difference - width, difference + width)
+        evidence = Evidence(estimate(1, 1, 1), d, 1.0, 200, objections=objections)
+        leniencies.append(rank[decide(evidence, Rule())[0]])
+    assert leniencies == sorted(leniencies, reverse=True)

@@ -1,0 +1,224 @@
+"""Does a judge repeat the labels of one annotator, beyond what the truth explains?
+
+Verdicts that are independent of the annotators given the truth side with an annotator as often as the annotator is
+right. Only targets on which annotators differ can tell:
+
+    P(verdict = l) = c [a's label is l] + (1 - c) (alpha T(l) + (1 - alpha) (1 - T(l)) / (G - 1))
+
+T(l) is the probability that l is the true category, G the number of different labels of the target, alpha the share of
+these targets on which the judge is right by itself, and c the share on which it repeats annotator a. alpha is free, so
+a judge that errs where people do, on difficult targets, is not dependent on any of them: it sides with each of them.
+Verdicts that no annotator gave tell nothing and are left out.
+
+T is from the labels alone, by the model of Dawid & Skene 1979 with one accuracy for each annotator, and the directions
+of errors in common (the "homogeneous" model of Paun et al. 2018, "Comparing Bayesian models of annotation"). Accuracies
+are drawn to their mean by `PRIOR` labels: three annotators say little about who of them is right, and one that is
+never wrong could not be told from one that is repeated.
+
+c > `NEGLIGIBLE` is tested one-sided by the signed root of the likelihood ratio, with alpha at its best for each c.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
+from core.statistics.data.distributions import normal_cdf
+from core.statistics.data.patterns import category_counts, distinct_rows
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures.comparison import correct_p_values
+
+PRIOR = 60.0
+"""The weight of the annotators' mean accuracy in that of each, in labels."""
+NEGLIGIBLE = 1 / 3
+"""A judge that repeats an annotator on at most this share of targets is not called dependent: the model of the truth is
+not exact enough for less."""
+LEVEL = 0.05
+COPY, EXCLUDED = 0.9, 2.71
+"""A copy repeats an annotator on this share of targets; it is excluded if twice the log-likelihood ratio is above this,
+the one-sided 5 % point of chi-squared with one degree of freedom."""
+MIN_SHARED = 10
+"""Targets that every two of three annotators share, to tell who of them is right where two differ."""
+ITERATIONS, TOLERANCE = 200, 1e-6
+SHARES = np.linspace(0, 1, 31)
+"""The values of c; `NEGLIGIBLE` is one of them."""
+ACCURACIES = np.linspace(0.01, 0.99, 50)
+"""The values of alpha."""
+BINS = 200
+"""T is rounded to this many steps, so that many targets are few rows."""
+
+
+class State(StrEnum):
+    """What the labels say about a judge and an annotator."""
+
+    repeats = "repeats"
+    unclear = "unclear"
+    """A copy is not excluded, and the labels cannot tell it from verdicts that are as right as the annotator."""
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """A judge whose verdicts are with one annotator."""
+
+    annotator: str
+    state: State
+    share: float
+    """c, the estimated share of targets on which the judge repeats the annotator."""
+    sides: int
+    """The targets on which the verdict is the annotator's label, of `targets`."""
+    targets: int
+    """Targets on which annotators differ, with a label of this one and a verdict that one of them gave."""
+    p_corrected: float
+    """Of c <= `NEGLIGIBLE`, by Holm's method over all annotators and judges."""
+    can_be_copy: bool
+    """Whether `COPY` is not excluded."""
+    few_annotators: bool = False
+    """Whether it is unclear because fewer than three annotators share targets."""
+
+
+@dataclass(frozen=True)
+class Contested:
+    """The N targets of ratings, with the probability of each category where annotators differ."""
+
+    codes: Codes
+    """(N, R)"""
+    differ: Bools
+    """(N,)"""
+    given: Bools
+    """(N, K): whether an annotator gave the category."""
+    truth: Floats
+    """(N, K): T, among the categories that were given."""
+    identified: Bools
+    """(R,): whether the labels can tell how accurate each annotator is."""
+
+
+def find_dependence(
+    ratings: Ratings, verdicts: Mapping[str, Codes], decided: Codes | None = None
+) -> dict[str, tuple[Dependence, ...]]:
+    """Return judge -> the annotators that it depends on, or may depend on; judges without one are left out.
+
+    `verdicts` (N,) are codes of the categories, others are left out; `decided` (N,) are true categories that people
+    decided apart from the labels, -1 without one.
+    """
+    contested = contested_targets(ratings, decided)
+    found = [
+        (judge, dependence)
+        for judge, codes in verdicts.items()
+        for place in range(len(ratings.raters))
+        if (dependence := _test(contested, codes, place, ratings.raters[place])) is not None
+    ]
+    corrected = correct_p_values([dependence.p_corrected for _, dependence in found])
+    by_judge: dict[str, tuple[Dependence, ...]] = {}
+    for (judge, dependence), p in zip(found, corrected, strict=True):
+        if p < LEVEL and not dependence.few_annotators:
+            state = State.repeats
+        elif dependence.can_be_copy and (p if dependence.few_annotators else dependence.p_corrected) < LEVEL:
+            state = State.unclear
+        else:
+            continue
+        by_judge[judge] = (*by_judge.get(judge, ()), replace(dependence, state=state, p_corrected=p))
+    return {judge: _strongest(of_judge) for judge, of_judge in by_judge.items()}
+
+
+def _strongest(found: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
+    """Return those that are certain; without one, the most probable."""
+    certain = tuple(one for one in found if one.state is State.repeats)
+    return certain or (min(found, key=lambda one: (one.p_corrected, -one.share)),)
+
+
+def contested_targets(ratings: Ratings, decided: Codes | None = None) -> Contested:
+    """Return the targets on which annotators differ, with the probable truth."""
+    n_categories = len(ratings.categories)
+    counts = category_counts(ratings.codes, n_categories)
+    given = counts > 0
+    truth = fit_truth(ratings.codes, n_categories) * given
+    known = np.zeros(len(given), bool)
+    if decided is not None:
+        known = (decided >= 0) & given[np.arange(len(given)), np.maximum(decided, 0)]
+        truth[known] = np.eye(n_categories)[decided[known]]
+    truth = np.nan_to_num(ratio(truth, truth.sum(axis=1, keepdims=True)))
+    differ = given.sum(axis=1) >= 2
+    enough = np.count_nonzero(known & differ) >= MIN_SHARED
+    return Contested(ratings.codes, differ, given, truth, _has_triangle(ratings.codes) | enough)
+
+
+def _has_triangle(codes: Codes) -> Bools:
+    """Return for each annotator whether two others share targets with it and with each other, (R,)."""
+    has = (codes >= 0).astype(float)
+    shared = (has.T @ has >= MIN_SHARED).astype(float)
+    np.fill_diagonal(shared, 0)
+    return np.diagonal(shared @ shared @ shared) > 0
+
+
+def fit_truth(codes: Codes, n_categories: int) -> Floats:
+    """Return the probability of each true category of N targets, (N, K), from labels (N, R) alone."""
+    rows, frequencies, place = distinct_rows(codes, n_categories, return_inverse=True)
+    targets, raters = np.nonzero(rows >= 0)
+    labels, weights = rows[targets, raters], frequencies.astype(float)
+    votes = category_counts(rows, n_categories)
+    posterior = ratio(votes, votes.sum(axis=1, keepdims=True))
+    posterior[np.isnan(posterior)] = 1 / n_categories
+    for _ in range(ITERATIONS):
+        previous = posterior
+        accuracy, directions = _estimate(previous, weights, targets, raters, labels, codes.shape[1])
+        shares = weights @ previous + 1
+        joint = np.tile(np.log(shares / shares.sum()), (len(rows), 1))
+        for category in range(n_categories):
+            right = labels == category
+            chance = np.where(right, accuracy[raters], (1 - accuracy[raters]) * directions[category, labels])
+            logs = np.log(np.maximum(chance, 1e-12))
+            joint[:, category] += np.bincount(targets, logs, minlength=len(rows))
+        joint = np.exp(joint - joint.max(axis=1, keepdims=True))
+        posterior = joint / joint.sum(axis=1, keepdims=True)
+        if np.abs(posterior - previous).max(initial=0) < TOLERANCE:
+            break
+    return np.asarray(posterior[place])
+
+
+def _estimate(
+    posterior: Floats, weights: Floats, targets: Ints, raters: Ints, labels: Codes, number: int
+) -> tuple[Floats, Floats]:
+    """Return the accuracy of each annotator (R,), and the share of each wrong label given the truth, (K, K)."""
+    n_categories = posterior.shape[1]
+    own = weights[targets]
+    hits = np.bincount(raters, posterior[targets, labels] * own, minlength=number)
+    totals = np.bincount(raters, own, minlength=number)
+    mean = hits.sum() / max(totals.sum(), 1)
+    accuracy = np.clip((hits + PRIOR * mean) / (totals + PRIOR), 1e-4, 1 - 1e-4)
+    joint = posterior[targets] * own[:, None]
+    answers = np.stack([np.bincount(labels, joint[:, k], minlength=n_categories) for k in range(n_categories)])
+    wrong = (answers + 1) * (1 - np.eye(n_categories))
+    return accuracy, np.nan_to_num(ratio(wrong, wrong.sum(axis=1, keepdims=True)))
+
+
+def _test(contested: Contested, verdicts: Codes, place: int, annotator: str) -> Dependence | None:
+    """Return the test of one judge and annotator, with its p before correction; None without a target that can tell."""
+    n_categories = contested.given.shape[1]
+    in_range = (verdicts >= 0) & (verdicts < n_categories)
+    rows = np.flatnonzero(contested.differ & in_range & (contested.codes[:, place] >= 0))
+    rows = rows[contested.given[rows, verdicts[rows]]]
+    if not rows.size:
+        return None
+    truth = np.rint(contested.truth[rows, verdicts[rows]] * BINS).astype(np.int64)
+    labels = contested.given[rows].sum(axis=1)
+    sides = contested.codes[rows, place] == verdicts[rows]
+    keys, frequencies = np.unique((truth * (n_categories + 1) + labels) * 2 + sides, return_counts=True)
+    truth, labels = keys // 2 // (n_categories + 1) / BINS, keys // 2 % (n_categories + 1)
+    likelihood = _likelihood(truth, labels, keys % 2 == 1, frequencies)
+    best, limit = int(likelihood.argmax()), round(NEGLIGIBLE * (SHARES.size - 1))
+    z = float(np.sqrt(2 * (likelihood[best] - likelihood[limit])))
+    copies = likelihood[round(COPY * (SHARES.size - 1)) :].max()
+    return Dependence(
+        annotator, State.unclear, float(SHARES[best]), int(sides.sum()), rows.size,
+        p_corrected=normal_cdf(-z) if best > limit else 1.0,
+        can_be_copy=bool(2 * (likelihood[best] - copies) < EXCLUDED), few_annotators=not contested.identified[place],
+    )  # fmt: skip
+
+
+def _likelihood(truth: Floats, labels: Ints, sides: Bools, frequencies: Ints) -> Floats:
+    """Return the log-likelihood of each of `SHARES`, alpha at its best."""
+    own = ACCURACIES[:, None] * truth + (1 - ACCURACIES[:, None]) * (1 - truth) / (labels - 1)
+    mixed = SHARES[:, None, None] * sides + (1 - SHARES[:, None, None]) * own
+    return np.asarray((np.log(np.maximum(mixed, 1e-12)) @ frequencies.astype(float)).max(axis=1))
