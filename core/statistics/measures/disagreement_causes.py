@@ -11,6 +11,12 @@ c = 1 / kappa - 1, the value at which two annotators agree as often as they do (
 of n votes for the judge's category j, pi is Beta(c m_j + v, c (1 - m_j) + n - v). The verdict is evidence too: a judge
 that is wrong on a share e of the clear items gives this verdict with probability 1 - e if pi > 2/3, e if pi < 1/3, and
 1/2 in between; e is estimated by EM from all items. Annotators' noise and judge's error are independent given pi.
+
+Few labels of an item cannot tell divided people from a clear item with annotators that err, nor who of them errs. So
+there is a second model, in which every item is clear and each annotator has an accuracy of its own (Dawid & Skene 1979,
+see `annotator_dependence.fit_truth`): pi is 0 or 1, with the probability T(j) that j is the true category, and the
+judge gives it with probability e / (K - 1) or 1 - e. The shares are those of the first model, and the intervals hold
+those of both: people may be as divided as their labels allow, or never.
 """
 
 from dataclasses import dataclass
@@ -23,6 +29,7 @@ from core.statistics.data.arrays import Bools, Codes, Floats, Ints
 from core.statistics.data.patterns import MAX_KEY, Units, category_counts, cluster_table, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import coefficients
+from core.statistics.measures.annotator_dependence import BINS, fit_truth
 from core.statistics.measures.intervals import LEVELS
 from core.wording import format_count
 
@@ -80,6 +87,8 @@ class Votes:
     """(N,): the category of more than half of the votes; -1 if there is none."""
     enough: Bools
     """(N,): whether the item has two votes or more."""
+    truth: Floats
+    """(N, K): the probability that each category is true, if every item is clear."""
     groups: npt.NDArray[np.object_] | None
     """(N,): the document or dialogue of each item; None if items are independent."""
 
@@ -93,6 +102,7 @@ def count_votes(ratings: Ratings) -> Votes:
         pattern,
         majority_category(counts),
         counts.sum(axis=1) >= 2,
+        fit_truth(ratings.codes, len(ratings.categories)),
         None if ratings.groups is None else np.array(ratings.groups, object),
     )
 
@@ -111,9 +121,10 @@ def distinct_rows(counts: Ints) -> tuple[Ints, Ints]:
 def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed: int = 0) -> Causes:
     """Decompose the disagreements of a judge; `verdicts` (N,) are codes of the categories, others are left out.
 
-    The interval is that of the shares among these disagreements: kappa and the error rate are estimated again on
-    resampled items (or documents), then a cause is drawn for each disagreement (Laird & Louis 1987). If a cause is
-    drawn for all or for none of them, the end of the interval is that of n of n or 0 of n (Clopper & Pearson 1934).
+    The interval of a model is that of the shares among these disagreements: kappa and the error rate are estimated
+    again on resampled items (or documents), then a cause is drawn for each disagreement (Laird & Louis 1987). The
+    interval reaches from the lower end of one model to the upper end of the other. If a cause is drawn for all or for
+    none of them, the end is that of n of n or 0 of n (Clopper & Pearson 1934).
     """
     n_categories = votes.patterns.shape[1]
     used = votes.enough & (verdicts >= 0) & (verdicts < n_categories)
@@ -125,8 +136,10 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
         what = "no disagreement" if n >= MIN_ITEMS else few
         return Causes((), n, decided, int(disagreeing.sum()), disagreeing, empty, None, None, what)
     differs = disagreeing[used]
-    keys = (votes.pattern[used] * n_categories + verdicts[used]) * 2 + differs
+    right = np.rint(votes.truth[used, verdicts[used]] * BINS).astype(np.int64)
+    keys = ((votes.pattern[used] * n_categories + verdicts[used]) * 2 + differs) * (BINS + 1) + right
     distinct, inverse = np.unique(keys, return_inverse=True)
+    distinct, right = np.divmod(distinct, BINS + 1)
     counts, codes, is_different = (
         votes.patterns[distinct // 2 // n_categories], distinct // 2 % n_categories, distinct % 2,
     )  # fmt: skip
@@ -142,11 +155,14 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
     alike, place = distinct_rows(patterns[:, :3])
     masses = interval_masses(alike, mean, kappas)
     errors = fit_error_rates(masses, frequencies @ (place[:, None] == np.arange(len(alike))))
-    probabilities = posterior(masses, errors)[:, place]
+    models = (posterior(masses, errors)[:, place], clear_posterior(right / BINS, frequencies, n_categories))
     differing = np.flatnonzero(patterns[:, 3])
-    drawn = draw_shares(probabilities[1:, differing], own[differing].astype(np.int64), seed)
-    point = own[differing] @ probabilities[0, differing] / own[differing].sum()
-    lows, highs = np.quantile(drawn, LEVELS, axis=0)
+    point = own[differing] @ models[0][0, differing] / own[differing].sum()
+    ends = [
+        np.quantile(draw_shares(one[1:, differing], own[differing].astype(np.int64), seed), LEVELS, axis=0)
+        for one in models
+    ]
+    lows, highs = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
     all_low, none_high = extreme_ends(int(differs.sum()))
     lows, highs = np.where(lows == 1, all_low, lows), np.where(highs == 0, none_high, highs)
     shares = tuple(
@@ -154,7 +170,7 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
         for cause, value, low, high in zip(CAUSES, point, lows, highs, strict=True)
     )
     by_item = empty.copy()
-    by_item[used] = np.where(differs[:, None], probabilities[0][inverse], np.nan)
+    by_item[used] = np.where(differs[:, None], models[0][0][inverse], np.nan)
     is_few, reason = int(differs.sum()) < MIN_DISAGREEMENTS, f"{MIN_DISAGREEMENTS} disagreements needed for the shares"
     return Causes(
         () if is_few else shares, n, decided, int(differs.sum()), disagreeing, by_item, float(kappas[0]),
@@ -203,6 +219,23 @@ def posterior(masses: Floats, errors: Floats) -> Floats:
     likelihood = np.stack([errors, np.full(errors.size, 0.5), 1 - errors], axis=1)
     joint = masses * likelihood[:, None]
     return np.asarray(joint / np.maximum(joint.sum(axis=2, keepdims=True), 1e-300))
+
+
+def clear_posterior(right: Floats, frequencies: Floats, n_categories: int) -> Floats:
+    """Return the probability of each cause if every item is clear, (B, P, 3); `right` (P,): T of the verdict.
+
+    The judge's error rate is estimated by EM in each resample.
+    """
+    values, place = np.unique(right, return_inverse=True)
+    weights = frequencies @ (place[:, None] == np.arange(values.size))
+    errors = np.full((len(weights), 1), 0.2)
+    for _ in range(ITERATIONS):
+        wrong = (1 - values) * errors / max(n_categories - 1, 1)
+        chance = wrong / np.maximum(wrong + values * (1 - errors), 1e-300)
+        mean = np.vecdot(chance, weights) / weights.sum(axis=1)
+        errors = np.clip(mean, 1e-4, 1 - 1e-4)[:, None]
+    of_row = chance[:, place]
+    return np.stack([of_row, np.zeros_like(of_row), 1 - of_row], axis=2)
 
 
 def draw_shares(probabilities: Floats, frequencies: Ints, seed: int) -> Floats:

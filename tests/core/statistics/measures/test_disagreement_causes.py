@@ -50,6 +50,30 @@ def test_shares_of_two_groups_of_items_are_found_roughly():
     assert np.mean(found, axis=0) == pytest.approx(np.mean(truths, axis=0), abs=0.15)
 
 
+@pytest.mark.parametrize("noise", [(0.06, 0.12, 0.22), (0.13, 0.13, 0.13)], ids=["unequal", "equal"])
+@pytest.mark.parametrize("error", [0.03, 0.1, 0.25])
+def test_intervals_hold_the_shares_of_clear_items_with_noisy_annotators(noise: tuple[float, ...], error: float) -> None:
+    covered = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, 260)
+        codes = np.stack([np.where(rng.random(260) < share, 1 - truth, truth) for share in noise], axis=1)
+        verdicts = np.where(rng.random(260) < error, 1 - truth, truth).astype(np.int16)
+        found = causes_of_votes(count_votes(ratings_from_codes(codes.astype(np.int16), 2)), verdicts, resamples=200)
+        wrong = (verdicts != truth)[found.disagreeing].mean()
+        shares = {one.cause: one for one in found.shares}
+        covered += (
+            [
+                shares["judge error"].low <= wrong <= shares["judge error"].high,
+                shares["human noise"].low <= 1 - wrong <= shares["human noise"].high,
+                shares["ambiguity"].low == 0,
+            ]
+            if found.shares
+            else []
+        )
+    assert np.mean(covered) > 0.9
+
+
 def test_a_judge_that_follows_all_people_is_never_wrong():
     ratings, verdicts, _ = planted(3, clear=0, error=0.0, raters=3)
     found = causes_of_votes(count_votes(ratings), verdicts)
