@@ -27,7 +27,8 @@ BIAS_TESTS = (
 )
 PAIRED_DIFFERENCES = f"{INTERVALS}; p-values: paired bootstrap, corrected by Holm's method"
 CAUSE_MODEL = (
-    "Shares of the disagreements, from a model of votes and verdicts (docs/statistics.md). 95 % intervals: the model "
+    "Shares of the disagreements, from a model of votes and verdicts (docs/statistics.md). 95 % intervals, of this "
+    "model and of one without divided people together, held the true shares in 92 to 100 % of planted studies; each "
     f"is estimated again on resampled targets ({CAUSE_RESAMPLES:,} resamples, seed {SEED}), documents and dialogues as "
     "units, and a cause is drawn for each disagreement"
 )

@@ -181,7 +181,9 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
         "verdict that is not this majority. Judge error: fewer than a third of "
         "all possible annotators would choose the judge's verdict. Human noise: more than two thirds would, and those "
         "who labelled are the exception. Ambiguity: people are divided. Estimated from the votes on each target, how "
-        "often annotators agree, and how often the judge is right on clear targets."
+        "often annotators agree, and how often the judge is right on clear targets. Few labels cannot tell divided "
+        "people from clear targets with annotators that err: the 95 % intervals allow for both, so they are wide, and "
+        "held the true shares in 92 to 100 % of planted studies."
     )
     if any(errors.causes.shares for errors in found):
         sentences = " ".join(errors.sentence for errors in found)

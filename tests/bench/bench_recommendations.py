@@ -1,0 +1,247 @@
+"""Judges that repeat an annotator, recommendations by the number of targets, and causes under unequal annotators.
+
+python -m tests.bench.bench_recommendations [--studies 100] [dependence recommendations mixed causes]
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from core.labels import PREFERENCE
+from core.statistics.data.dataset import Dataset, build_datasets
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures.annotator_dependence import State, find_dependence
+from core.statistics.measures.disagreement_causes import CAUSES, causes_of_votes, count_votes
+from core.statistics.reports.recommendations import rank_judges
+
+NOISE = (0.06, 0.12, 0.22)
+FIVE = (0.05, 0.1, 0.12, 0.2, 0.25)
+SCORES = (0.2, 0.3, 0.45)
+HARD = 0.3
+"""The share of difficult targets, on which errors are 2.6 times as frequent as on average, at most .5."""
+COPIED = 0.97
+SIZES = (3, 10, 20, 30, 35, 50, 100, 200, 300)
+Array = np.ndarray
+
+
+def errors(mean: float, hard: Array) -> Array:
+    """Return each target's probability of an error, with this mean."""
+    on_hard = min(2.6 * mean, 0.5)
+    return np.where(hard, on_hard, (mean - HARD * on_hard) / (1 - HARD))
+
+
+def answer(truth: Array, error: Array | float, rng: np.random.Generator, categories: int = 2) -> Array:
+    """Return the truth, or with probability `error` a neighbouring category."""
+    step = rng.choice([-1, 1], truth.size)
+    other = np.where((truth + step < 0) | (truth + step >= categories), truth - step, truth + step)
+    return np.where(rng.random(truth.size) < error, other, truth)
+
+
+def as_ratings(codes: Array, categories: int) -> Ratings:
+    names = tuple(f"annotator {number + 1}" for number in range(codes.shape[1]))
+    return Ratings(tuple(map(str, range(len(codes)))), names, codes.astype(np.int16), tuple(range(categories)))
+
+
+def dependence_of(
+    seed: int,
+    noise: Sequence[float],
+    judge: Callable[[Array, Array, Array, np.random.Generator], Array],
+    *,
+    items: int = 260,
+    overlap: int = 0,
+    categories: int = 2,
+    difficult: bool = True,
+) -> list[tuple[str, State]]:
+    """Return what is found in one study; `judge` makes verdicts of truth, labels and difficult targets."""
+    rng = np.random.default_rng(seed)
+    truth, hard = rng.integers(0, categories, items), rng.random(items) < (HARD if difficult else 0)
+    codes = np.stack([answer(truth, errors(e, hard) if difficult else e, rng, categories) for e in noise], axis=1)
+    verdicts = judge(truth, codes, hard, rng).astype(np.int16)
+    if overlap:
+        codes[rng.random(codes.shape).argsort(axis=1).argsort(axis=1) >= overlap] = -1
+    found = find_dependence(as_ratings(codes, categories), {"judge": verdicts})
+    return [(one.annotator, one.state) for one in found.get("judge", ())]
+
+
+def copying(place: int, categories: int = 2) -> Callable[[Array, Array, Array, np.random.Generator], Array]:
+    def judge(truth: Array, codes: Array, hard: Array, rng: np.random.Generator) -> Array:
+        labels = codes[:, place]
+        other = (labels + rng.integers(1, categories, labels.size)) % categories
+        return np.where(rng.random(labels.size) < COPIED, labels, other)
+
+    return judge
+
+
+def independent(
+    accuracy: float, categories: int = 2, *, difficult: bool = True
+) -> Callable[[Array, Array, Array, np.random.Generator], Array]:
+    def judge(truth: Array, codes: Array, hard: Array, rng: np.random.Generator) -> Array:
+        return answer(truth, errors(1 - accuracy, hard) if difficult else 1 - accuracy, rng, categories)
+
+    return judge
+
+
+def report_dependence(studies: int) -> None:
+    """Print how often copies are found, and independent judges taken for copies."""
+    designs = (
+        ("3 annotators", NOISE, {}),
+        ("3 annotators, 100 targets", NOISE, {"items": 100}),
+        ("3 annotators, 1,000 targets", NOISE, {"items": 1000}),
+        ("2 annotators", NOISE[:2], {}),
+        ("5 annotators", FIVE, {}),
+        ("5 annotators, 3 on each target", FIVE, {"overlap": 3}),
+        ("3 annotators, scores 1 to 5", SCORES, {"categories": 5}),
+        ("3 annotators, 3, 25 and 25 % noise", (0.03, 0.25, 0.25), {}),
+    )
+    for title, noise, given in designs:
+        categories = given.get("categories", 2)
+        for place in range(len(noise)):
+            found = [
+                dependence_of(seed, noise, copying(place, categories), difficult=False, **given)
+                for seed in range(studies)
+            ]
+            name = f"annotator {place + 1}"
+            counts = [sum((name, state) in one for one in found) / studies for state in State]
+            print(
+                f"{title}: copy of {name} ({noise[place]:.0%} noise): repeats {counts[0]:.1%}, unclear {counts[1]:.1%}"
+            )
+        for difficult in (False, True):
+            flags = {State.repeats: 0, State.unclear: 0}
+            for accuracy in (0.6, 0.7, 0.8, 0.9, 0.95):
+                for seed in range(studies):
+                    own = independent(accuracy, categories, difficult=difficult)
+                    one = dependence_of(seed, noise, own, difficult=difficult, **given)
+                    for state in {state for _, state in one}:
+                        flags[state] += 1
+            shares = ", ".join(f"{state} {count / (5 * studies):.1%}" for state, count in flags.items())
+            print(
+                f"{title}: independent judges of .6 to .95, difficulty {'in common' if difficult else 'none'}: {shares}"
+            )
+
+
+def dataset_of(people: dict[str, Array], judges: dict[str, Array], first: Array | None = None) -> Dataset:
+    """Return a dataset of preferences, values 1 and 2."""
+    items = len(next(iter(people.values())))
+    common = {
+        "item": [f"i{n}" for n in range(items)],
+        "scenario": "s",
+        "kind": "preference",
+        "criterion": "c",
+        "part": "",
+    }
+    labels = pd.concat(pd.DataFrame(common | {"rater": name, "value": values}) for name, values in people.items())
+    sides = {} if first is None else {"shown_first": first}
+    opinions = pd.concat(
+        pd.DataFrame(common | {"rater": name, "judge": name, "value": values} | sides)
+        for name, values in judges.items()
+    )
+    (dataset,) = build_datasets(labels, opinions, None, {("preference", "c"): PREFERENCE}, "all")
+    return dataset
+
+
+def report_recommendations(studies: int) -> None:
+    """Print the recommendations of four judges by the number of targets."""
+    for items in SIZES:
+        counts: dict[str, Counter[str]] = {}
+        for seed in range(studies):
+            rng = np.random.default_rng(seed)
+            truth = rng.integers(0, 2, items)
+            people = {f"annotator {n}": answer(truth, e, rng) + 1 for n, e in enumerate((0.1, 0.1, 0.1))}
+            judges = {
+                "coin": rng.integers(1, 3, items), "constant": np.ones(items, int),
+                "good (6 % wrong)": answer(truth, 0.06, rng) + 1, "excellent (1 %)": answer(truth, 0.01, rng) + 1,
+            }  # fmt: skip
+            for one in rank_judges(dataset_of(people, judges), resamples=200).judges:
+                counts.setdefault(one.judge, Counter())[one.decision] += 1
+        for judge, decisions in sorted(counts.items()):
+            print(f"n = {items}: {judge}: {dict(sorted(decisions.items()))}", flush=True)
+
+
+def mixed_study(seed: int, items: int = 400) -> Dataset:
+    """Return three annotators with 6, 12 and 22 % noise, and judges of eight kinds."""
+    rng = np.random.default_rng(seed)
+    truth, first = rng.integers(0, 2, items), rng.integers(1, 3, items)
+    people = {f"annotator {n}": answer(truth, e, rng) + 1 for n, e in enumerate(NOISE, start=1)}
+    silent = rng.random(items) < 0.4
+    judges = {
+        "excellent": answer(truth, 0.01, rng) + 1.0,
+        "good": answer(truth, 0.05, rng) + 1.0,
+        "mediocre": answer(truth, 0.3, rng) + 1.0,
+        "copy of the best": answer(people["annotator 1"] - 1, 0.03, rng) + 1.0,
+        "copy of the noisiest": answer(people["annotator 3"] - 1, 0.03, rng) + 1.0,
+        "coin": rng.integers(1, 3, items).astype(float),
+        "constant": np.ones(items),
+        "silent": np.where(silent, np.nan, answer(truth, 0.02, rng) + 1.0),
+        "biased": np.where(rng.random(items) < 0.25, first, answer(truth, 0.02, rng) + 1.0),
+    }
+    return dataset_of(people, judges, first)
+
+
+def report_mixed(studies: int) -> None:
+    """Print the recommendations in studies with judges of many kinds, and whether their order is right."""
+    counts: dict[str, Counter[str]] = {}
+    ordered = used = 0
+    for seed in range(studies):
+        judges = rank_judges(mixed_study(seed), resamples=400).judges
+        names = [one.judge for one in judges]
+        ordered += names.index("excellent") < names.index("good") < names.index("mediocre") < names.index("coin") and (
+            names.index("good") < min(names.index("copy of the noisiest"), names.index("biased"), names.index("silent"))
+        )
+        used += all(one.judge in ("excellent", "good") for one in judges if one.decision == "use")
+        for one in judges:
+            counts.setdefault(one.judge, Counter())[one.decision] += 1
+    print(f"{studies} mixed studies: order as planted in {ordered}, nobody but excellent and good used in {used}")
+    for judge, decisions in counts.items():
+        print(f"  {judge}: {dict(sorted(decisions.items()))}")
+
+
+def report_causes(studies: int) -> None:
+    """Print how often the intervals of causes hold the true shares."""
+    for noise in (NOISE, (0.13, 0.13, 0.13), (0.05, 0.05, 0.3), FIVE):
+        for divided in (False, True):
+            for error in (0.03, 0.1, 0.3):
+                held = [one for seed in range(studies) if (one := covered(seed, noise, error, divided=divided))]
+                shares = ", ".join(f"{c} {s:.1%}" for c, s in zip(CAUSES, np.mean(held, axis=0), strict=True))
+                kind = "divided people" if divided else "clear targets"
+                print(f"noise {noise}, {kind}, judge {error:.0%} wrong, {len(held)} studies: {shares}", flush=True)
+
+
+def covered(seed: int, noise: Sequence[float], error: float, *, divided: bool, items: int = 260) -> tuple[bool, ...]:
+    """Return whether each interval holds the true share; of divided people, pi is from Beta(.4, .4), with noise."""
+    rng = np.random.default_rng(seed)
+    share = rng.beta(0.4, 0.4, items) if divided else rng.integers(0, 2, items).astype(float)
+    chances = [(1 - 2 * e) * share + e for e in noise]
+    mean = np.mean(chances, axis=0)
+    codes = np.stack([rng.random(items) < chance for chance in chances], axis=1).astype(int)
+    clear = (mean < 1 / 3) | (mean > 2 / 3)
+    verdicts = answer((mean > 0.5).astype(int), np.where(clear, error, 0.5), rng).astype(np.int16)
+    found = causes_of_votes(count_votes(as_ratings(codes, 2)), verdicts, resamples=200)
+    if not found.shares:
+        return ()
+    chosen = np.where(verdicts == 1, mean, 1 - mean)[found.disagreeing]
+    true = np.bincount(np.digitize(chosen, (1 / 3, 2 / 3)), minlength=3) / found.disagreements
+    return tuple(bool(one.low <= value <= one.high) for one, value in zip(found.shares, true, strict=True))
+
+
+REPORTS = {
+    "dependence": report_dependence,
+    "recommendations": report_recommendations,
+    "mixed": report_mixed,
+    "causes": report_causes,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("reports", nargs="*", default=list(REPORTS), choices=[*REPORTS, []])
+    parser.add_argument("--studies", type=int, default=100)
+    options = parser.parse_args()
+    for name in options.reports:
+        REPORTS[name](options.studies)
+
+
+if __name__ == "__main__":
+    main()
