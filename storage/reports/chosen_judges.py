@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from core.statistics.data.estimate import Estimate
 from core.statistics.measures.comparison import Comparison
+from core.statistics.reports.decision_rule import Decision
 from core.statistics.reports.recommendations import Ranking
 from storage.reports.chosen_labels import ALL_TARGETS, DISPUTED_TARGETS, OF_DISPUTED, Population
 
@@ -37,7 +38,7 @@ def of_disputed_targets(ranking: Ranking, population: Population) -> Ranking:
             judge,
             accuracy=marked(judge.accuracy, False),
             less_ceiling=marked(judge.less_ceiling, True),
-            decision="not enough data",
+            decision=Decision.not_enough_data,
             reason=f"{NO_DECISION}; {OF_DISPUTED}: {judge.reason}",
         )
         for judge in ranking.judges
