@@ -100,11 +100,17 @@ Unreadable = UnreadableReply
 def open(url: str | None = None) -> "Database":
     """Open a database and migrate it to this version; without `url`, the one that the app and the command line use.
 
-    Raises TiebreakError if it cannot be reached.
+    Raises TiebreakError if it cannot be reached, and if a file of SQLite does not exist: none is created.
     """
-    from storage import database
+    from storage import database, database_urls
 
-    engine = database.connect(database.database_url(url))
+    full_url = database.database_url(url)
+    if (missing := database_urls.missing_file(full_url)) is not None:
+        raise TiebreakError(
+            f"There is no database file {missing!r}: check the address and {database.URL_VARIABLE}, and the folder in "
+            "which Python runs. The server and `cli.py import` create a new one."
+        )
+    engine = database.connect(full_url)
     database.upgrade(engine)
     return Database(engine)
 

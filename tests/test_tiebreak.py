@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from random import Random
 
 import pytest
 
 import tiebreak
 from core.formats import tiebreak as tiebreak_format
-from storage.database import connect, database_url
+from storage.database import connect, database_url, upgrade
 from storage.transfer import imports, samples
 from tests.paths import ROOT
 
@@ -16,9 +17,10 @@ pytestmark = pytest.mark.slow  # whole commands and runs
 
 @pytest.fixture
 def study() -> tiebreak.Study:
-    database = tiebreak.open()
-    imports.import_records(connect(database_url()), "tour", tiebreak_format.read(samples.path()))
-    return database.study("tour")
+    engine = connect(database_url())
+    upgrade(engine)
+    imports.import_records(engine, "tour", tiebreak_format.read(samples.path()))
+    return tiebreak.open().study("tour")
 
 
 def test_every_public_name_exists():
@@ -75,6 +77,36 @@ def test_judges_take_the_choices_of_their_page(study):
         study.judges(scenario="nowhere")
     with pytest.raises(TypeError):
         study.judges(marign=0)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "sentence"),
+    [
+        ("agreement", {"by": "x"}, "`by` is 'all', 'scenario', 'criterion' or 'raters', not 'x'."),
+        ("alignment", {"by": "raters"}, "`by` is 'all', 'scenario' or 'criterion', not 'raters'."),
+        ("judges", {"abstentions": "exclude"}, "`abstentions` is 'error', 'excluded' or 'tie', not 'exclude'."),
+        ("judges", {"min_coverage": "high"}, "`min_coverage` is a number, not 'high'."),
+        ("comparisons", {"abstentions": None}, "`abstentions` is 'error', 'excluded' or 'tie', not None."),
+        ("plan", {"abstentions": []}, "`abstentions` is 'error', 'excluded' or 'tie', not []."),
+        ("figure", {"name": "judge"}, "`name` is 'judges' or 'agreement', not 'judge'."),
+    ],
+)
+def test_a_choice_that_there_is_not_is_refused_with_those_that_there_are(study, method, arguments, sentence):
+    with pytest.raises(tiebreak.TiebreakError) as raised:
+        getattr(study, method)(**arguments)
+    assert str(raised.value) == sentence
+
+
+def test_a_format_of_a_criterion_that_there_is_not_is_refused():
+    with pytest.raises(tiebreak.TiebreakError, match=r"`form` is 'general', 'shortened', .* or 'masked', not 'short'"):
+        tiebreak.criterion_text(tiebreak.Criterion(name="c"), "short", Random(0))
+
+
+def test_opening_a_file_that_does_not_exist_creates_none(tmp_path):
+    path = tmp_path / "mistyped.db"
+    with pytest.raises(tiebreak.TiebreakError, match=r"There is no database file '.*mistyped.db'"):
+        tiebreak.open(f"sqlite:///{path}")
+    assert not path.exists()
 
 
 def test_causes_slices_and_plans_are_frames(study):

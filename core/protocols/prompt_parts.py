@@ -10,6 +10,7 @@ from random import Random
 from typing import Literal, get_args
 
 from core.items import Criterion, Item
+from core.literals import check_literal
 from core.templates import Material, Templates, has_blank
 
 CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
@@ -78,7 +79,11 @@ def response_material(item: Item, templates: Templates, name: str) -> dict[str, 
 
 
 def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
-    """Return the definition, then the levels as `"1": "Name - text"` (`Criterion.levels`), all in the format `form`."""
+    """Return the definition, then the levels as `"1": "Name - text"` (`Criterion.levels`), all in the format `form`.
+
+    Raises TiebreakError for a format that there is not.
+    """
+    check_literal("form", form, CriterionFormat)
     levels = [f'"{level}": "{FORMATTERS[form](text, rng)}"' for level, text in criterion.levels]
     if criterion.definition or not levels:
         levels.insert(0, _definition_text(criterion, form, rng))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Item
+from core.literals import check_literal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from storage.studies import Study as StoredStudy
 
 By = Literal["all", "scenario", "criterion", "raters"]
+AlignmentBy = Literal["all", "scenario", "criterion"]
+FigureName = Literal["judges", "agreement"]
 
 
 class Study:
@@ -74,17 +77,17 @@ class Study:
         """One row per statistic: inter-annotator agreement, then agreement among judges, with 95 % intervals."""
         from storage.reports import agreement
 
+        check_literal("by", by, By)
         return _frame(agreement.rows(self._engine, self._stored, by))
 
-    def alignment(
-        self, by: Literal["all", "scenario", "criterion"] = "all", reference: str | None = None
-    ) -> "pd.DataFrame":
+    def alignment(self, by: AlignmentBy = "all", reference: str | None = None) -> "pd.DataFrame":
         """One row per judge and statistic: alignment with a reference, with 95 % intervals.
 
         `reference` is "gold", "majority", "mean", "annotator:NAME" or "debate:RUN".
         """
         from storage.reports import alignment
 
+        check_literal("by", by, AlignmentBy)
         return _frame(alignment.rows(self._engine, self._stored, by, reference=reference))
 
     def judges(
@@ -108,6 +111,8 @@ class Study:
         from core.statistics.reports.decision_rule import Rule
         from storage.reports import judge_ranking
 
+        _check_abstentions(abstentions)
+        _check_numbers(rule)
         selection = judge_ranking.Selection(kind, criterion, scenario, abstentions, Rule(**rule))
         ranked = judge_ranking.of_study(self._engine, self._stored, selection, reference=reference)
         frame = pd.DataFrame(judge_ranking.table(ranked))
@@ -149,6 +154,7 @@ class Study:
         """
         from storage.reports import judge_ranking
 
+        _check_abstentions(abstentions)
         selection = judge_ranking.Selection(kind, criterion, scenario, abstentions)
         found, left_out = judge_ranking.comparisons_of_study(self._engine, self._stored, selection, reference=reference)
         frame = _frame(list(found))
@@ -169,6 +175,7 @@ class Study:
 
         from storage.reports import judge_ranking, label_plans
 
+        _check_abstentions(abstentions)
         selection = judge_ranking.Selection(kind, criterion, scenario, abstentions)
         found = label_plans.of_study(self._engine, self._stored, selection, reference=reference)
         frame = pd.DataFrame(label_plans.table(found.plans))
@@ -210,7 +217,7 @@ class Study:
         )
         return pd.DataFrame(judge_biases.table(rows))
 
-    def figure(self, name: Literal["judges", "agreement"], reference: str | None = None) -> "go.Figure":
+    def figure(self, name: FigureName, reference: str | None = None) -> "go.Figure":
         """A Plotly figure with 95 % intervals: the accuracy of each judge, or the agreement of the raters.
 
         Raises TiebreakError if there is nothing to draw.
@@ -218,13 +225,12 @@ class Study:
         from core.formats.interval_figure import interval_figure
         from storage.reports import agreement, judge_ranking, study_report
 
+        check_literal("name", name, FigureName)
         if name == "judges":
             selection = judge_ranking.Selection()
             ranked = judge_ranking.of_study(self._engine, self._stored, selection, reference=reference)
             points, lines = study_report.judge_points(ranked.ranking)
             return interval_figure(points, f"Judges of {self.name}", "Accuracy and 95 % interval", lines)
-        if name != "agreement":
-            raise TiebreakError(f"There is no figure {name!r}: judges or agreement.")
         statistic, points = study_report.agreement_points(
             self._engine, self._stored, agreement.rows(self._engine, self._stored, "all")
         )
@@ -321,6 +327,18 @@ class RunComparison:
             for pair in self._figures.pairs
             for row in changed_verdicts.changed_rows(self._dataset, pair)
         )
+
+
+def _check_abstentions(abstentions: str) -> None:
+    from core.statistics.reports.recommendations import Abstentions
+
+    check_literal("abstentions", abstentions, Abstentions)
+
+
+def _check_numbers(rule: Mapping[str, object]) -> None:
+    for name, value in rule.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TiebreakError(f"`{name}` is a number, not {value!r}.")
 
 
 _ITEM_COLUMNS = ("item", "prompt", "context", "reference", "scenario", "group", "responses", "systems")
