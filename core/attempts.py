@@ -6,17 +6,19 @@ from typing import Any
 from core.answers import Format, Rating
 from core.answers.statements import spoken_text
 from core.current_events import with_reading
-from core.errors import UnreadableReply
+from core.errors import ContextExceeded, UnreadableReply
 from core.llm.client import Reply
 from core.llm.replies import Finish
+from core.llm.reuse import NO_CALL
 from core.rating_probabilities import level_probabilities
 from core.templates import judged_texts, with_system_lines
 from core.trace import Ask, Ending, ReadingReplaced, ReplyUnreadable, Turn
 
-_ENDINGS: dict[Finish, Ending] = {"stop": "complete", "cut off": "length", "refused": "refused"}
+_ENDINGS: dict[Finish, Ending] = {"stop": "complete", "cut off": "length", "refused": "refused", "too long": "context"}
 _INCOMPLETE: dict[Ending, str] = {
     "length": "the reply was cut off at the limit of {limit} tokens",
     "refused": "the model refused to answer",
+    "context": "the request was longer than the model's context",
 }
 """The reason why a reply that ended so is not parsed: a cut-off reply can end like an answer."""
 _EMPTY_REPLY = "(empty reply)"
@@ -46,9 +48,10 @@ def second_request(ask: Ask, format: Format, unreadable: ReplyUnreadable) -> Ask
 def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> ReplyUnreadable | None:
     """Return the event that announces a second attempt; None if there is none.
 
-    Refusals are not retried. A cut-off reply needs more tokens, up to the limit in the settings.
+    Refusals and requests that were too long are not repeated. A cut-off reply needs more tokens, up to the limit in the
+    settings.
     """
-    if not turn.problem or reply.finish == "refused":
+    if not turn.problem or reply.finish in ("refused", "too long"):
         return None
     if reply.finish == "stop":
         return ReplyUnreadable(ask=number, turn=turn)
@@ -56,6 +59,11 @@ def plan_second_attempt(number: int, ask: Ask, turn: Turn, reply: Reply) -> Repl
     if larger <= ask.spec.max_tokens:
         return None
     return ReplyUnreadable(ask=number, turn=turn, max_tokens=larger)
+
+
+def too_long_reply(error: ContextExceeded) -> Reply:
+    """Return the reply to a request that is longer than the model's context: the judge has no opinion."""
+    return Reply(text="", finish="too long", usage=NO_CALL, notes=(str(error),))
 
 
 def make_turn(sent: Ask, reply: Reply) -> Turn:

@@ -5,7 +5,8 @@ TiebreakError               one sentence, shown unchanged on a page and on the c
 ├── UnreadableReply         a model's reply without the expected answer
 ├── TemporaryFailure        a transient error of a provider: the call is retried
 ├── PermanentFailure        a lasting error of a provider: wrong key, unknown model
-│   └── UnsupportedSchema   the provider does not accept the JSON schema of an answer
+│   ├── UnsupportedSchema   the provider does not accept the JSON schema of an answer
+│   └── ContextExceeded     the request is longer than the model's context
 └── RunStopped              a run that ends early: cancelled, or at its cost limit
 """
 
@@ -42,6 +43,10 @@ class PermanentFailure(TiebreakError):
 
 class UnsupportedSchema(PermanentFailure):
     """A provider that does not accept the JSON schema of an answer; the answer can be requested as text."""
+
+
+class ContextExceeded(PermanentFailure):
+    """A request that is longer than the model's context: the judge has no opinion, and the others continue."""
 
 
 class RunStopped(TiebreakError):

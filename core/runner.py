@@ -18,9 +18,17 @@ from core.attempts import (
     make_turn,
     plan_second_attempt,
     second_request,
+    too_long_reply,
 )
 from core.current_events import current_events, extracted_reading, with_reading
-from core.errors import PermanentFailure, RunStopped, TemporaryFailure, TiebreakError, UnsupportedSchema
+from core.errors import (
+    ContextExceeded,
+    PermanentFailure,
+    RunStopped,
+    TemporaryFailure,
+    TiebreakError,
+    UnsupportedSchema,
+)
 from core.extraction import can_extract, extraction_ask
 from core.llm.call_keys import DrawCounter
 from core.llm.client import Model, Reply, Sampler, StoredReplies
@@ -187,7 +195,10 @@ class _TraceRunner:
         if not can_extract(ask, turn, first):
             return turn
         extraction = replace(extraction_ask(ask, turn, self.extractor, first), draws=(self.draws[number],))
-        reply = await self.with_retries(number, extraction, lambda: self.call(extraction))
+        try:
+            reply = await self.with_retries(number, extraction, lambda: self.call(extraction))
+        except ContextExceeded:
+            return turn
         extracted = make_turn(extraction, reply)
         await self.record_reply(ReplyExtracted(ask=number, turn=extracted), reply)
         return turn if extracted.reading is None else with_reading(turn, extracted_reading(number, extracted))
@@ -220,15 +231,24 @@ class _TraceRunner:
             await self.store.stored([reply])
 
     async def request(self, number: int, ask: Ask, unreadable: ReplyUnreadable | None = None) -> tuple[Ask, Reply]:
-        """Return the request for an ask, or for its second attempt, and the reply."""
+        """Return the request for an ask, or for its second attempt, and the reply.
+
+        A request that is longer than the model's context has an empty reply: the trace goes on without it.
+        """
+
+        def to_send(format: Format) -> Ask:
+            sent = first_request(ask, format) if unreadable is None else second_request(ask, format, unreadable)
+            return replace(sent, draws=(self.draws[number],))
 
         async def attempt(format: Format) -> tuple[Ask, Reply]:
-            sent = first_request(ask, format) if unreadable is None else second_request(ask, format, unreadable)
-            sent = replace(sent, draws=(self.draws[number],))
+            sent = to_send(format)
             return sent, await self.call(sent)
 
         preferred = await self.preferred_format(ask) if unreadable is None else unreadable.turn.format
-        return await self.in_accepted_format(number, ask, preferred, attempt)
+        try:
+            return await self.in_accepted_format(number, ask, preferred, attempt)
+        except ContextExceeded as error:
+            return to_send(preferred), too_long_reply(error)
 
     async def preferred_format(self, ask: Ask) -> Format:
         """Return the model's format for a structured answer, otherwise text."""
@@ -254,11 +274,11 @@ class _TraceRunner:
         return await self.with_retries(number, ask, lambda: attempt("text"))
 
     async def with_retries(self, number: int, ask: Ask, call: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of a call, retried after temporary failures; raises UnsupportedSchema."""
+        """Return the result of a call, retried after temporary failures; raises UnsupportedSchema, ContextExceeded."""
         for failures in range(1, self.limits.max_tries + 1):
             try:
                 return await call()
-            except UnsupportedSchema:  # a PermanentFailure that `in_accepted_format` handles
+            except (UnsupportedSchema, ContextExceeded):  # permanent failures that do not end the trace
                 raise
             except TemporaryFailure as error:
                 await self.handle_failure(number, ask, error, self.limits.wait_before_retry(failures, error))
@@ -304,7 +324,7 @@ class _TraceRunner:
             self.check_schema(ask)
             try:
                 replies = await model.sample(ask)
-            except UnsupportedSchema:
+            except (UnsupportedSchema, ContextExceeded):
                 raise
             except PermanentFailure:
                 replies = []
@@ -363,7 +383,11 @@ class _SampleBatch:
             sent = replace(first_request(ask, format), samples=len(draws), draws=draws)
             return sent, await runner.sample(sampler, sent)
 
-        return await runner.in_accepted_format(self.numbers[0], ask, await runner.preferred_format(ask), attempt)
+        preferred = await runner.preferred_format(ask)
+        try:
+            return await runner.in_accepted_format(self.numbers[0], ask, preferred, attempt)
+        except ContextExceeded as error:
+            return first_request(ask, preferred), [too_long_reply(error)] * len(self.numbers)
 
 
 def _advance(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdict | None]:

@@ -18,7 +18,7 @@ from core.labels import Opinion, Value
 from core.templates import ANSWER, split_system, with_system_lines
 
 Outcome = Literal["agreed", "disputed", "no_verdict"]
-Ending = Literal["complete", "length", "refused"]
+Ending = Literal["complete", "length", "refused", "context"]
 """How a reply ended: complete, at the limit of tokens, or refused by the model or its provider."""
 _FORMER_ENDINGS: Mapping[str, Ending] = {"the reply was cut off": "length", "the model refused to answer": "refused"}
 """The beginning of a problem -> how the reply ended, for turns that earlier versions stored without `finish`."""

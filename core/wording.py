@@ -14,6 +14,10 @@ NO_CRITERION, ALL_CRITERIA = "(no criterion)", "All criteria"
 RESERVED_CRITERIA = (NO_CRITERION, ALL_CRITERIA, ALL_CRITERIA.lower(), "all")
 
 
+MAX_NAMES = 5
+"""Names that a note lists; of more it gives the number."""
+
+
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun: `1 item`, `2,345 items`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
@@ -105,6 +109,12 @@ def format_minutes(seconds: float) -> str:
 
 PART = " · "
 """Between the parts of a run's name."""
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return the names, or the first five and the number of the others."""
+    listed = ", ".join(names[:MAX_NAMES])
+    return f"{listed} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else listed
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:

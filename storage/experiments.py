@@ -13,7 +13,7 @@ from core import experiments as files
 from core.errors import TiebreakError
 from core.experiments import Definition
 from core.formats.records import ExperimentRecord
-from core.wording import format_count, format_minutes
+from core.wording import format_count, format_minutes, list_names
 from storage import call_totals, calls, model_pauses, run_claims, runs, studies
 from storage.call_totals import Totals
 from storage.database import clock
@@ -60,7 +60,7 @@ class Progress:
     per_minute: float
     """Traces that ended in each of the last minutes in which runs were executed; see `storage.execution_rate`."""
     problem: str = ""
-    """Why a run is stopped; the others wait until the experiment is resumed."""
+    """Which runs are stopped, and why; empty if none is. The others are executed."""
     unseen: str = ""
     """The process that executes a run, if it has not renewed its claim: it may have ended."""
     claim_seconds: int = 0
@@ -73,7 +73,7 @@ class Progress:
         """running, waiting, stopped, cancelled or finished."""
         if self.active:
             return "running"
-        for state in ("stopped", "cancelling", "cancelled", "requested"):
+        for state in ("requested", "stopped", "cancelling", "cancelled"):
             if self.states.get(state):
                 return {"requested": "waiting", "cancelling": "cancelled"}.get(state, state)
         return "finished"
@@ -233,11 +233,19 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
         active=any(run.active for run in of_experiment),
         totals=call_totals.of_runs(session, ids),
         per_minute=traces_per_minute(session, ids, since),
-        problem=next((run.problem for run in of_experiment if run.state == "stopped"), ""),
+        problem=_describe_stopped([run for run in of_experiment if run.state == "stopped"]),
         unseen=unseen,
         claim_seconds=claim_seconds,
         pause=model_pauses.describe(session, ids),
     )
+
+
+def _describe_stopped(stopped: Sequence[Run]) -> str:
+    """Return each reason why runs are stopped, after their names."""
+    by_problem: dict[str, list[str]] = {}
+    for run in stopped:
+        by_problem.setdefault(run.problem, []).append(run.name)
+    return " ".join(f"{list_names(names)}: {problem}" for problem, names in by_problem.items())
 
 
 def _unseen_worker(session: Session, run_ids: Sequence[int]) -> tuple[str, int]:

@@ -25,14 +25,13 @@ class ClaimLost(RunStopped):
 def unclaimed(session: Session, *, experiment_id: int | None = None) -> list[int]:
     """Return the ids of the requested runs that a worker can execute now, of all runs or of one experiment.
 
-    An experiment has one cost limit, so its runs are executed one after another, in the order of their ids; if one is
-    stopped, by the limit or by an error, the others wait until it is resumed.
+    An experiment has one cost limit, so its runs are executed one after another, in the order of their ids. One that is
+    stopped, by the limit or by an error, does not keep the others waiting.
     """
     at, other = clock(session), aliased(RunRow)
     comes_first = or_(
         and_(col(other.state) == "requested", col(other.id) < col(RunRow.id)),
         and_(col(other.id) != col(RunRow.id), col(other.claimed_until) > at),
-        col(other.state) == "stopped",
     )
     has_to_wait = select(col(other.id)).where(col(other.experiment_id) == col(RunRow.experiment_id), comes_first)
     query = select(col(RunRow.id)).where(

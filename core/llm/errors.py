@@ -2,6 +2,7 @@
 
 TemporaryFailure   429, 408, 5xx, no connection, a dropped connection, a timeout, a body that is not JSON
 PermanentFailure   wrong key, unknown model, an invalid request, no credit
+ContextExceeded    a request that is longer than the model's context
 """
 
 import math
@@ -14,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from json import JSONDecodeError
 from typing import Any
 
-from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
+from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm.litellm_loader import load_litellm
 from core.trace import Spec
 
@@ -29,6 +30,11 @@ _MEANINGS = {
     429: "is limiting the rate of calls",
 }
 _NO_CREDIT_CODES = {"insufficient_quota", "billing_hard_limit_reached"}
+_CONTEXT_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
+_CONTEXT_MESSAGE = re.compile(
+    r"context (?:length|window|size)|prompt is too long|input token count .* exceeds the maximum", re.IGNORECASE
+)
+"""What providers without such a code write about a request that is too long."""
 _POLICY_CODES = {"content_policy_violation", "content_filter", "ResponsibleAIPolicyViolation"}
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
 _SECRET = re.compile(r"\b(?:sk|pk|rk|gsk|xai|AIza|ghp|hf)[-_]?[A-Za-z0-9_\-]{12,}|(?<=Bearer )\S+")
@@ -88,6 +94,8 @@ def server_problem(error: ServerError, spec: Spec, retry_after: float | None) ->
         return _no_credit(spec)
     detail = plain_detail(error.message) or "the reply has no message"
     message = f"{spec.model} {_meaning(error.status)} ({error.status}): {detail}"
+    if error.codes & _CONTEXT_CODES or (error.status in (400, 413) and _CONTEXT_MESSAGE.search(error.message)):
+        return ContextExceeded(message)
     if error.status >= 500 or error.status in _TEMPORARY_STATUSES:
         return TemporaryFailure(message, retry_after=retry_after)
     return PermanentFailure(message)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from core.errors import PermanentFailure
 from core.trace import MAX_USAGE, Spec, Usage
 
-Finish = Literal["stop", "cut off", "refused"]
+Finish = Literal["stop", "cut off", "refused", "too long"]
 REFUSED = ("content_filter", "refusal")
 CUT_OFF = ("length", "max_tokens")
 MAX_BYTES = 8 * 2**20

@@ -1,6 +1,5 @@
 """Reasons and caveats: why a statistic is undefined, and the caveats of its value."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from core.statistics.data.ratings import Category, Ratings, Scores
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
 from core.statistics.measures.intervals import Resampled
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
-from core.wording import format_count
+from core.wording import format_count, list_names
 
 FEW_ITEMS = 50
 """Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""
@@ -23,8 +22,6 @@ FEW_SHARED = 3.0
 """A mean over pairs of raters has no interval if two raters share fewer than this times sqrt(items) items on average.
 The bias of a pair's coefficient is proportional to 1 / (its items), the standard error of the mean to 1 / sqrt(items).
 Below, the bias of quadratic kappa in skewed designs is more than half of the standard error, see docs/statistics.md."""
-MAX_NAMES = 5
-"""Names that a note lists; of more it gives the number."""
 PAIR_STATISTICS = catalogue.of_role(catalogue.Role.pairs)
 """Statistics that are means over pairs of raters."""
 
@@ -338,12 +335,6 @@ def mode_caveats(compared: int, tied: int) -> str:
     if tied:
         notes.append(f"{format_count(tied, 'scenario')} without a single most frequent value left out")
     return "; ".join(notes)
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return the names, or the first five and the number of the others."""
-    listed = ", ".join(names[:MAX_NAMES])
-    return f"{listed} and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else listed
 
 
 def why_untested(skipped: tuple[str, ...]) -> str:

@@ -14,7 +14,6 @@ from core.formats.cell_table import CellTable, cell_table, long_csv, long_row
 from core.pairs import pair_numbers
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
-from core.statistics.notes import MAX_NAMES
 from core.statistics.reports.experiment_differences import (
     AxisDifference,
     axis_differences,
@@ -22,7 +21,7 @@ from core.statistics.reports.experiment_differences import (
     trace_differences,
 )
 from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, cell_statistics
-from core.wording import format_count
+from core.wording import MAX_NAMES, format_count
 from storage import experiments
 from storage.database import reading
 from storage.experiments import Experiment

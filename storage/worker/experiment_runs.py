@@ -199,7 +199,9 @@ async def execute_experiment(
     notify: Callable[[str], None] = ignore,
     requests: StopRequests | None = None,
 ) -> Progress:
-    """Execute the runs of an experiment until none is left, or one is stopped; `report` is called once a second.
+    """Execute the runs of an experiment until none is left; `report` is called once a second.
+
+    A run that is stopped by an error or by the ceiling is left; the others are executed.
 
     A run that another process executes is waited for; `notify` is called with a sentence about it. The first of the
     `requests` to stop cancels all runs, for other processes too. The reported rate is that since the start.
@@ -271,9 +273,7 @@ async def _has_ended(engine: Engine, experiment_id: int, progress: Progress) -> 
 def _is_waiting(engine: Engine, experiment_id: int) -> bool:
     """Return whether a run can still be claimed: the claim of a crashed worker expires after seconds."""
     with reading(engine) as session:
-        of_experiment = experiments.runs_of(session, experiment_id)
-        stopped = any(run.state == "stopped" for run in of_experiment)
-    return not stopped and any(run.state == "requested" for run in of_experiment)
+        return any(run.state == "requested" for run in experiments.runs_of(session, experiment_id))
 
 
 def _seconds_left(engine: Engine, experiment_id: int) -> float | None:

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
 
-from core.errors import PermanentFailure, RunStopped, TemporaryFailure
+from core.errors import ContextExceeded, PermanentFailure, RunStopped, TemporaryFailure
 from core.llm.client import Answer, Model, Reply, ScriptedModel
 from core.llm.limits import Budget, Limits
 from core.runner import run_flow
@@ -287,3 +287,20 @@ def test_cancelling_interrupts_the_wait_before_a_retry() -> None:
 
     with pytest.raises(RunStopped):
         asyncio.run(run_cancelled(ScriptedModel(fail_then_answer([TemporaryFailure("busy", retry_after=60)]))))
+
+
+def test_a_request_longer_than_a_judges_context_is_its_missing_opinion() -> None:
+    def script(ask: Ask) -> Answer:
+        if ask.speaker == "b":
+            raise ContextExceeded("m rejected the request as invalid (400): maximum context length is 4096 tokens")
+        return "1"
+
+    verdict, recorded, model = run(script)
+    assert recorded.types() == ["TurnCompleted"] * 3 + ["VerdictReached"] and len(model.asked) == 3
+    turns = {event.turn.speaker: event.turn for event in recorded.events if isinstance(event, TurnCompleted)}
+    assert (turns["b"].finish, turns["b"].reading, turns["b"].usage.dollars) == ("context", None, 0.0)
+    assert turns["b"].problem == "the request was longer than the model's context" and turns["a"].reading == 1
+    assert verdict is not None and {op.judge: op.value for op in verdict.opinions if op.stage == "last"}["a"] == 1
+    stored = recorded.events[:-1]
+    _, resumed, asked_again = run(script, stored=stored)
+    assert resumed.types() == ["VerdictReached"] and not asked_again.asked

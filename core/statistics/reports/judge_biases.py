@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from core.statistics import notes
 from core.statistics.data.arrays import Bools, Floats
 from core.statistics.data.dataset import Dataset, consensus
 from core.statistics.data.ratings import Ratings
@@ -19,7 +18,7 @@ from core.statistics.measures.side_bias import (
     preference_given_people,
     preference_in_both_orders,
 )
-from core.wording import format_count, format_estimate
+from core.wording import format_count, format_estimate, list_names
 
 Bias = Literal["position", "position, both orders", "length", "self-preference"]
 SIDES: Mapping[str, Bias] = {"shown_first": "position", "longer": "length", "own": "self-preference"}
@@ -136,7 +135,7 @@ def describe_untested(rows: Sequence[BiasRow], unknown_systems: Sequence[str]) -
     biases = {row.bias for row in rows if row.judge != PEOPLE}
     reasons = dict(UNTESTED)
     if unknown_systems:
-        names = notes.list_names(unknown_systems)
+        names = list_names(unknown_systems)
         reasons["self-preference"] += (
             f"; the model family of {names} is not known and can be named in the study's setting Families of models"
         )

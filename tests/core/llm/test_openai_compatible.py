@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
+from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm import local_server
 from core.llm.client import Reply
 from core.llm.openai_compatible import OpenAICompatible
@@ -334,3 +334,18 @@ def test_the_local_model_follows_a_schema() -> None:
     assert isinstance(reply, Reply) and reply.finish == "stop" and reply.notes == ()
     assert ask.answer is not None and ask.answer.parse(reply.text).value in (0, 1, 2)
     assert reply.usage.dollars == 0 and reply.usage.completion_tokens
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "This model's maximum context length is 4096 tokens.", "code": "context_length_exceeded"},
+        {"message": "This model's maximum context length is 4096 tokens, you requested 5000.", "code": 400},
+        {"message": "prompt is too long: 210000 tokens > 200000 maximum", "type": "invalid_request_error"},
+        {"message": "The input token count (9) exceeds the maximum number of tokens allowed (8).", "code": 400},
+        {"message": "the request exceeds the available context size", "type": "exceed_context_size_error"},
+    ],
+)
+def test_a_request_longer_than_the_context_has_an_error_of_its_own(server: Server, error: dict[str, object]) -> None:
+    server.faults.append({"fault": "raw", "status": 400, "body": {"error": error}})
+    assert isinstance(direct(make_ask(server.address)), ContextExceeded)

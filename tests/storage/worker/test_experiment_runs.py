@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine
 
 from core import experiments as files
-from core.errors import TiebreakError
+from core.errors import PermanentFailure, TiebreakError
 from core.formats.records import ItemRecord
 from core.items import Response
 from core.llm.client import Reply, ScriptedModel
@@ -14,6 +14,7 @@ from core.trace import Ask, Usage, VerdictReached
 from storage import experiments, run_claims, runs, traces
 from storage.database import reading, writing
 from storage.studies import Study
+from storage.transfer import imports
 from storage.worker import StopRequests, estimate, execute_experiment, plan, start
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
@@ -157,9 +158,24 @@ def test_the_ceiling_holds_for_all_runs_together(engine: Engine, a_study: Study)
     experiment_id = begin(engine, a_study, priced + "ceiling: 0.45\nparallel: 1\n")
     progress, asked = execute(engine, experiment_id)
     assert (progress.state, len(asked)) == ("stopped", 4)
-    assert progress.problem == "The ceiling of $0.45 is reached." and progress.states["requested"] > 0
+    assert "The ceiling of $0.45 is reached." in progress.problem and progress.states == {"finished": 1, "stopped": 3}
     progress, asked = execute(engine, begin(engine, a_study, priced + "ceiling: 100\nparallel: 1\n"))
     assert (progress.state, len(asked)) == ("finished", 8)
+
+
+def test_a_cell_that_fails_does_not_keep_the_others_from_their_end(engine: Engine, a_study: Study) -> None:
+    imports.import_records(engine, "s", [ItemRecord(item=make_item(f"further item {n}")) for n in range(4)])
+    text = FILE.replace("axes: {", "axes: {judge.model: [broken, works], ")
+
+    def answer(ask: Ask) -> Reply:
+        if ask.spec.model == "broken":
+            raise PermanentFailure("The model is unknown.")
+        return Reply(text="Final answer: 1")
+
+    progress, _ = execute(engine, begin(engine, a_study, text), answer)
+    assert progress.states == {"stopped": 4, "finished": 4} and progress.state == "stopped"
+    assert "formats · broken · masked · repeat 2: The first 5 items all failed" in progress.problem
+    assert "The model is unknown." in progress.problem and "works" not in progress.problem
 
 
 def test_the_runs_of_an_experiment_are_claimed_one_after_another(engine: Engine, a_study: Study) -> None:
