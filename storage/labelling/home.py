@@ -13,8 +13,8 @@ from sqlmodel import col
 from core.labels import Value
 from storage import annotators
 from storage.database import Engine, reading, write
-from storage.labelling import critique_targets, queue_view, training
-from storage.labelling.entered import task_standings
+from storage.labelling import critique_targets, queue_view, response_order, training
+from storage.labelling.entered import Standing, task_standings
 from storage.labelling.queue_view import open_view
 from storage.labelling.tabs import TABS, Tab, View
 from storage.labelling.work import (
@@ -68,7 +68,7 @@ class ListedTask:
     criterion: str
     scenario: str
     value: Value | None
-    """The annotator's own label."""
+    """The annotator's own label; of a pair, the place on the screen of the text that it names."""
     draft: bool
     skipped: bool
     flagged: bool
@@ -144,13 +144,19 @@ def listed_tasks(session: Session, work: Work, view: View, task_ids: Sequence[in
             question=_excerpt(bodies[task.item_id]["prompt"]),
             criterion=task.target.criterion,
             scenario=bodies[task.item_id].get("scenario") or "",
-            value=own[task.id].value if task.id in own else None,
+            value=_shown_value(work, task, own[task.id]) if task.id in own else None,
             draft=task.id in view.drafts,
             skipped=states[task.id].skipped,
             flagged=states[task.id].flagged,
         )
         for task in tasks
     ]
+
+
+def _shown_value(work: Work, task: Task, own: Standing) -> Value | None:
+    """Return the annotator's label; of a pair, the number that its text has on the screen."""
+    order = response_order.entered(own.shown, work, task, 2) if work.name in response_order.PAIRS else ()
+    return order.index(own.value) + 1 if own.value in order else own.value
 
 
 def _matching(session: Session, tasks: Sequence[Task], words: Sequence[str]) -> list[int]:

@@ -63,6 +63,19 @@ def test_the_list_has_no_label_and_start_opens_the_first_case(contested):
     assert "Which response is better on helpfulness?" in page_text(page)
 
 
+def test_a_reason_refers_to_the_responses_as_the_adjudicator_sees_them():
+    given = [
+        make_label(2, "ann", reason="Response 1 is <right>.", shown=(2, 1)),
+        make_label(1, "bob", reason="Response 1 is kinder.", shown=(1, 2)),
+        make_label(1, "cat", reason="Response 2 is long."),  # its order is not known
+    ]
+    prepare_study([ItemRecord(item=make_item()), RUN, a_trace("item 0"), *given])
+    text = page_text(visit("label/adjudication", "eve", case=case_id("item 0")))
+    assert '<b title="written as “Response 1”">Response 2</b> is <right>.' in text
+    assert '<b title="written as “Response 1”">Response 1</b> is kinder.' in text
+    assert ">Response 2 is long.<" in text
+
+
 def test_a_decision_is_saved_with_its_reason_and_the_next_case_opens(contested):
     page = visit("label/adjudication", "eve", case=case_id("item 0"))
     press(page, "Response 2 is better")

@@ -272,6 +272,19 @@ def test_guidelines_and_rules_are_saved() -> None:
     assert (study.guidelines, study.rules.overlap) == ("Read both.", 5)
 
 
+def test_the_item_s_order_of_responses_is_saved_with_a_reason_only() -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    app = visit("setup/studies", view="study", open="s")
+    next(box for box in app.selectbox if box.label == "Order of responses").set_value("The item's order for everybody")
+    submit(app, "Save").run()
+    assert "needs a reason" in page_text(app)
+    next(field for field in app.text_input if field.label.startswith("Reason for")).set_value("2 revises 1.")
+    submit(app, "Save").run()
+    with database.reading(resources.engine()) as session:
+        rules = studies.get(session, "s").rules
+    assert (rules.response_order, rules.response_order_reason) == ("as_given", "2 revises 1.")
+
+
 def test_a_criterion_is_added_and_edited() -> None:
     prepare_study([ItemRecord(item=make_item())])
     app = visit("setup/studies", view="study", open="s")

@@ -44,10 +44,17 @@ def skip(engine, tasks, annotator="ann", **fields):
         return skips.skip_all(session, work, [task.id for task in tasks], **fields)
 
 
+def test_the_list_names_a_label_by_the_place_of_its_response_on_the_screen(engine, queue):
+    client = Client(engine)
+    for task in client.tasks():
+        client.label(task, task["shown"][1], shown=task["shown"])
+    assert [task.value for task in listed(engine, "done")] == [2] * 6
+
+
 def test_every_task_is_in_the_tabs_it_belongs_to(engine, queue):
     client = Client(engine)
     first, second, third, fourth, *_ = client.tasks()
-    client.label(first, 1)
+    client.label(first, first["shown"][0], shown=first["shown"])  # the key 1
     client.do("skip", second)
     client.do("flag", third)
     client.do("draft", fourth, value=2)
