@@ -238,7 +238,10 @@ def biases(
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Print each judge's position bias, length bias and self-preference. P-values are corrected by Holm's method."""
+    """Print each judge's position bias, length bias and self-preference, and the position bias of people.
+
+    P-values of judges are corrected by Holm's method.
+    """
     from storage.reports import judge_biases
 
     engine, source = open_study(database, study)

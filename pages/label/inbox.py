@@ -64,6 +64,13 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
         st.caption(f"**{escape_markdown(thread.annotator)}**{flag}")
         if thread.note:
             st.html(evidence.draw_text(thread.note))
+            with database.reading(resources.engine()) as session:
+                order = inbox.shown_order(session, study, thread)
+            if list(order) != sorted(order):
+                numbers = ", ".join(map(str, order))
+                st.caption(
+                    f"The annotator saw the texts of the item in the order {numbers}: 1 in this note is {order[0]}."
+                )
     for reply in thread.replies:
         with st.container(border=True):
             at = reply.at.astimezone(shell.time_zone())

@@ -11,9 +11,14 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.labels import Target
-from storage import annotators, targets
+from core.pairs import target_item
+from storage import annotators, items, targets
 from storage.database import insert_all
 from storage.json_columns import sanitize
+from storage.labelling import response_order
+from storage.labelling.entered import Entered
+from storage.labelling.work import find_tasks, open_work, queue_of
+from storage.studies import Study
 from storage.tables import AnnotatorRow, ItemRow, MarkRow, ReplyRow, TargetRow, now
 
 MARKS = ("flag", "note")
@@ -82,6 +87,17 @@ def threads(session: Session, study_id: int, annotator: str | None = None) -> li
     listed = [_thread(*key, target, marks[key], replies.get(key, ())) for key, target in targets_by_key.items()]
     listed = [thread for thread in listed if thread.flagged or thread.note or thread.replies]
     return sorted(sorted(listed, key=lambda thread: thread.newest, reverse=True), key=lambda thread: thread.closed)
+
+
+def shown_order(session: Session, study: Study, thread: Thread) -> response_order.Order:
+    """Return the order in which the annotator of a thread sees the texts of its task; empty if it is not one's."""
+    name = queue_of(thread.target.kind, thread.target.criterion)
+    work = None if name is None else open_work(session, name, study.name, thread.annotator)
+    tasks = [] if work is None else find_tasks(session, work, [thread.target_id])
+    if work is None or not tasks:
+        return ()
+    item = target_item(items.get(session, study.id, thread.target.item), thread.target)
+    return Entered(session, work, {tasks[0]: [thread.target]}).order(tasks[0], item)
 
 
 def _thread(

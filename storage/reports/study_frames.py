@@ -207,7 +207,7 @@ class Study:
     def biases(
         self, reference: str | None = None, *, criterion: str | None = None, scenario: str | None = None
     ) -> "pd.DataFrame":
-        """One row per judge and bias: its effect, interval and corrected p."""
+        """One row per judge and bias: its effect, interval and corrected p; the judge `people` is all annotators."""
         import pandas as pd
 
         from storage.reports import judge_biases
