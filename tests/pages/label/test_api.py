@@ -295,7 +295,7 @@ def test_an_image_is_served_by_its_block(client, monkeypatch, tmp_path):
     item = make_item("pictures", responses=responses)
     imports.import_records(resources.engine(), "s", [ItemRecord(item=item), a_trace("pictures")])
     [task] = [task for task in client.tasks(count=60) if "pictures" in json.dumps(task)]
-    urls = [block["image"]["url"] for block in task["columns"]]
+    urls = [block["image"]["url"] for block in sorted(task["columns"], key=lambda block: block["id"])]
     assert "gpt" not in urls[0]
     assert client.http.get(urls[0]).headers["content-type"] == "image/png"
     missing = client.http.get(urls[1])
