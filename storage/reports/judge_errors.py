@@ -14,9 +14,8 @@ from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.disagreement_causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
 from core.statistics.measures.effort import entropy
-from core.statistics.notes import list_names
 from core.statistics.reports.judge_findings import without_annotators
-from core.wording import format_percent
+from core.wording import format_percent, list_names
 from storage import audit, targets
 from storage.audit import Action, Filter
 from storage.labelling import assignment
