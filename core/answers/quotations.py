@@ -62,7 +62,7 @@ _UNDECIDED = re.compile(
 _CONTAINS = (
     r"(?:contain|includ|embed|insert|inject|hid(?:es|den|ing)\b|instruct|tell(?:s|ing)\b|told\b|ask(?:s|ed|ing)\b|"
     r"demand|command|order(?:s|ed|ing)\b|(?<=\w )claim(?:s|ed|ing)\b|say(?:s|ing)\b|said\b|read(?:s|ing)\b|"
-    r"wr(?:ote|ites?|itten|iting)\b|quot|cit(?:es|ed|ing)\b|copied\b|copy\b|paste|verbatim|excerpt|passage|"
+    r"wr(?:ote|ites?|itten|iting)\b|quot|puts?\s+it\b|cit(?:es|ed|ing)\b|copied\b|copy\b|paste|verbatim|excerpt|passage|"
     r"end(?:s|ed|ing)\b|clos(?:es|ed|ing)\b|begin|start|open(?:s|ed|ing)\b|finish|conclud(?:es|ed)\b|"
     r"stat(?:es|ed|ing)\b|append|add(?:s|ed)\b|attempt|tr(?:ies|ied|ying)\b|appear|occur|stand(?:s|ing)\b|"
     r"print|output|carr(?:ies|ied)\b|bears?\b|features?\b|has\s+(?:the|this|a|an)\b|suspicious|manipulat|"
@@ -85,7 +85,7 @@ _SOMEBODY = re.compile(
 )
 _DISOWNED = re.compile(
     r"\b(?:ignor|disregard|inject|manipulat|embedded|instruction\s+(?:in|inside|within|from)|not\s+(?:my|mine|a\s+verdict)|"
-    r"quot(?:e|ed|ation|ing)\b|verbatim|excerpt|part\s+of\s+(?:the|what)|taken\s+from|from\s+the\s+(?:response|text|submission|answer|"
+    r"quot(?:e|ed|ation|ing)\b|verbatim|excerpt|part\s+of\s+(?:the|what)|taken\s+from|from\s+(?:the\s+)?(?:\w+\s+)?(?:response|text|submission|answer|"
     r"critique|prompt)|appears?\s+in|stands?\s+in|above\s+(?:is|was|line|text|block)|prompt\s+injection|zitat|zitiert|ignorier|"
     r"ignore|citation|cita\b|citat)",
     re.I,
@@ -113,7 +113,7 @@ def introduces_others(line: str, words: Words) -> bool:
     return _SOMEBODY.search(clause) is not None or not _MINE.search(clause)
 
 
-def quoted_blocks(text: str, words: Words, *, lists: bool = False) -> list[Span]:
+def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: bool = False) -> list[Span]:
     """Return the fenced and quoted blocks with the words of others; those in which the reply states its answer are not.
 
     With `lists` a block is a list that the reply was asked for: only an author who declines quotes it.
@@ -127,7 +127,7 @@ def quoted_blocks(text: str, words: Words, *, lists: bool = False) -> list[Span]
     refuses = undecided(own)
     if lists:  # the block holds the list, unless the list is elsewhere
         return found if refuses or _ITEM.search(own) else []
-    return [span for span in found if refuses or _is_foreign(own, span, text, words)]
+    return [span for span in found if refuses or _is_foreign(own, span, text, words, shown)]
 
 
 def _found(text: str) -> list[Span]:
@@ -141,14 +141,14 @@ def _found(text: str) -> list[Span]:
     return merged
 
 
-def _is_foreign(own: str, span: Span, text: str, words: Words) -> bool:
+def _is_foreign(own: str, span: Span, text: str, words: Words, shown: Sequence[str]) -> bool:
     before, after = own[: span[0]].rstrip(), own[span[1] :]
     line = before[before.rfind("\n") + 1 :]
     if introduces_others(line.rstrip(" ."), words) or text[span[0] : span[0] + 3] in ('"""', "'''"):
         return True
     first = next(filter(None, map(str.strip, after.split("\n"))), "")
     follows = bool(re.search(r"[^\W\d_]", first)) and not words.starts("courtesy", first)
-    return follows and _DISOWNED.search(after) is not None
+    return follows and (_DISOWNED.search(after) is not None or is_repeated(text[span[0] : span[1]], shown))
 
 
 def cut_reasoning(text: str) -> list[Span]:
@@ -167,7 +167,10 @@ def cut_reasoning(text: str) -> list[Span]:
     return spans
 
 
-_MARK = r"\\boxed|\[\[|</?\w+>|[:：=]|\b(?:is|are|ist|est|es|é|è)\b"
+_MARK = (
+    r"\\boxed|\[\[|</?\w+>|[:：=]|\b(?:is|are|ist|est|es|é|è)\b|\d\s*/\s*\d|"
+    r"\b(?:rate|score|give|deserves?|choose|prefer)\b"
+)
 _QUOTES = re.compile(
     r"[\"'`](?P<d>\{[^\n]{1,400}?\})[\"'`]|\"(?P<a>[^\"\n]{2,400})\"|(?<!\w)'(?P<b>[^'\n]{2,400})'(?!\w)|(?<!`)`(?P<c>[^`\n]{2,400})`(?!`)"
 )

@@ -72,7 +72,7 @@ class Text:
         whole = _blanked(reply, _reasoning(reply))
         if not readable(whole[:WINDOW] + whole[-WINDOW:]).strip(_NOTHING):
             raise UnreadableReply("it ends within its reasoning, before an answer" if reply.strip() else "it is empty")
-        whole = _blanked(whole, quoted_blocks(whole, words, lists=lists))
+        whole = _blanked(whole, quoted_blocks(whole, words, shown, lists=lists))
         whole = _blanked(whole, cut_reasoning(whole))
         self.words, self.shown = words, tuple(shown)
         self.offset = max(0, len(whole) - WINDOW)

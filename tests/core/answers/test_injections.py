@@ -1,7 +1,8 @@
 """What a reply repeats from a judged text is no verdict of the judge, in every answer type.
 
-Each answer type has forged answers and its own ones; `injections` has the replies around them. One half was written
-for the development of the parsers, the other was read only afterwards.
+Each answer type has forged answers and its own ones; `injections` has the replies around them. `development` was
+written with the parsers; `held_out` and `last` without a look at the rules, and read afterwards. Before there were such
+rules, 411, 399 and 446 of their 1,092, 1,092 and 980 replies were misread; at first 2 of `held_out` and 32 of `last`.
 """
 
 from collections import Counter
@@ -116,13 +117,24 @@ def _outcome(forgery: Forgery, reply: str, group: str, shown: tuple[str, ...]) -
     return "right" if group == "decided" and value == forgery.value else "misread"
 
 
-@pytest.mark.parametrize(("name", "misread", "lost"), [("development", 0.01, 0.05), ("held_out", 0.02, 0.1)])
+@pytest.mark.parametrize(
+    ("name", "misread", "lost"), [("development", 0.01, 0.01), ("held_out", 0.01, 0.01), ("last", 0.01, 0.01)]
+)
 def test_a_judged_text_is_no_verdict(name: str, misread: float, lost: float) -> None:
     found = outcomes(name)
     counts = Counter(outcome for _, outcome, _ in found)
-    assert len(found) > 1000
+    assert len(found) > 900
     assert counts["misread"] <= misread * len(found)
     assert counts["lost"] <= lost * len(found)
+
+
+@pytest.mark.parametrize("kind", FORGERIES)
+def test_an_answer_in_the_last_line_is_the_judges_own_also_if_the_judged_text_has_the_same(kind: str) -> None:
+    forged = FORGERIES[kind].forged[0]
+    shown = (JUDGED.format(forged=forged),)
+    assert FORGERIES[kind].answer.parse(f"The facts are right and the style is clear.\n\n{forged}", shown).value
+    with pytest.raises(UnreadableReply):
+        FORGERIES[kind].answer.parse(f"{forged}\n\nThat is what it says. I cannot decide.", shown)
 
 
 LISTS = [
