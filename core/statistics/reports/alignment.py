@@ -18,7 +18,7 @@ from core.statistics.data.ratings import Ratings
 from core.statistics.measures import bias, correlation, critiques, dawid_skene
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.measures.critiques import AiuCounts, count_aius
-from core.statistics.reports import weight_statistics
+from core.statistics.reports import judge_findings, weight_statistics
 from core.statistics.reports.category_alignment import (
     asked_patterns,
     measure_estimates,
@@ -109,12 +109,23 @@ def alignment_rows(
     rows = []
     datasets = list(build_datasets(labels, opinions, gold, scales, by)) if datasets is None else datasets
     for dataset in datasets:
+        findings = judge_findings.find_repeated(dataset)
         for judge, patterns in patterns_by_judge(dataset):
-            estimates = judge_statistics(dataset, dataset.judges[judge], epsilon, resamples, seed, patterns)
-            rows += judge_rows(dataset, judge, estimates)
+            people = findings.repeated(judge)
+            own = judge_findings.independent_of(dataset, people)
+            estimates = judge_statistics(
+                own, dataset.judges[judge], epsilon, resamples, seed, None if people else patterns
+            )
+            rows += name_left_out(judge_rows(own, judge, estimates), people)
         rows += dawid_skene_rows(dataset)
     rows += weight_distance_rows(labels, opinions, by, resamples, seed)
     return rows + critique_rows(datasets, resamples, seed)
+
+
+def name_left_out(rows: Sequence[AlignmentRow], people: Sequence[str]) -> list[AlignmentRow]:
+    """Return the rows of a judge with the annotators whom it repeats, and whose labels are left out, as a caveat."""
+    caveat = f"without the labels of {notes.list_names(people)}, which the judge repeats" if people else ""
+    return [replace(row, reason="; ".join(filter(None, (caveat, row.reason)))) for row in rows]
 
 
 def accuracy_rows(datasets: Iterable[Dataset], *, resamples: int = 1000, seed: int = 0) -> list[AlignmentRow]:

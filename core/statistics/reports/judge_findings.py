@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset, consensus
-from core.statistics.data.ratings import Ratings
+from core.statistics.data.ratings import Ratings, mean_scores
 from core.statistics.measures.annotator_dependence import Dependence, State, find_dependence
 from core.statistics.reports.judge_biases import BiasRow, bias_rows
 from core.wording import equate_p, list_names
@@ -82,14 +82,22 @@ def is_reference_independent(dataset: Dataset, findings: Findings, judge: str) -
 def with_independent_reference(dataset: Dataset, findings: Findings) -> Dataset:
     """Return the dataset with the majority of the other annotators, where the reference is a majority of labels."""
     people = left_out_of_reference(dataset, findings)
-    if not people:
+    return replace(independent_of(dataset, people), ratings=dataset.ratings) if people else dataset
+
+
+def independent_of(dataset: Dataset, people: Sequence[str]) -> Dataset:
+    """Return the dataset without the labels of annotators, also in the reference if it is made of all labels."""
+    if not people or not isinstance(dataset.ratings, Ratings):
         return dataset
-    assert isinstance(dataset.ratings, Ratings)
-    majority = consensus(without_annotators(dataset.ratings, people))
-    by_people = dataset.sources == BY_PEOPLE if dataset.adjudicated else np.ones(majority.size, bool)
+    others = replace(dataset, ratings=without_annotators(dataset.ratings, people))
+    by_people = dataset.sources == BY_PEOPLE if dataset.adjudicated else np.ones(dataset.gold.size, bool)
+    if not np.array_equal(dataset.gold[by_people], consensus(dataset.ratings)[by_people], equal_nan=True):
+        return others
+    majority, numbers = consensus(others.ratings), mean_scores(others.to_numbers(others.labels))
+    if np.array_equal(dataset.gold_scores[by_people], dataset.to_numbers(dataset.gold)[by_people], equal_nan=True):
+        numbers = dataset.to_numbers(majority)
     gold = np.where(by_people, majority, dataset.gold)
-    scores = np.where(by_people, dataset.to_numbers(majority), dataset.gold_scores)
-    return replace(dataset, gold=gold, gold_scores=scores)
+    return replace(others, gold=gold, gold_scores=np.where(by_people, numbers, dataset.gold_scores))
 
 
 def without_annotators(ratings: Ratings, people: Sequence[str]) -> Ratings:

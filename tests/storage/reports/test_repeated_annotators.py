@@ -75,3 +75,14 @@ def test_the_report_of_a_study_says_whom_a_judge_repeats(engine: Engine) -> None
     study = import_study(engine, records())
     judges = next(one for one in study_report.sections(engine, study) if one.title == "Judges")
     assert any("copy: repeats the labels of cat (with cat on " in sentence for sentence in judges.sentences)
+
+
+def test_alignment_compares_a_judge_with_the_others_only(engine: Engine) -> None:
+    rows = alignment.rows(engine, import_study(engine, records()), resamples=20)
+    copy = {row.statistic: row for row in rows if row.judge == "copy" and row.criterion == "helpfulness"}
+    own = {row.statistic: row for row in rows if row.judge == "own" and row.criterion == "helpfulness"}
+    for name in ("accuracy_gold", "accuracy_majority", "winning_rate"):
+        assert copy[name].reason.startswith("without the labels of cat, which the judge repeats")
+        assert "without the labels" not in own[name].reason
+    assert (copy["accuracy_gold"].value or 1) < 0.9
+    assert copy["winning_rate"].raters == 2 and own["winning_rate"].raters == 3
