@@ -11,16 +11,17 @@ from core.errors import TiebreakError
 CONFLICTS = ("40001", "40P01")
 """SQLSTATE of a serialization failure and of a deadlock: the transaction can be retried."""
 NOT_SAVED = "Changes that were not confirmed as saved are not stored."
-FULL = f"The disk of the database is full. {NOT_SAVED} Free some space; a restart is not necessary."
+FULL = f"The disk of the database is full. {NOT_SAVED} Free some space; a server that is running needs no restart."
 BUSY = f"The database is busy: another process has been writing to it for a long time. {NOT_SAVED}"
 READ_ONLY = f"The database cannot be written: its file or disk is read-only. {NOT_SAVED}"
 UNREACHABLE = f"The database cannot be reached. {NOT_SAVED}"
+NOT_OPENED = f"The database file cannot be opened: it or its folder is missing, or may not be written. {NOT_SAVED}"
 _SQLITE = {
     "SQLITE_FULL": FULL,
     "SQLITE_BUSY": BUSY,
     "SQLITE_LOCKED": BUSY,
     "SQLITE_READONLY": READ_ONLY,
-    "SQLITE_CANTOPEN": UNREACHABLE,
+    "SQLITE_CANTOPEN": NOT_OPENED,
     "SQLITE_IOERR": UNREACHABLE,
 }
 """By the beginning of the name of an error code: SQLITE_BUSY_SNAPSHOT is a case of SQLITE_BUSY."""
@@ -62,7 +63,9 @@ def unavailable(error: DBAPIError | TimeoutError) -> DatabaseUnavailable | None:
 
 
 def describe(error: DBAPIError) -> str:
-    """Return any other error of the database as one sentence, without the statement and its values."""
+    """Return an error of the database as one sentence, without the statement and its values."""
+    if (problem := unavailable(error)) is not None:
+        return str(problem)
     lines = str(error.orig).strip().splitlines() or ["no details"]
     return f"The database reported an error: {lines[0].rstrip('.')[:200]}."
 

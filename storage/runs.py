@@ -278,6 +278,11 @@ def is_stopping(session: Session, run_id: int) -> bool:
     return row.state == "cancelling" and _is_executed(session, row)
 
 
+def is_any_requested(session: Session) -> bool:
+    """Return whether a run waits for a worker, or is executed by one."""
+    return session.scalar(select(col(RunRow.id)).where(col(RunRow.state) == "requested").limit(1)) is not None
+
+
 def is_executed(session: Session, run_id: int) -> bool:
     """Return whether workers that are alive execute a requested run."""
     row = run_claims.locked(session, run_id)

@@ -14,8 +14,9 @@ def routes() -> list[BaseRoute]:
 
 
 async def ready(_: Request) -> Response:
-    """Return "ok" for the database and the worker, or a sentence, with status 503 if there is one."""
+    """Return "ok" for the database and the worker, or a sentence, with status 503 if there is one. A worker of its own
+    is only wanted while a run waits for it."""
     database = await run_in_threadpool(resources.database_problem)
-    problems = {"database": database, "worker": await run_in_threadpool(resources.worker_problem)}
+    problems = {"database": database, "worker": await run_in_threadpool(resources.waiting_problem)}
     body = {part: problem or "ok" for part, problem in problems.items()}
     return JSONResponse(body, 503 if any(problems.values()) else 200, headers={"Cache-Control": "no-store"})

@@ -15,6 +15,7 @@ from storage import (
     deletions,
     operations,
     retention,
+    runs,
     studies,
     study_images,
     workers,
@@ -96,6 +97,15 @@ def worker_problem() -> str:
     if not has_own_worker():
         return NO_WORKER if engine().dialect.name == "postgresql" and _count_workers() == 0 else ""
     return _workers[0].problem() if _workers else "The worker that executes runs is not running."
+
+
+def waiting_problem() -> str:
+    """Return why runs are not executed, if this server should execute them or a run waits for another worker."""
+    problem = worker_problem()
+    if not problem or has_own_worker():
+        return problem
+    with database.reading(engine()) as session:
+        return problem if runs.is_any_requested(session) else ""
 
 
 def _count_workers() -> int | None:

@@ -1,4 +1,5 @@
 import contextvars
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -6,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import delete, func, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from core.errors import TiebreakError
-from storage import database, labels, operations, studies
+from storage import database, database_errors, labels, operations, studies
 from storage.change_guard import UncheckedChange
 from storage.database import connect, insert_all, insert_missing, reading, upgrade, writing
 from storage.fingerprints import label_row
@@ -184,3 +185,11 @@ def test_many_rows_are_stored_as_few_are_and_need_the_same_permission(engine, a_
     enforced.run(operations.enforce)
     with writing(engine) as session, pytest.raises(UncheckedChange):
         enforced.run(insert_missing, session, LabelRow, rows)
+
+
+def test_a_file_that_cannot_be_opened_is_described_by_what_can_be_done(tmp_path):
+    with pytest.raises(sqlite3.OperationalError) as raised:
+        sqlite3.connect(tmp_path)
+    assert raised.value.sqlite_errorname == "SQLITE_CANTOPEN"
+    sentence = database_errors.describe(OperationalError("select", {}, raised.value))
+    assert sentence.startswith("The database file cannot be opened: it or its folder is missing")

@@ -57,13 +57,13 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
         )
         columns = {column: key_of(column) for column in judges}
         blocks["judges"] = [leave_open(block | {"columns": columns}, _unstated(block, preview, judges))]
-        _draw_meaning("Judges", block)
+        _draw_meaning("Judges", blocks["judges"][0])
     if gold:
         block = _translate(
             chooser.nested("role_gold"), _target(labels, preview, gold[:1]), preview, gold[:1], "no value"
         )
         blocks["gold"] = [leave_open(block | {"value": gold[0]}, _unstated(block, preview, gold[:1]))]
-        _draw_meaning("Gold", block)
+        _draw_meaning("Gold", blocks["gold"][0])
     return blocks
 
 
@@ -101,7 +101,9 @@ def _draw_meaning(name: str, block: Mapping[str, object]) -> None:
     values = block.get("values")
     translated = values.items() if isinstance(values, dict) else ()
     parts = [f"{text} is {_meaning(block, value)}" for text, value in translated]
-    kind = "a preference: 1, 2, or 0 for a tie" if block.get("kind") == "preference" else f"a {block.get('kind')}"
+    is_open = block.get("confirmed") is False  # then the values are asked for
+    is_preference = block.get("kind") == "preference" and not is_open
+    kind = "a preference: 1, 2, or 0 for a tie" if is_preference else f"a {block.get('kind')}"
     st.caption(f"{name}: {escape_markdown(', '.join([kind, *parts]))}.")
 
 

@@ -4,8 +4,11 @@ import pytest
 from starlette.testclient import TestClient
 
 import app
+from core.formats.records import ItemRecord
 from pages.parts import resources
-from storage import database, workers
+from storage import database, runs, studies, workers
+from storage.transfer import imports
+from tests.conftest import make_item
 
 
 @pytest.fixture
@@ -40,6 +43,11 @@ def test_a_server_without_its_own_worker_needs_one_that_is_connected(postgres_en
     monkeypatch.setenv(resources.WORKER_VARIABLE, "off")
     monkeypatch.setattr(resources, "engine", lambda: postgres_engine)
     client = TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
+    assert client.get("/ready").status_code == 200  # people can label, and no run waits
+    imports.import_records(postgres_engine, "s", [ItemRecord(item=make_item())])
+    with database.writing(postgres_engine) as session:
+        study = studies.get(session, "s")
+        runs.create(session, study.id, "waiting", protocol="scaleeval", criterion="", settings={}, prompts={})
     reply = client.get("/ready")
     assert (reply.status_code, reply.json()) == (503, {"database": "ok", "worker": resources.NO_WORKER})
     with database.writing(postgres_engine) as session:
