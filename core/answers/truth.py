@@ -55,6 +55,11 @@ _AFFIRMED = re.compile(
 _CONSIDERED = re.compile(
     r"\s(?:can|must|should|has to|is to) (?:\w+ )?be (?:considered|deemed|regarded as|judged|classified as) ", re.I
 )
+_PURPOSE = re.compile(
+    r"\b(?:ensure|make sure)\b|\b(?:important|necessary|needs?|task|try|trying|wants?|have) to "
+    r"(?:\w+\s+){0,4}?(?:verify|check|determine|see|test)\b"
+)
+"""`It is important to ensure that the claim is true` says nothing about it."""
 _OTHER = re.compile(
     r",\s*(?:and\s+)?(?:not|nicht|(?:et )?non|(?:et )?pas|no)\s+"
     r"(?:true|false|correct|incorrect|wahr|falsch|vraie?|fausse|faux|verdader[ao]|fals[ao])\W*$",
@@ -236,7 +241,9 @@ class Truth(Single[bool]):
             return None
         if re.search(r"\b(?:first|second|other|another|third|previous|part of the)\s+(?:claim|statement)", low):
             return None
-        if re.search(r"\b(?:it|this|that) (?:is|was) (?:true|false|correct|incorrect) that\b", low):
+        if _PURPOSE.search(low) or re.search(
+            r"\b(?:it|this|that) (?:is|was) (?:true|false|correct|incorrect) that\b", low
+        ):
             return None
         predicates = self._predicates(low)
         if len({value for _, value in predicates}) != 1:
