@@ -34,6 +34,11 @@ def normalize_name(text: str) -> str:
     return name
 
 
+def name_key(name: str) -> str:
+    """Return a key that names share which differ in case only: they are one annotator."""
+    return unicodedata.normalize("NFC", normalize_name(name).casefold())
+
+
 def invisible_character(name: str) -> str:
     """Return the first control, direction or invisible character of a name as "U+200B"; an empty text for none."""
     found = next((c for c in name if not c.isprintable() or INVISIBLE.match(c)), "")

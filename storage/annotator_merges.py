@@ -77,9 +77,9 @@ class NamedAnnotator:
 
 
 def similar_names(session: Session, name: str) -> list[str]:
-    """Return the names of other annotators that look like a name; none if an annotator has exactly this name."""
+    """Return the names of other annotators that look like a name; none if an annotator has this name in any case."""
     known = annotators.names(session)
-    if name in known:
+    if annotators.find_id(session, name) is not None:
         return []
     key = similarity_key(name)
     return [other for other in known if similarity_key(other) == key]

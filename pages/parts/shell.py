@@ -123,10 +123,11 @@ def record_views(study_id: int, viewed: Collection[Target]) -> bool:
 
 def _sign_in(name: str) -> None:
     st.session_state.pop("entered_name", None)
-    st.session_state["annotator"], st.session_state["annotator_new"] = name, True
     with database.writing(resources.engine()) as session:
+        name = annotators.stored_name(session, name)
         annotators.get_or_create_id(session, name)
         views.assign_to_annotator(session, current_visitor(), name)
+    st.session_state["annotator"], st.session_state["annotator_new"] = name, True
     st.rerun()
 
 

@@ -37,7 +37,7 @@ def exist(session: Session) -> bool:
 
 def add(session: Session, name: str, *, administrator: bool = False, email: str | None = None) -> Account:
     """Create the account of an annotator, who may have labels already; the first account is an administrator's."""
-    name = annotators.normalize_name(name)
+    name = annotators.stored_name(session, name)
     if find(session, name) is not None:
         raise TiebreakError(f"There is an account of {name!r} already.")
     session.add(
@@ -56,7 +56,7 @@ def add(session: Session, name: str, *, administrator: bool = False, email: str 
 
 def find(session: Session, name: str) -> Account | None:
     """Return the account of an annotator."""
-    return _first(session, _query().where(col(AnnotatorRow.name) == annotators.normalize_name(name)))
+    return _first(session, _query().where(col(AnnotatorRow.name) == annotators.stored_name(session, name)))
 
 
 def get(session: Session, name: str) -> Account:

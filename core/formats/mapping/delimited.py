@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from core.errors import FileFormatError
+from core.formats.gold import COLUMNS as GOLD_COLUMNS
 from core.formats.mapping.cells import DecimalComma
 from core.formats.mapping.fields import Row
+from core.formats.spreadsheet import unescape_formula
 from core.formats.text import data_suffix, limited_lines, open_text
 
 SEPARATORS = (",", ";", "\t")
@@ -48,14 +50,16 @@ def read_delimited(path: Path, separator: str | None = None, quotes: bool | None
 def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[tuple[int, Row]]:
     reader = _reader(limited_lines(file), separator, quotes)
     header: list[str] = []
+    is_own = False
     line = skipped + 1
     try:
         for cells in reader:
             if any(map(str.strip, cells)):
                 if header:
-                    yield line, _row(header, cells, line, separator)
+                    yield line, _row(header, map(unescape_formula, cells) if is_own else cells, line, separator)
                 else:
-                    header = _header(cells, line)
+                    is_own = tuple(cells[: len(GOLD_COLUMNS)]) == GOLD_COLUMNS  # texts of others stay as they are
+                    header = _header([*map(unescape_formula, cells)] if is_own else cells, line)
             line = skipped + reader.line_num + 1
     except csv.Error as error:
         message = f"expected CSV: {error}; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
@@ -80,7 +84,8 @@ def _header(cells: list[str], line: int) -> list[str]:
     return names
 
 
-def _row(header: list[str], cells: list[str], line: int, separator: str) -> Row:
+def _row(header: list[str], cells: Iterable[str], line: int, separator: str) -> Row:
+    cells = list(cells)
     if len(cells) != len(header):
         raise FileFormatError(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
     if separator != ",":

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.formats.gold import COLUMNS, GoldRow, write_csv
+from core.formats.mapping.delimited import read_delimited
+from core.formats.spreadsheet import escape_formula, unescape_formula
 from core.labels import Adjudication, Target, Value, resolve_gold
 
 from .strategies import targets, texts, values
@@ -89,6 +92,25 @@ def test_text_that_a_spreadsheet_would_execute_gets_an_apostrophe(start: str) ->
     names = ("item", "scenario", "criterion", "part", "part_text", "value", "reason")
     assert [cells[name] for name in names] == [f"'{text}"] * len(names)
     assert cells["distribution"] == f"'{text}:1"
+
+
+@pytest.mark.parametrize("text", ["=4", "'=4", "''=4", "'", "'a'", "a", "'\t", " -1", "' -1", "", "1"])
+def test_the_escape_of_formulas_is_injective_and_is_reversed(text: str) -> None:
+    cell = escape_formula(text)
+    assert unescape_formula(cell) == text
+    assert not cell.startswith(("=", "-", " -", "\t"))
+
+
+def test_ids_with_a_formula_are_different_in_a_file_and_are_read_as_they_were(tmp_path: Path) -> None:
+    keys = ["=4", "'=4", "''=4"]
+    rows = [make_row(Target(item=key, kind="preference"), {"ann": 1}) for key in keys]
+    path = tmp_path / "gold.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        write_csv(rows, stream)
+    assert [row["item"] for _, row in read_delimited(path)] == keys
+    other = tmp_path / "other.csv"
+    other.write_text("item,text\n1,'=4\n", encoding="utf-8")
+    assert [row["text"] for _, row in read_delimited(other)] == ["'=4"]
 
 
 def test_text_without_a_formula_is_unchanged() -> None:
