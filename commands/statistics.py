@@ -22,6 +22,13 @@ class AgreementSplit(StrEnum):
     raters = "raters"
 
 
+class AnnotatorModel(StrEnum):
+    """What intervals of the agreement are for."""
+
+    fixed = "fixed"
+    sample = "sample"
+
+
 class AlignmentSplit(StrEnum):
     """How the rows of the alignment are split."""
 
@@ -33,6 +40,10 @@ class AlignmentSplit(StrEnum):
 def agreement(
     study: StudyName,
     by: Annotated[AgreementSplit, typer.Option(help="Split the rows.")] = AgreementSplit.all,
+    annotators: Annotated[
+        AnnotatorModel,
+        typer.Option(help="Intervals for these annotators, or as a sample for others like them too (five or more)."),
+    ] = AnnotatorModel.fixed,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -40,10 +51,11 @@ def agreement(
     from storage.reports import agreement as report
 
     engine, source = open_study(database, study)
-    rows = [asdict(row) for row in report.rows(engine, source, by.value)]
+    rows = [asdict(row) for row in report.rows(engine, source, by.value, annotators=annotators.value)]
     unmeasured = [] if rows else report.report(engine, source, "people").unmeasured
     empty = report.describe_unmeasured(unmeasured) if unmeasured else "No labels yet."
-    print_result(rows, format_table(rows, empty), as_json)
+    text = "\n".join([*([report.INTERVALS_FOR[annotators.value]] if rows else []), format_table(rows, empty)])
+    print_result(rows, text, as_json)
 
 
 def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:

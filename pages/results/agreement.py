@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.statistics import catalogue
+from core.statistics.measures.rater_sample import MIN_RATERS
 from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
@@ -182,6 +183,8 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     choice = agreement_rows.statistics_for(report.scales.get((kind, criterion)))
     stage_figures = [figures for figures in panels if not figures.as_shown]
     draw_headline(study, panels, report, query, choice)
+    if query.group == "people":
+        draw_interval_note(study, stage_figures[-1], query, choice)
     by_scenario = len({row.group for row in stage_figures[-1].scenarios if row.kind == kind}) > 1
     pairs = pair_rows(stage_figures[-1], query, choice)
     if len(heat_map.rater_names(pairs)) > heat_map.MAX_CELL_TEXTS:
@@ -205,6 +208,29 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
     item_drilldown.draw_selected_items(study, query, shown_version(study))
     if query.group == "people":
         tag_section.draw_section(study, load_tags(str(resources.engine().url), study.id, shown_version(study)))
+
+
+@st.cache_data(max_entries=8, show_spinner="Measuring agreement …")
+def load_sample(url: str, study_id: int, version: Version) -> Sequence[AgreementRow]:
+    """Return the agreement over everything with annotators as a sample, at a version of the labels."""
+    with database.reading(resources.engine()) as session:
+        study = studies.by_id(session, study_id)
+    return agreement.annotator_agreement(resources.engine(), study, annotators="sample").rows
+
+
+def draw_interval_note(study: Study, figures: PanelReport, query: ItemQuery, choice: StatisticChoice) -> None:
+    """Draw whom intervals are for and, of five annotators or more, those for others like them too on request."""
+    st.caption(agreement.INTERVALS_FOR["fixed"])
+    key = query.kind, query.criterion or ""
+    raters = max((row.raters for row in figures.overall if (row.kind, row.criterion) == key), default=0)
+    if raters < MIN_RATERS or not st.toggle("Annotators as a sample", key="sample", bind="query-params"):
+        return
+    rows = load_sample(str(resources.engine().url), study.id, shown_version(study))
+    found = [row for row in rows if (row.kind, row.criterion) == key and row.statistic in choice.table_statistics]
+    estimates = "; ".join(
+        f"{catalogue.name(row.statistic)} {numbers.format_estimate(row.value, row.low, row.high)}" for row in found
+    )
+    st.markdown(f"{agreement.INTERVALS_FOR['sample']} {escape_markdown(estimates)}.")
 
 
 def draw_headline(

@@ -12,7 +12,7 @@ from core.labels import Scale
 from core.statistics.data.frames import ALL, By, pooled_scales
 from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows
 from core.statistics.measures.agreement import COUNT_STATISTICS
-from core.statistics.reports.agreement import AgreementRow, agreement_rows
+from core.statistics.reports.agreement import AgreementRow, Annotators, agreement_rows
 from core.wording import scenario_group
 from storage import database
 from storage.reports.opinions import (
@@ -29,6 +29,10 @@ from storage.studies import Study
 
 HIGH_AGREEMENT = 0.8
 LOW_KAPPA = 0.4
+INTERVALS_FOR: Mapping[Annotators, str] = {
+    "fixed": "Intervals are for these annotators on other items: other annotators are not taken into account.",
+    "sample": "Intervals are for other items and for other annotators like these.",
+}
 AC1_MARGIN = 0.3
 """A note explains prevalence if the percentage is high, Fleiss' kappa is low, and AC1 is higher by this margin."""
 NEARLY_ALL = 0.8
@@ -70,8 +74,13 @@ class AgreementReport:
     """Kinds that were labelled or judged, and have no scale for which a statistic is defined."""
 
 
-def rows(engine: Engine, study: Study, by: By, *, resamples: int = 1000) -> list[AgreementRow]:
-    """Return every statistic of a study, one per row: first of the annotators, then of the judges."""
+def rows(
+    engine: Engine, study: Study, by: By, *, resamples: int = 1000, annotators: Annotators = "fixed"
+) -> list[AgreementRow]:
+    """Return every statistic of a study, one per row: first of the annotators, then of the judges.
+
+    `annotators`: what the annotators' intervals are for; judges are fixed.
+    """
     with database.reading(engine) as session:
         panels = [annotator_panel(session, study), *judge_panels(session, study)]
         scales = find_scales(session, study, panels)
@@ -79,7 +88,7 @@ def rows(engine: Engine, study: Study, by: By, *, resamples: int = 1000) -> list
         replace(row, group=_group_name(panel, row.group, by))
         for panel in panels
         if not panel.as_shown or by in ("all", "criterion")
-        for row in measure_panel(panel, by, scales, resamples)
+        for row in measure_panel(panel, by, scales, resamples, "fixed" if panel.stage else annotators)
     ]
 
 
@@ -128,13 +137,15 @@ class OverallAgreement:
     """By (kind, criterion); criterion "all" if criteria are pooled."""
 
 
-def annotator_agreement(engine: Engine, study: Study, *, resamples: int = 1000) -> OverallAgreement:
-    """Return the agreement of the annotators over everything."""
+def annotator_agreement(
+    engine: Engine, study: Study, *, resamples: int = 1000, annotators: Annotators = "fixed"
+) -> OverallAgreement:
+    """Return the agreement of the annotators over everything; `annotators` as in `rows`."""
     with database.reading(engine) as session:
         panel = annotator_panel(session, study)
         scales = find_scales(session, study, [panel])
     declared = dict(scales) | pooled_scales(find_pools(panel.values, scales))
-    return OverallAgreement(measure_panel(panel, "all", scales, resamples), declared)
+    return OverallAgreement(measure_panel(panel, "all", scales, resamples, annotators), declared)
 
 
 def _report_panel(
@@ -158,9 +169,11 @@ def _group_name(panel: RaterPanel, group: str, by: By) -> str:
     return " · ".join(filter(None, (panel.name, part))) if panel.stage else group
 
 
-def measure_panel(panel: RaterPanel, by: By, scales: Scales, resamples: int = 1000) -> list[AgreementRow]:
+def measure_panel(
+    panel: RaterPanel, by: By, scales: Scales, resamples: int = 1000, annotators: Annotators = "fixed"
+) -> list[AgreementRow]:
     """Return a panel's statistics; criteria that share a scale are pooled as "all" too, except by criterion."""
-    statistics = _statistics(panel, by, scales, resamples)
+    statistics = _statistics(panel, by, scales, resamples, annotators)
     if panel.debates is None:
         return statistics
     return [
@@ -169,7 +182,9 @@ def measure_panel(panel: RaterPanel, by: By, scales: Scales, resamples: int = 10
     ]
 
 
-def _statistics(panel: RaterPanel, by: By, scales: Scales, resamples: int) -> list[AgreementRow]:
+def _statistics(
+    panel: RaterPanel, by: By, scales: Scales, resamples: int, annotators: Annotators
+) -> list[AgreementRow]:
     """Return the rows of a panel.
 
     Speakers without a name count in the statistics that ignore which rater chose which category, and are left out of
@@ -178,9 +193,8 @@ def _statistics(panel: RaterPanel, by: By, scales: Scales, resamples: int) -> li
     values = panel.values
     unnamed = values["rater"].where(is_unknown)
     if not panel.stage or not unnamed.any() or by == "raters":
-        return agreement_rows(
-            values if not panel.stage else values.take(~unnamed), by=by, scales=scales, resamples=resamples
-        )
+        named_values = values if not panel.stage else values.take(~unnamed)
+        return agreement_rows(named_values, by=by, scales=scales, resamples=resamples, annotators=annotators)
     raters = int(np.bincount(combined_codes([values[name] for name in ("item", "kind", "criterion", "part")])).max())
     every = agreement_rows(values, by=by, scales=scales, resamples=resamples)
     named = {

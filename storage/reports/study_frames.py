@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 By = Literal["all", "scenario", "criterion", "raters"]
 AlignmentBy = Literal["all", "scenario", "criterion"]
+Annotators = Literal["fixed", "sample"]
 FigureName = Literal["judges", "agreement"]
 
 
@@ -73,12 +74,16 @@ class Study:
         with reading(self._engine) as session:
             return targets.with_stored_criteria(opinions.opinion_frame(session, self._stored.id))
 
-    def agreement(self, by: By = "all") -> "pd.DataFrame":
-        """One row per statistic: inter-annotator agreement, then agreement among judges, with 95 % intervals."""
+    def agreement(self, by: By = "all", *, annotators: Annotators = "fixed") -> "pd.DataFrame":
+        """One row per statistic: inter-annotator agreement, then agreement among judges, with 95 % intervals.
+
+        Intervals are for these annotators ("fixed") or, with five or more, for others like them too ("sample").
+        """
         from storage.reports import agreement
 
         check_literal("by", by, By)
-        return _frame(agreement.rows(self._engine, self._stored, by))
+        check_literal("annotators", annotators, Annotators)
+        return _frame(agreement.rows(self._engine, self._stored, by, annotators=annotators))
 
     def alignment(self, by: AlignmentBy = "all", reference: str | None = None) -> "pd.DataFrame":
         """One row per judge and statistic: alignment with a reference, with 95 % intervals.

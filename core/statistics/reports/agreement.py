@@ -1,9 +1,9 @@
 """Agreement between annotators, from labels in long form to rows of statistics."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from core.statistics.measures.agreement import (
 )
 from core.statistics.measures.pair_values import pair_values
 from core.statistics.measures.pairwise import overlapping_pairs
+from core.statistics.measures.rater_sample import with_raters_as_sample
 from core.statistics.reports import weight_statistics
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
 
 MAX_PAIRS_WITH_INTERVALS = 300
 """The intervals of one pair take 6 ms, those of 25 raters 2 s; the pairs of more raters have values only."""
+
+
+ONE_ITEM = "not enough items to say: only one has two labels"
+Annotators = Literal["fixed", "sample"]
+"""Whether intervals are for these annotators on other items, or for other annotators like them too."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,7 @@ def agreement_rows(
     scales: Mapping[tuple[str, str], Scale],
     resamples: int = 1000,
     seed: int = 0,
+    annotators: Annotators = "fixed",
 ) -> list[AgreementRow]:
     """Return the agreement between annotators, one row for each statistic.
 
@@ -88,7 +95,7 @@ def agreement_rows(
     documents or dialogues, group. `scales` gives the declared scale of each (kind, criterion). By "raters" a group is a
     pair, "a × b"; by "scenario" a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
     scale are also pooled, as criterion "all". Kinds without a scale are left out, except aspect weights, which need
-    none.
+    none. `annotators`: whether intervals are for these annotators, or for others like them too, see `rater_sample`.
     """
     table = as_table(labels)
     pooled, scales = (table, scales) if by == "criterion" else with_pooled_criteria(table, scales)
@@ -99,7 +106,7 @@ def agreement_rows(
             continue
         rows += [
             agreement_row(group.kind, group.criterion, group.group, name, estimate)
-            for name, estimate in group_statistics(group, resamples, seed).items()
+            for name, estimate in group_statistics(group, resamples, seed, annotators).items()
         ]
     return rows + weight_rows(table, by, resamples, seed)
 
@@ -118,8 +125,10 @@ def crowd_pair_rows(group: CrowdGroup) -> Iterator[AgreementRow]:
         for number, items in enumerate(shared.tolist()):
             a, b = (raters[rater] for rater in pairs[start + number].tolist())
             for name, value in zip(names, values[:, number].tolist(), strict=True):
-                undefined = value != value
-                reason = "undefined for these two raters' labels" if undefined else no_interval
+                is_single = items < 2 and name != "percent"
+                undefined = value != value or is_single
+                reason = ONE_ITEM if is_single else "undefined for these two raters' labels"
+                reason = reason if undefined else no_interval
                 yield AgreementRow(
                     group.kind, group.criterion, f"{a} × {b}", name, None if undefined else value, None, None, items, 2,
                     items, reason,
@@ -127,11 +136,24 @@ def crowd_pair_rows(group: CrowdGroup) -> Iterator[AgreementRow]:
         start += len(shared)
 
 
-def group_statistics(group: LabelGroup, resamples: int, seed: int) -> dict[str, Estimate]:
+def group_statistics(
+    group: LabelGroup, resamples: int, seed: int, annotators: Annotators = "fixed"
+) -> dict[str, Estimate]:
     """Estimate the statistics that apply to the group's scale."""
     if isinstance(group.ratings, Scores):
-        return estimate_score_statistics(group.ratings, resamples=resamples, seed=seed)
-    return estimate_statistics(group.ratings, statistic_names(group.scale), resamples=resamples, seed=seed)
+        found = estimate_score_statistics(group.ratings, resamples=resamples, seed=seed)
+    else:
+        found = estimate_statistics(group.ratings, statistic_names(group.scale), resamples=resamples, seed=seed)
+    if annotators == "sample":
+        found = with_raters_as_sample(group.ratings, found)
+    return {name: without_single_item(name, estimate) for name, estimate in found.items()}
+
+
+def without_single_item(name: str, estimate: Estimate) -> Estimate:
+    """Return the estimate, of one item without a value beyond chance: two labels would give -1 or 0."""
+    if name == "percent" or estimate.value is None or estimate.items > 1:
+        return estimate
+    return replace(estimate, value=None, low=None, high=None, reason=ONE_ITEM)
 
 
 def statistic_names(scale: Scale) -> tuple[str, ...]:
