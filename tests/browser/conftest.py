@@ -77,13 +77,20 @@ def stop_server(served: Served) -> None:
         served.process.kill()
 
 
+def settle(page):
+    """Wait until keys can be meant for an item that appeared by itself."""
+    page.wait_for_timeout(350)
+    while page.evaluate("performance.now() - document.querySelector('label-workbench')?.appeared < 260"):
+        page.wait_for_timeout(20)
+
+
 def start(page):
     """Confirm the guidelines, if there are any, and wait for an item that can be labelled."""
     page.locator("label-workbench[data-phase=guidelines], label-workbench[data-phase=working]").wait_for()
     if page.locator("label-workbench[data-phase=guidelines]").count():
         page.keyboard.press("Enter")
     page.locator("label-workbench[data-phase=working]").wait_for()
-    page.wait_for_timeout(350)  # a key cannot be meant for an item that has only just appeared
+    settle(page)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 
 from tests.browser import key_times
 from tests.browser import workbench_items as items
-from tests.browser.conftest import ROOT, free_port
+from tests.browser.conftest import ROOT, free_port, settle
 
 pytestmark = pytest.mark.browser
 READY = "label-workbench[data-phase=working]"
@@ -85,11 +85,6 @@ def bench(visit, server: Server) -> Callable[..., Any]:
         return page
 
     return opened
-
-
-def settle(page: Any) -> None:
-    """Wait until keys can be meant for an item that appeared by itself."""
-    page.wait_for_timeout(350)
 
 
 def saved(page: Any, timeout: int = 30_000) -> None:
@@ -341,6 +336,48 @@ def test_an_element_that_the_page_moves_goes_on(bench, server: Server) -> None:
     press(page, "0")
     saved(page)
     assert server.labels() == [(g(1, 2), 1), (g(2, 2), 2), (g(3, 2), 0)]
+
+
+PRESS_AT_ARRIVAL = """
+new MutationObserver((_, observer) => {
+  if (!document.querySelector("label-workbench[data-phase=working]")) return;
+  observer.disconnect();
+  const press = new KeyboardEvent("keydown", { key: "%s", bubbles: true });
+  for (const begun = performance.now(); performance.now() - begun < %d; );  // a busy browser handles it later
+  document.dispatchEvent(press);
+}).observe(document, { childList: true, subtree: true, attributes: true });
+"""
+
+
+@pytest.mark.parametrize("busy", [0, 600])
+@pytest.mark.parametrize("key", ["Enter", "2"])
+def test_a_key_pressed_before_an_item_can_be_seen_after_a_reload_is_not_meant_for_it(
+    bench, server: Server, key: str, busy: int
+) -> None:
+    page = bench()
+    press(page, "1")
+    saved(page)
+    page.add_init_script(PRESS_AT_ARRIVAL % (key, busy))
+    page.reload()
+    page.locator(READY).wait_for()
+    page.get_by_text("The item has just appeared; the key was ignored.").wait_for()
+    assert server.labels() == [] and page.locator("[role=radio][aria-checked=true]").inner_text().startswith("1")
+    settle(page)
+    press(page, "Enter")
+    saved(page)
+    assert server.labels() == [(g(1), 1)]
+
+
+def test_keys_pressed_while_the_page_is_loading_are_stated(bench, server: Server) -> None:
+    page, held = bench(), []
+    page.route("**/session?*", lambda route: held.append(route))
+    page.reload()
+    page.locator("label-workbench[data-phase=loading]").wait_for()
+    press(page, "1", "Enter", "Enter")
+    held[0].continue_()
+    page.locator(READY).wait_for()
+    page.get_by_text("3 keys were pressed while the page was loading; they were ignored.").wait_for()
+    assert server.labels() == []
 
 
 def test_unsent_labels_are_never_filed_under_another_annotator(bench, server: Server) -> None:

@@ -6,9 +6,28 @@ import { answerOf, here, hereId, phase } from "./model.js";
 export class Keyboard {
   constructor(bench) {
     this.bench = bench;
+    this.pressed = null; // when the key that is being handled was pressed
+    this.ignored = 0; // answer keys and Enter, while the page was loading
   }
 
   handle(event) {
+    this.pressed = event.timeStamp;
+    this.#handle(event);
+    this.pressed = null;
+  }
+
+  /** State how many keys came too early: the annotator may believe that they labelled. */
+  sayIgnored() {
+    if (this.ignored)
+      this.bench.say(
+        this.ignored === 1
+          ? "A key was pressed while the page was loading; it was ignored."
+          : `${this.ignored} keys were pressed while the page was loading; they were ignored.`,
+      );
+    this.ignored = 0;
+  }
+
+  #handle(event) {
     const inside = closeConnectionError(event.composedPath()[0]);
     if (event.defaultPrevented || event.isComposing || elsewhere(inside)) return;
     const name = keyName(event);
@@ -16,7 +35,10 @@ export class Keyboard {
     if (typing ? !(whileTyping(name) || (name === "Enter" && inside.classList.contains("number"))) : acts(inside, name))
       return;
     if (event.repeat && !/Space$|^Arrow/.test(name)) return event.preventDefault();
-    if (this.bench.screen || !this.bench.state.session) return;
+    if (this.bench.screen || !this.bench.state.session) {
+      if (this.bench.screen?.name === "loading" && /^([0-9]|Enter)$/.test(name)) this.ignored += 1;
+      return;
+    }
     if (typing ? this.#pressWhileTyping(name, inside) : this.#press(name)) event.preventDefault();
   }
 

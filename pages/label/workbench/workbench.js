@@ -16,6 +16,7 @@ import { Stopwatch } from "./timing.js";
 
 const QUEUE = ["study", "study_id", "kind", "criterion", "scenario", "run", "item", "tab"];
 const ARRIVAL_GUARD = 250; // milliseconds in which keys are ignored after an item has appeared without a key press
+const EARLY = "The item has just appeared; the key was ignored.";
 const PRESENCE = 60_000;
 const RECHECK = 30_000;
 
@@ -25,6 +26,7 @@ export class LabelWorkbench extends HTMLElement {
     else this.attachShadow({ mode: "open" });
     this.visit = (this.visit ?? 0) + 1;
     this.reopened = false;
+    this.appeared = -Infinity;
     this.panel = this.panelOf = null;
     this.state = initial();
     this.stopwatch = new Stopwatch(performance.now());
@@ -169,7 +171,9 @@ export class LabelWorkbench extends HTMLElement {
   dispatch(event) {
     const before = focused(this.state)?.id ?? hereId(this.state);
     const { state, actions } = reduce(this.state, event);
+    const arrives = state.arrived !== this.state.arrived;
     this.state = state;
+    if (arrives) this.#awaitPainting();
     if (actions.length) this.outbox.add(actions);
     if ((focused(state)?.id ?? hereId(state)) !== before) this.stopwatch.restart(performance.now());
     this.redraw();
@@ -184,15 +188,32 @@ export class LabelWorkbench extends HTMLElement {
   submit() {
     const next = phase(this.state) === "finished" && this.frame.center.querySelector(".submit");
     if (next) return next.click();
+    if (phase(this.state) === "working" && this.#isEarly()) return this.say(EARLY);
     if (this.sheet === "guidelines" || this.sheet === "keys") this.sheet = null; // it would cover the reveal
     this.dispatch({ type: "submit", ...this.#when() });
   }
 
-  /** An answer by key or click. A key is ignored just after an item has appeared without a key press. */
+  /** An answer by key or click. It is ignored just after an item has appeared without a key press, as Enter is. */
   answer(target, value) {
-    if (performance.now() - this.state.arrived < ARRIVAL_GUARD)
-      return this.say("The item has just appeared; the key was ignored.");
+    if (this.#isEarly()) return this.say(EARLY);
     this.dispatch({ type: "answer", target, value, ...this.#when() });
+  }
+
+  /** An item has appeared without a key press: it can be seen after the second frame from now. */
+  #awaitPainting() {
+    const { arrived } = this.state;
+    this.appeared = Infinity;
+    const painted = () => {
+      if (arrived !== this.state.arrived) return;
+      this.appeared = performance.now();
+      this.keyboard.sayIgnored();
+    };
+    requestAnimationFrame(() => requestAnimationFrame(painted));
+  }
+
+  /** Whether the input was meant before the item was seen. A key counts when it is pressed: a busy browser handles it later. */
+  #isEarly() {
+    return (this.keyboard.pressed ?? performance.now()) - this.appeared < ARRIVAL_GUARD;
   }
 
   #when() {
