@@ -77,7 +77,8 @@ def parse_replies(
     if any(choice.get("finish_reason") == "error" for choice in chosen):
         raise TemporaryFailure(f"{ask.spec.model} ended its reply with an error.")
     used = split_usage(with_entered_price(_usage(data, seconds, dollars), ask.spec), len(chosen))
-    return [_reply(choice, usage, notes) for choice, usage in zip(chosen, used, strict=True)]
+    replies = [_reply(choice, usage, notes) for choice, usage in zip(chosen, used, strict=True)]
+    return [reply.model_copy(update={"samples": len(replies)}) for reply in replies]
 
 
 def invalid_response(body: bytes, ask: Ask) -> TemporaryFailure:

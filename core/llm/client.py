@@ -48,6 +48,8 @@ class Reply(Frozen):
     """How the request differed from the ask, one sentence for each difference."""
     reused: str = ""
     """The run that made the call, if the reply was stored before; empty if the call was made now."""
+    samples: int = Field(default=1, exclude_if=lambda samples: samples == 1)
+    """The number of replies to the request: `usage` is this share of its prompt, duration and cost."""
 
 
 class Model(Protocol):
@@ -278,7 +280,8 @@ def _parse_response(response: Any, ask: Ask, seconds: float, notes: tuple[str, .
     if sum(len(choice.message.content or "") for choice in choices) > MAX_BYTES:
         raise too_large(ask.spec)
     usages = split_usage(with_entered_price(_usage(response, ask.spec, seconds), ask.spec), len(choices))
-    return [_reply(choice, usage, notes) for choice, usage in zip(choices, usages, strict=True)]
+    replies = [_reply(choice, usage, notes) for choice, usage in zip(choices, usages, strict=True)]
+    return [reply.model_copy(update={"samples": len(replies)}) for reply in replies]
 
 
 def _reply(choice: Any, usage: Usage, notes: tuple[str, ...]) -> Reply:

@@ -18,7 +18,7 @@ from core.pairs import Pairs
 from core.protocols import Protocol
 from core.protocols.flows import start_flow, trace_parts
 from core.templates import Templates
-from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn
+from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn, Usage
 from core.wording import format_count, format_minutes
 
 SAMPLED_ITEMS = 50
@@ -26,6 +26,8 @@ SAMPLED_ITEMS = 50
 CHARACTERS_PER_TOKEN = 4
 """Approximate, for English; other languages and code have more tokens."""
 TOKENS_PER_WORD = 4 / 3
+WITH_SAMPLES = ("openai", "azure", "together_ai", "fireworks_ai")
+"""Providers, as litellm's price list names them, that return several replies to one request (`n`)."""
 
 Sampled = TypeVar("Sampled")
 SimulatedReading = Callable[[Ask, int], Value | None]
@@ -150,6 +152,23 @@ def model_info(spec: Spec) -> Mapping[str, Any] | None:
     return _price_list().get(spec.model) or _price_list().get(spec.model.partition("/")[2])
 
 
+def usage_of_request(usage: Usage, spec: Spec, made: int, wanted: int) -> Usage:
+    """Return the usage of one of `wanted` replies to a request, from that of one of the `made` replies to a larger one.
+
+    The request for fewer would have had the same prompt, which fewer replies share. Dollars are by the model's prices,
+    None if these are not known.
+    """
+    if made <= wanted:
+        return usage
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    prompt = None if prompt is None else round(prompt * made / wanted)
+    price, dollars = model_price(spec), None
+    if price is not None and usage.dollars is not None and prompt is not None and completion is not None:
+        dollars = price.prompt * prompt + price.completion * completion
+    seconds = None if usage.seconds is None else usage.seconds * made / wanted
+    return Usage(prompt_tokens=prompt, completion_tokens=completion, seconds=seconds, dollars=dollars)
+
+
 def maximum_cost(ask: Ask) -> float | None:
     """Return the most dollars an ask can cost: its prompt, and replies of the maximum length."""
     price = model_price(ask.spec)
@@ -210,7 +229,7 @@ def estimate_run(
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         dollars=usage.dollars,
-        upper_bound=_expected_usage([*sent, *further], reply_tokens, factor),
+        upper_bound=_expected_usage([*sent, *further], reply_tokens, factor, together=False),
         expected=expected,
         seconds=None if recorded is None else _duration(recorded, expected.calls, parallel),
     )
@@ -254,8 +273,9 @@ class _Simulated:
 
     @property
     def requests(self) -> list[Ask]:
-        """The first request of each ask."""
-        return [first_request(ask, "text") for ask in self.asks]
+        """The first request of each ask; samples of one ask have the same object, as in the flow."""
+        requests: dict[int, Ask] = {}
+        return [requests.setdefault(id(ask), first_request(ask, "text")) for ask in self.asks]
 
 
 def _calls(simulated: _Simulated) -> int:
@@ -281,13 +301,21 @@ def _mean_usage(usages: Sequence[ExpectedUsage]) -> ExpectedUsage:
     )
 
 
-def _expected_usage(asks: Sequence[Ask], reply_tokens: float, factor: float) -> ExpectedUsage:
-    """Return the usage of some asks, scaled by a factor."""
-    costs = [_expected_cost(ask, reply_tokens) for ask in asks]
+def _expected_usage(asks: Sequence[Ask], reply_tokens: float, factor: float, *, together: bool = True) -> ExpectedUsage:
+    """Return the usage of some asks, scaled by a factor.
+
+    `together`: whether samples of one ask are one request, with one prompt, where the model supports this.
+    """
+    first = {id(ask): place for place, ask in reversed([*enumerate(asks)])}
+    prompts = [
+        0 if together and first[id(ask)] != place and _returns_samples(ask.spec) else _prompt_tokens(ask)
+        for place, ask in enumerate(asks)
+    ]
+    costs = [_expected_cost(ask, tokens, reply_tokens) for ask, tokens in zip(asks, prompts, strict=True)]
     known = [cost for cost in costs if cost is not None]
     return ExpectedUsage(
         calls=round(len(asks) * factor),
-        prompt_tokens=round(sum(map(_prompt_tokens, asks)) * factor),
+        prompt_tokens=round(sum(prompts) * factor),
         completion_tokens=round(sum(min(reply_tokens, ask.spec.max_tokens) for ask in asks) * factor),
         dollars=sum(known) * factor if len(known) == len(costs) else None,
     )
@@ -356,11 +384,18 @@ def _simulated_turn(ask: Ask, reading: Value | None, reply: str) -> Turn:
     )
 
 
-def _expected_cost(ask: Ask, reply_tokens: float) -> float | None:
+def _returns_samples(spec: Spec) -> bool:
+    """Return whether a model is expected to return several replies to one request: servers at an address are."""
+    if spec.address is not None:
+        return not local_server.is_local(spec)
+    return (model_info(spec) or {}).get("litellm_provider") in WITH_SAMPLES
+
+
+def _expected_cost(ask: Ask, prompt_tokens: int, reply_tokens: float) -> float | None:
     price = model_price(ask.spec)
     if price is None:
         return None
-    return price.prompt * _prompt_tokens(ask) + price.completion * min(reply_tokens, ask.spec.max_tokens)
+    return price.prompt * prompt_tokens + price.completion * min(reply_tokens, ask.spec.max_tokens)
 
 
 @cache

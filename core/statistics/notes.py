@@ -12,7 +12,8 @@ from core.statistics.data.ratings import Category, Ratings, Scores
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
 from core.statistics.measures.intervals import Resampled
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
-from core.wording import format_count, list_names
+from core.wording import format_count
+from core.wording import list_names as list_names
 
 FEW_ITEMS = 50
 """Below this many items BCa intervals of agreement cover less than 95 % in some designs, see docs/statistics.md."""

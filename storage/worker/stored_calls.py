@@ -21,6 +21,7 @@ from core.answers import Format
 from core.errors import PermanentFailure, RunStopped, TemporaryFailure
 from core.llm.call_keys import call_keys
 from core.llm.client import Model, Reply, Sampler
+from core.llm.costs import usage_of_request
 from core.trace import Ask, Spec
 from storage import calls
 from storage.database import Session, reading
@@ -108,7 +109,8 @@ class StoredCalls:
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the samples of an ask, up to the first that is not stored."""
-        return _prefix(await self._finding.submit(self._keys(ask)))
+        found = _prefix(await self._finding.submit(self._keys(ask)))
+        return [_of_request(reply, ask) for reply in found]
 
     @asynccontextmanager
     async def recorded(self, ask: Ask) -> AsyncIterator[None]:
@@ -164,7 +166,7 @@ class StoredCalls:
         """
         keys = self._keys(ask)
         recorded = self._recorded.pop(tuple(keys))
-        found = recorded.found
+        found = [None if reply is None else _of_request(reply, ask) for reply in recorded.found]
         missing = [position for position, reply in enumerate(found) if reply is None]
         if missing:
             called = [keys[position] for position in missing]
@@ -260,6 +262,12 @@ def _without_outage() -> Iterator[None]:
         yield
     except DatabaseUnavailable as error:
         raise RunStopped(str(error)) from error
+
+
+def _of_request(reply: Reply, ask: Ask) -> Reply:
+    """Return a stored reply with the usage of a request for the samples of this ask, if it is of a larger request."""
+    usage = usage_of_request(reply.usage, ask.spec, reply.samples, ask.samples)
+    return reply if usage is reply.usage else reply.model_copy(update={"usage": usage})
 
 
 def _prefix(replies: Sequence[Reply | None]) -> list[Reply]:

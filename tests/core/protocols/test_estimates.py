@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from core.errors import TiebreakError
+from core.items import Criterion, Response
+from core.labels import Scale
 from core.llm.costs import CostEstimate, ExpectedUsage, RecordedCalls, estimate_run, maximum_cost, model_price
 from core.llm.replies import with_entered_price
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
+from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, Usage
 from tests.core.protocols.debates import make_item, make_settings, run_scripted
 
@@ -132,3 +135,29 @@ def test_recorded_calls_give_the_length_of_replies_and_the_duration() -> None:
     assert estimate.seconds == 4.0 * estimate.expected.calls / 2
     few = estimate_run(SCALEEVAL, [make_item()], make_settings(rounds=3), recorded=recorded, parallel=100)
     assert few.seconds == 4.0  # not less than one call
+
+
+@pytest.mark.parametrize(
+    ("spec", "prompts"),
+    [
+        ({"model": "gpt-4o-mini"}, 1),
+        ({"model": "m", "address": "http://127.0.0.1:8000/v1"}, 1),
+        ({"model": "claude-haiku-4-5"}, 20),
+    ],
+)
+def test_samples_of_one_request_have_one_prompt_where_the_provider_returns_several(
+    spec: dict[str, Any], prompts: int
+) -> None:
+    def tokens(samples: int) -> int:
+        scale = Scale(level="ordinal", categories=(1, 2, 3))
+        settings = ScoreSettings(
+            judge=Judge(name="j", spec=Spec(temperature=1, **spec)),
+            criterion=Criterion(name="c", scale=scale),
+            samples=samples,
+        )
+        item = make_item(responses=(Response(text="One."),))
+        estimate = estimate_run(PROTOCOLS["single-score"], [item], settings)
+        assert estimate.calls_at_most == samples
+        return estimate.prompt_tokens
+
+    assert tokens(20) == prompts * tokens(1)

@@ -12,6 +12,7 @@ from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.call_keys import call_keys
 from core.llm.client import Reply, ScriptedModel
+from core.llm.router import Router
 from core.protocols import Judge, registry
 from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, TurnCompleted, Usage
@@ -25,6 +26,7 @@ from storage.worker import RunRequest, create_run, estimate_run, execute_here, r
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.transactions import Transactions
 from tests.conftest import make_item
+from tests.openai_server import run_server
 
 CRITERION = Criterion(name="Engaging", scale=Scale(level="ordinal", categories=(1, 2, 3)))
 PAID = Usage(prompt_tokens=100, completion_tokens=10, seconds=1.0, dollars=0.5)
@@ -306,3 +308,30 @@ def test_the_keys_of_a_call_are_computed_once_and_forgotten_with_its_ask(
 
     assert asyncio.run(call(["one", "two"])) == 0
     assert computed == ["one", "two"]
+
+
+@pytest.mark.slow
+def test_one_reused_sample_costs_what_a_request_for_it_alone_would_have_cost(engine: Engine, study: Study) -> None:
+    with run_server() as server:
+        fields = {
+            "model": "panel-1",
+            "answer_format": "text",
+            "address": server.address,
+            "prompt_price": 10,
+            "completion_price": 100,
+        }
+        usages = []
+        for name, samples in (("turbo", 5), ("lite", 1)):
+            settings = make_settings(samples, **fields)
+            request = RunRequest(study, registry.get("single-score"), settings, name)
+            run_id = create_run(engine, request)
+            asyncio.run(execute_here(engine, run_id, lambda run, progress: None, Router()))
+            with reading(engine) as session:
+                found = traces.find(session, traces.Filter(study.id, run_id))
+                events = [event for _, event in traces.events(session, found[0].id)]
+            usages.append([event.turn.usage for event in events if isinstance(event, TurnCompleted)])
+        assert len(server.log) == 2, "one request for each item"
+    together, (alone,) = usages
+    assert alone.prompt_tokens == pytest.approx(sum(usage.prompt_tokens or 0 for usage in together), abs=5)
+    expected = (10 * (alone.prompt_tokens or 0) + 100 * (alone.completion_tokens or 0)) / 1e6
+    assert alone.dollars == pytest.approx(expected) and expected > (together[0].dollars or 0)
