@@ -1,0 +1,94 @@
+"""What ends under an open page: the session, by time, and the connections to a database that is restarted."""
+
+import pytest
+from sqlalchemy import func, select, update
+
+from storage.accounts import logins
+from storage.database import clock, connect, reading, upgrade, writing
+from storage.tables import LabelRow, LoginRow
+from tests.accounts import PASSWORD, add_account
+from tests.bench.bench_workbench import STUDY, plant
+from tests.browser.conftest import serve, start, stop_server
+
+pytestmark = pytest.mark.browser
+READY = "label-workbench[data-phase=working]"
+
+
+@pytest.fixture
+def served(postgres, tmp_path):
+    """A server on PostgreSQL with a study and the account of ann, who has signed in."""
+    url = postgres.url(postgres.create())
+    engine = connect(url)
+    upgrade(engine)
+    plant(engine, 30)
+    add_account(engine, "ann")
+    server = serve(url, tmp_path / "server.log")
+    yield server, engine, postgres
+    stop_server(server)
+    engine.dispose()
+
+
+def sign_in(page):
+    page.get_by_label("Name").fill("ann")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+
+
+def count(engine):
+    with reading(engine) as session:
+        return session.scalar(select(func.count(LabelRow.id)))
+
+
+def wait_for_labels(page, engine, number):
+    for _ in range(100):
+        if count(engine) == number:
+            return
+        page.wait_for_timeout(200)
+    raise AssertionError(f"{count(engine)} labels, not {number}")
+
+
+def label(page, first=True):
+    if not first:
+        page.keyboard.press("Enter")  # on from what the label before has revealed
+        page.wait_for_timeout(500)
+    start(page)
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("column", ["expires_at", "used_at"])
+def test_a_session_that_expires_by_time_keeps_the_label_until_the_next_sign_in(served, visit, column):
+    server, engine, _ = served
+    page = visit(f"{server.address}/disagreements?study={STUDY}")
+    sign_in(page)
+    label(page)
+    wait_for_labels(page, engine, 31)
+    with writing(engine) as session:
+        ended = clock(session) if column == "expires_at" else clock(session) - logins.IDLE
+        session.execute(update(LoginRow).values({column: ended}))
+    label(page, first=False)
+    page.get_by_role("link", name="Sign in").or_(page.get_by_label("Password")).first.wait_for()
+    assert count(engine) == 31
+    page.goto(f"{server.address}/disagreements?study={STUDY}")
+    sign_in(page)
+    page.locator(READY).wait_for()
+    wait_for_labels(page, engine, 32)
+
+
+def test_labels_and_pages_go_on_after_postgresql_was_restarted_under_open_browsers(served, visit):
+    server, engine, postgres = served
+    page = visit(f"{server.address}/disagreements?study={STUDY}")
+    sign_in(page)
+    label(page)
+    other = page.context.new_page()
+    other.goto(f"{server.address}/traces?study={STUDY}")
+    other.get_by_role("heading").first.wait_for()
+    wait_for_labels(page, engine, 31)
+    engine.dispose()
+    postgres.restart(0.0)
+    label(page, first=False)
+    wait_for_labels(page, engine, 32)
+    other.get_by_role("link", name="Agreement", exact=True).first.click()
+    other.get_by_role("heading", name="Agreement").first.wait_for()
+    assert other.get_by_text("details are in the server's log").count() == 0
+    other.close()
