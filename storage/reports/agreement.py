@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from core.formats.published.unknown_speakers import is_unknown
 from core.labels import Scale
@@ -14,7 +15,7 @@ from core.statistics.data.label_table import LabelTable, combined_codes, find_po
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, Annotators, agreement_rows
 from core.wording import scenario_group
-from storage import database
+from storage import database, items
 from storage.reports.opinions import (
     RaterGroup,
     RaterPanel,
@@ -84,12 +85,32 @@ def rows(
     with database.reading(engine) as session:
         panels = [annotator_panel(session, study), *judge_panels(session, study)]
         scales = find_scales(session, study, panels)
+        pooled = _pooled_pairs(session, study.id)
     return [
-        replace(row, group=_group_name(panel, row.group, by))
+        replace(_with_pooled_pairs(row, pooled, by), group=_group_name(panel, row.group, by))
         for panel in panels
         if not panel.as_shown or by in ("all", "criterion")
         for row in measure_panel(panel, by, scales, resamples, "fixed" if panel.stage else annotators)
     ]
+
+
+def _pooled_pairs(session: Session, study_id: int) -> dict[str, int]:
+    """Return scenario -> the number of pairs of systems of its items with two responses; "all" for all items."""
+    pairs: dict[str, set[tuple[str, ...]]] = {}
+    for outline in items.outlines(session, study_id).values():
+        names = tuple(sorted(name for name in outline.systems if name))
+        if len(names) == 2:
+            for scenario in (ALL, scenario_group(outline.scenario or "")):
+                pairs.setdefault(scenario, set()).add(names)
+    return {scenario: len(found) for scenario, found in pairs.items()}
+
+
+def _with_pooled_pairs(row: AgreementRow, pooled: Mapping[str, int], by: By) -> AgreementRow:
+    """Return a row of preferences with the caveat that it is of several pairs of systems, if it is."""
+    number = pooled.get(scenario_group(row.group) if by == "scenario" else ALL, 0)
+    if row.kind != "preference" or number < 2:
+        return row
+    return replace(row, reason="; ".join(filter(None, (f"{number} pairs of systems are pooled", row.reason))))
 
 
 def report(

@@ -11,6 +11,7 @@ from core.formats import tiebreak
 from core.formats.mapping import mapping
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
 from core.formats.registry import read_records
+from core.items import Item, Response
 from core.labels import Opinion, Scale
 from core.statistics.reports.agreement import AgreementRow
 from core.trace import Verdict, VerdictReached
@@ -327,3 +328,19 @@ def test_speakers_without_a_name_do_not_split_the_panel(engine: Engine) -> None:
     assert percent.value == pytest.approx((1 / 3 + 1 + 1 + 1 / 3) / 4)
     assert "speakers without a name are left out" in kappa.reason
     assert (kappa.items, kappa.raters) == (3, 3)
+
+
+def test_several_pairs_of_systems_are_said_to_be_pooled(engine: Engine) -> None:
+    records: list[Record] = []
+    for number in range(6):
+        systems = ("a", "b") if number < 3 else ("a", "c")
+        responses = tuple(Response(text=name, system=name) for name in systems)
+        scenario = "math" if number in (0, 1, 3) else "code" if number == 2 else "law"
+        records.append(ItemRecord(item=Item(id=f"i{number}", prompt="?", responses=responses, scenario=scenario)))
+        records += [make_label(1 + number % 2, name, f"i{number}") for name in ("ann", "ben")]
+    study = import_study(engine, records)
+    assert {row.reason.startswith("2 pairs of systems are pooled") for row in agreement.rows(engine, study, "all")} == {
+        True
+    }
+    pooled = {row.group: "pooled" in row.reason for row in agreement.rows(engine, study, "scenario")}
+    assert pooled == {"math": True, "code": False, "law": False}
