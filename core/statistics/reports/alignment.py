@@ -27,7 +27,7 @@ from core.statistics.reports.category_alignment import (
     verdict_statistics,
 )
 from core.statistics.reports.score_alignment import score_statistics
-from core.wording import scenario_group
+from core.wording import list_names, scenario_group
 
 By = Literal["all", "scenario", "criterion"]
 RECALL_BY_KIND = {"aiu_precision": False, "aiu_recall": True}
@@ -124,7 +124,7 @@ def alignment_rows(
 
 def name_left_out(rows: Sequence[AlignmentRow], people: Sequence[str]) -> list[AlignmentRow]:
     """Return the rows of a judge with the annotators whom it repeats, and whose labels are left out, as a caveat."""
-    caveat = f"without the labels of {notes.list_names(people)}, which the judge repeats" if people else ""
+    caveat = f"without the labels of {list_names(people)}, which the judge repeats" if people else ""
     return [replace(row, reason="; ".join(filter(None, (caveat, row.reason)))) for row in rows]
 
 
