@@ -137,7 +137,7 @@ def agreement_with_debate(request: Request) -> list[PublishedRow]:
     """Return how often each evaluator's verdict is what the debate and people concluded (Tables 4 and 5)."""
     rows: list[PublishedRow] = []
     others = _other_verdicts(request)
-    scenarios = _scenarios(request)
+    scenarios = _pairs_and_scenarios(request)
     for debates in load_debates(request):
         evaluators = {f"{name}{FIRST_OPINION}": values for name, values in debates.first.items()} | others
         for name, values in evaluators.items():
@@ -180,7 +180,7 @@ def example_level(request: Request) -> list[PublishedRow]:
     data = request.data
     gold = data.gold[(data.gold["kind"] == PREFERENCE) & data.gold["value"].notna()]
     people = dict(zip(targets.of_frame(gold), gold["value"], strict=True))
-    scenarios = _scenarios(request)
+    scenarios = _pairs_and_scenarios(request)
     rows = []
     for judge, values in _verdicts(data.opinions).items():
         cells: dict[str, list[bool]] = defaultdict(list)
@@ -194,6 +194,16 @@ def example_level(request: Request) -> list[PublishedRow]:
         mean = mean_row(of_judge)
         rows += of_judge + ([mean] if mean is not None else [])
     return rows
+
+
+def _pairs_and_scenarios(request: Request) -> dict[str, str]:
+    """Return item -> the names of its two systems, if items compare several pairs of systems, and its scenario."""
+    systems = {item: names for item, (_, names) in request.data.systems.items()}
+    named = {item: sorted(filter(None, names)) for item, names in systems.items() if len(names) == 2 and all(names)}
+    several = len({tuple(names) for names in named.values()}) > 1
+    pairs = {item: " and ".join(names) for item, names in named.items()} if several else {}
+    scenarios = _scenarios(request)
+    return {item: " · ".join(filter(None, (pairs.get(item, ""), scenarios.get(item, "")))) for item in systems}
 
 
 def _scenarios(request: Request) -> dict[str, str]:

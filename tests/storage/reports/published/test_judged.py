@@ -11,12 +11,14 @@ from core.errors import TiebreakError
 from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord
 from core.formats.registry import read_records
-from core.items import Item
+from core.items import Item, Response
 from core.labels import Label, Target
 from storage import database, labels, studies
 from storage.reports import published
 from storage.reports.published import TABLES, PublishedRow
+from storage.reports.published.rows import MEAN
 from storage.transfer import imports, samples
+from tests.conftest import make_item, make_label
 from tests.core.formats.shared import FIXTURES, MAPPINGS, public_file
 from tests.databases import create_database
 from tests.storage.reports.test_references import SINGLE, single_trace
@@ -173,3 +175,16 @@ def test_items_without_a_scenario_are_named_among_the_groups(tmp_path: Path) -> 
             records.append(record)
     rows = compute(tmp_path, records, "scaleeval-4")
     assert {row.group for row in rows} == {"helpfulness · (no scenario)", "helpfulness · math", "mean"}
+
+
+def test_pairs_of_systems_of_one_study_are_separate_rows_of_example_level_agreement(tmp_path: Path) -> None:
+    records: list = [SINGLE]
+    for number, names in enumerate((("a", "b"), ("c", "a"), ("b", "c"))):
+        responses = tuple(Response(text=name, system=name) for name in names)
+        item = make_item(f"i{number}", responses=responses)
+        records += [ItemRecord(item=item), make_label(1, item=item.id), single_trace(item.id, 1 + (number == 2))]
+    rows = compute(tmp_path, records, "scaleeval-3")
+    values = {row.group: (row.value, row.items) for row in rows}
+    assert {group.split(" · ")[1]: value for group, value in values.items() if group != MEAN} == {
+        "a and b": (1.0, 1), "a and c": (1.0, 1), "b and c": (0.0, 1),
+    }  # fmt: skip
