@@ -45,8 +45,8 @@ class Entry:
 
     def _missing(self) -> str:
         """Return the number of missing verdicts, and what the value could be with them."""
-        possible = "" if self.bounds is None else ", could be {:.3f} to {:.3f}".format(*self.bounds)
-        return f"{self.no_verdict:,} of {self.asked:,} without a verdict{possible}"
+        possible = "" if self.bounds is None else ": {:.3f} to {:.3f}".format(*self.bounds)
+        return f"{self.no_verdict:,} of {self.asked:,} missing{possible}"
 
 
 @dataclass(frozen=True)

@@ -331,7 +331,9 @@ def _incomplete(results: Results, statistic: str) -> list[str]:
     shown = {(cell.levels, cell.criterion) for cell in cells}
     every = {(cell.levels, cell.criterion): cell for of in results.cells.values() for cell in of if cell.kind}
     absent = [cell for key, cell in every.items() if key not in shown]
+    missing = any(cell.no_verdict for cell in cells)
     return [
+        *(["missing: targets without a verdict, and the values that any verdicts would give"] if missing else []),
         *([f"failed traces count as no verdict: {_numbered(failed, 'failed', every)}"] if failed else []),
         *(
             [f"on the items with a verdict in every cell; left out: {_numbered(left_out, 'left_out', every)}"]

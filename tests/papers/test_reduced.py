@@ -161,6 +161,6 @@ def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: 
     assert lines_of(table) == [
         ["direct scoring", wrong],
         ["scoring with CoT", wrong],
-        ["DnA-Eval", f"{wrong} (3 of 3 without a verdict, could be 0.000 to 1.000)"],
+        ["DnA-Eval", f"{wrong} (3 of 3 missing: 0.000 to 1.000)"],
         ["chain of aspects", wrong],
     ]

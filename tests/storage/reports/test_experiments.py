@@ -283,4 +283,4 @@ def test_failed_items_and_those_without_a_verdict_count_with_their_number_and_bo
     assert (bad.asked, bad.no_verdict, bad.failed, bad.highest) == (3, 2, 1, 1.0)
     _, text = report.render(failing, None, None, None, "text")
     assert "failed traces count as no verdict: 1 of 3 in bad · 50" in text
-    assert "(2 of 3 without a verdict, could be 0.333 to 1.000)" in text
+    assert "(2 of 3 missing: 0.333 to 1.000)" in text
