@@ -6,12 +6,17 @@ A judge may repeat the judged text, and that text may hold a line such as "Final
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from core.answers.signs import readable, squash
-from core.answers.structured import documents
+from core.answers.structured import ATTEMPTS, documents
 from core.answers.words import Words
 
 Span = tuple[int, int]
+SEARCHED = 50_000
+"""Number of characters, from the end, that are searched for quoted blocks: replies are untrusted."""
+BLOCKS = 40
+"""Maximum number of blocks that may be the reply's own, from the end."""
 FAR = 7
 """Maximum number of words between "contains" and what it contains."""
 
@@ -95,8 +100,7 @@ _REASONS = (
     r"notes?|critique|evaluation|feedback|evidence|chain_of_thought|cot"
 )
 _OPENED = re.compile(rf"\{{\s*(?:\"[\w -]{{1,40}}\"\s*:\s*[^{{}}\n]{{0,80}}?,\s*)?\"(?:{_REASONS})\"\s*:\s*\"", re.I)
-_NEXT_FIELD = re.compile(r"(?<!\\)\"\s*,\s*\"[\w -]{1,40}\"\s*:")
-_LAST_QUOTE = re.compile(r"(?<!\\)\"\s*\}")
+_CLOSED = re.compile(r"(?<!\\)\"\s*(?:(?P<field>,\s*\"[\w -]{1,40}\"\s*:)|\})")
 
 
 def undecided(text: str) -> bool:
@@ -127,13 +131,16 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
     refuses = undecided(own)
     if lists:  # the block holds the list, unless the list is elsewhere
         return found if refuses or _ITEM.search(own) else []
-    return [span for span in found if refuses or _is_foreign(own, span, text, words, shown)]
+    return [
+        span for span in found if refuses or span not in found[-BLOCKS:] or _is_foreign(own, span, text, words, shown)
+    ]
 
 
 def _found(text: str) -> list[Span]:
     if not any(sign in text for sign in ("```", "~~~", ">", '"""', "'''", "[quote]", "[QUOTE]")):
         return []
-    spans = sorted(match.span() for pattern in _BLOCKS for match in pattern.finditer(text))
+    begin = max(0, len(text) - SEARCHED)
+    spans = sorted(match.span() for pattern in _BLOCKS for match in pattern.finditer(text, begin))
     merged: list[Span] = []
     for start, end in spans:
         if not merged or start >= merged[-1][1]:
@@ -153,18 +160,27 @@ def _is_foreign(own: str, span: Span, text: str, words: Words, shown: Sequence[s
 
 def cut_reasoning(text: str) -> list[Span]:
     """Return the reasoning of JSON that is cut or broken: what stands in it is no field of the answer."""
-    opened = list(_OPENED.finditer(text))
+    opened = list(islice(_OPENED.finditer(text), ATTEMPTS))
     decoded = documents(text) if opened else []
     spans: list[Span] = []
     for match in opened:
         inside = any(document.start <= match.start() < document.end for document in decoded)
-        if inside or (spans and match.start() < spans[-1][1]):
-            continue
-        ends = [end.start() for pattern in (_NEXT_FIELD, _LAST_QUOTE) for end in pattern.finditer(text, match.end())]
-        closed = [end for end in ends if text.count("{", match.end(), end) <= text.count("}", match.end(), end)]
-        following = [end for end in closed if _NEXT_FIELD.match(text, end)]
-        spans.append((match.end(), max(following or closed, default=len(text))))
+        if not inside and not (spans and match.start() < spans[-1][1]):
+            spans.append((match.end(), _end_of_string(text, match.end())))
     return spans
+
+
+def _end_of_string(text: str, start: int) -> int:
+    """Return where broken JSON closes a string: before its last further field, or before its closing brace."""
+    depth, done, fields, braces = 0, start, -1, -1
+    for end in _CLOSED.finditer(text, start):
+        depth += text.count("{", done, end.start()) - text.count("}", done, end.start())
+        done = end.start()
+        if depth <= 0 and end["field"]:
+            fields = done
+        elif depth <= 0:
+            braces = done
+    return fields if fields >= 0 else braces if braces >= 0 else len(text)
 
 
 _MARK = (
