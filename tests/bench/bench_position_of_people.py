@@ -6,7 +6,7 @@ chooses the response shown first with probability `bias`, otherwise the better o
 is bias / 2.
 """
 
-import sys
+from argparse import ArgumentParser
 
 import numpy as np
 
@@ -40,4 +40,6 @@ def main(studies: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
+    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("studies", type=int, nargs="?", default=1_000, help="simulated studies of each cell")
+    main(parser.parse_args().studies)

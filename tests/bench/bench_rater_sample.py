@@ -6,7 +6,7 @@ A label is 1 if the item's value + the annotator's bias + noise is positive, wit
 The truth is the statistic of 400 annotators on 4,000 items.
 """
 
-import sys
+from argparse import ArgumentParser
 
 import numpy as np
 
@@ -51,4 +51,6 @@ def main(studies: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 500)
+    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("studies", type=int, nargs="?", default=500, help="simulated studies of each cell")
+    main(parser.parse_args().studies)
