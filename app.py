@@ -33,9 +33,9 @@ from pages.parts.periodic_requests import PeriodicRequestFilter
 from pages.parts.request_guard import RequestGuard, allowed_hosts
 from pages.parts.sections import SECTIONS, Entry
 from pages.parts.text import escape_markdown
-from storage import operations
-from storage.access import Permission
-from storage.database_errors import DBAPIError
+from storage.accounts.access import Permission
+from storage.db import guards
+from storage.db.errors import DBAPIError
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -77,7 +77,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
         check_address()
     except TiebreakError as error:
         raise SystemExit(str(error)) from None
-    operations.enforce_in_process()
+    guards.enforce_in_process()
     worker = resources.start_worker()
     threading.Thread(target=import_slow_modules, daemon=True).start()
     expiry = asyncio.create_task(resources.remove_expired_daily())
@@ -128,8 +128,8 @@ def page_permission(page: Page, sections: Mapping[str, Sequence[Page]]) -> Permi
 def draw_app() -> None:
     """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
-    operations.enforce()
-    with operations.reading_operation():
+    guards.enforce()
+    with guards.reading_operation():
         draw_allowed_page()
 
 

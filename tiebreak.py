@@ -39,7 +39,7 @@ from core.protocols.prompt_parts import criterion_text, item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Spec, Turn, Verdict
 from core.verdicts import combine_verdicts
-from storage.reports.study_frames import RunComparison, Study
+from storage.transfer.study_frames import RunComparison, Study
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -102,16 +102,16 @@ def open(url: str | None = None) -> "Database":
 
     Raises TiebreakError if it cannot be reached, and if a file of SQLite does not exist: none is created.
     """
-    from storage import database, database_urls
+    from storage.db import connections
 
-    full_url = database.database_url(url)
-    if (missing := database_urls.missing_file(full_url)) is not None:
+    full_url = connections.database_url(url)
+    if (missing := connections.missing_file(full_url)) is not None:
         raise TiebreakError(
-            f"There is no database file {missing!r}: check the address and {database.URL_VARIABLE}, and the folder in "
-            "which Python runs. The server and `cli.py import` create a new one."
+            f"There is no database file {missing!r}: check the address and {connections.URL_VARIABLE}, and the folder "
+            "in which Python runs. The server and `cli.py import` create a new one."
         )
-    engine = database.connect(full_url)
-    database.upgrade(engine)
+    engine = connections.connect(full_url)
+    connections.upgrade(engine)
     return Database(engine)
 
 
@@ -123,16 +123,16 @@ class Database:
 
     def studies(self) -> list[str]:
         """The names of its studies, newest first."""
-        from storage import studies
-        from storage.database import reading
+        from storage.db.connections import reading
+        from storage.studies import studies
 
         with reading(self._engine) as session:
             return studies.names(session)
 
     def study(self, name: str) -> "Study":
         """The study called `name`; raises TiebreakError if there is none."""
-        from storage import studies
-        from storage.database import reading
+        from storage.db.connections import reading
+        from storage.studies import studies
 
         with reading(self._engine) as session:
             return Study(self._engine, studies.get(session, name))

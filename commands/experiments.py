@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.interrupts import stop_requests
-from commands.options import DatabaseUrl, Fresh, ItemNames, Json, Sample, ScenarioName, StudyName, open_study
-from commands.output import print_result, progress_bar
+from commands.output import (
+    DatabaseUrl,
+    Fresh,
+    ItemNames,
+    Json,
+    Sample,
+    ScenarioName,
+    StudyName,
+    open_study,
+    print_result,
+    progress_bar,
+)
+from commands.runs import stop_requests
 from core.errors import TiebreakError
 from core.wording import format_count
 
@@ -18,7 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from core.experiments import Definition
-    from storage.experiments import Progress
+    from storage.runs.experiments import Progress
     from storage.worker import Plan, StopRequests
 
 
@@ -104,8 +114,8 @@ def execute(engine: "Engine", experiment_id: int, requests: "StopRequests", *, q
 
 def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> "tuple[dict[str, str | int], str]":
     """Cancel the runs of an experiment; return what was cancelled as a value and as a sentence."""
-    from storage import experiments
-    from storage.database import writing
+    from storage.db.connections import writing
+    from storage.runs import experiments
 
     with writing(engine) as session:
         found = experiments.find(session, study_id, definition.name)

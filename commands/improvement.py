@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from commands.experiments import describe_end, describe_plan, execute
-from commands.interrupts import stop_requests
-from commands.options import DatabaseUrl, Json, StudyName, open_study
-from commands.output import format_table, print_result
+from commands.output import DatabaseUrl, Json, StudyName, format_table, open_study, print_result
+from commands.runs import stop_requests
 from core.errors import TiebreakError
 from core.wording import format_count, format_estimate
 
@@ -39,7 +38,7 @@ def split(
 ) -> None:
     """Split the items with gold into development and held-out items, and fix the rule of acceptance."""
     from core.improvement.comparison import AcceptanceRule
-    from storage.database import write
+    from storage.db.connections import write
     from storage.improvement import splits
 
     engine, source = open_study(database, study)
@@ -55,7 +54,7 @@ def split(
 
 def status(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Print the variants with their results, and how often the held-out items were used."""
-    from storage.database import reading
+    from storage.db.connections import reading
     from storage.improvement import evaluations, splits, variants
 
     engine, source = open_study(database, study)
@@ -94,13 +93,13 @@ def disagreements(
 ) -> None:
     """Print the development items on which people decided otherwise than a judge."""
     from core.improvement.suggestion import value_text
-    from core.pairs import target_name
-    from storage.database import reading
-    from storage.improvement import disagreements, judges
+    from core.items import target_name
+    from storage.db.connections import reading
+    from storage.improvement import judges, splits
 
     engine, source = open_study(database, study)
     with reading(engine) as session:
-        found = disagreements.cases(session, source.id, judges.of_run(session, source.id, run, criterion))
+        found = splits.disagreement_cases(session, source.id, judges.of_run(session, source.id, run, criterion))
     rows = [
         {
             "item": target_name(case.target),
@@ -128,15 +127,15 @@ def suggest(
     as_json: Json = False,
 ) -> None:
     """Let a model propose changes of a criterion from the disagreements on development items; prints them as YAML."""
-    from core.formats.output import open_output
+    from core.formats.text import open_output
     from core.improvement.changes import changes_yaml
-    from storage.improvement import suggestions
+    from storage.improvement import variants
 
     engine, source = open_study(database, study)
-    request = suggestions.prepare(engine, source, run, criterion, model, cases)
+    request = variants.prepare_suggestions(engine, source, run, criterion, model, cases)
     if show_prompt:
         return print_result({"prompt": request.ask.prompt}, request.ask.prompt, as_json)
-    changes = suggestions.request_changes(request)
+    changes = variants.request_changes(request)
     text = changes_yaml(changes)
     if output is not None:
         with open_output(output) as stream:
@@ -160,7 +159,7 @@ def propose(
     """Store a variant of the judge of a run."""
     from core.formats.text import read_text
     from core.improvement.changes import parse_changes
-    from storage.database import write
+    from storage.db.connections import write
     from storage.improvement import judges, variants
 
     engine, source = open_study(database, study)
@@ -186,7 +185,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Run a variant and the judge without its changes, and print the paired difference."""
-    from storage.database import reading
+    from storage.db.connections import reading
     from storage.improvement import evaluations, variants
 
     engine, source = open_study(database, study)
@@ -207,7 +206,7 @@ def evaluate(
 
 def accept(name: VariantName, study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Make a variant that the rule accepts the study's criterion and prompts, as a new version."""
-    from storage.database import write
+    from storage.db.connections import write
     from storage.improvement import evaluations
 
     engine, source = open_study(database, study)
@@ -226,13 +225,13 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Print the versions of a criterion, or restore one."""
-    from storage.database import write
-    from storage.improvement import versions
+    from storage.db.connections import write
+    from storage.improvement import judges
 
     engine, source = open_study(database, study)
     if restore is not None:
-        write(engine, lambda session: versions.restore(session, source.id, criterion, restore))
-    found = write(engine, lambda session: versions.of_criterion(session, source.id, criterion))
+        write(engine, lambda session: judges.restore_version(session, source.id, criterion, restore))
+    found = write(engine, lambda session: judges.versions_of_criterion(session, source.id, criterion))
     rows = [
         {
             "version": one.version,

@@ -1,16 +1,30 @@
 """Output of commands: a table or one JSON value, and progress on standard error."""
 
+import atexit
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TypeVar
+from weakref import WeakSet
 
 import typer
+from typer.core import TyperGroup
 
-from core.wording import format_p, is_p_value
+from commands import first_interrupts
+from core.errors import TiebreakError
+from core.wording import NO_CRITERION, NO_SCENARIO, RESERVED, format_p, is_p_value, scenario_of_name
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from storage.studies.studies import Study
+
 
 Record = TypeVar("Record")
 
@@ -116,3 +130,255 @@ def _cell(column: str, value: Any) -> Any:
 def print_result(value: Any, sentence: str, as_json: bool) -> None:
     """Print one JSON value, or the sentence or table."""
     typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False) if as_json else sentence)
+
+
+# Options that several commands share, and the study that they name.
+
+_engines: "WeakSet[Engine]" = WeakSet()
+_changed: "WeakSet[Engine]" = WeakSet()
+"""Databases in which the command has stored something."""
+
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option("--database", help="Database URL. Default: TIEBREAK_DATABASE_URL, or sqlite:///tiebreak.db."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print only one JSON value.")]
+StudyName = Annotated[str, typer.Option("--study", help="The study's name.")]
+
+
+def check_reference(text: str | None) -> str | None:
+    """Return the text of `--reference`; raises TiebreakError if it has not the form of one."""
+    if text is not None:
+        from storage.reports.references import parse
+
+        parse(text)
+    return text
+
+
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        callback=check_reference,
+        help="Reference of the judges: gold, majority, mean, annotator:NAME, or debate:RUN with people's "
+        "decisions on its disputes. Default: gold, or the newest debate if there are no decisions of people.",
+    ),
+]
+Kind = Annotated[
+    str | None, typer.Option(help="A kind of judgement, such as preference. Default: the kind with most targets.")
+]
+
+
+def parse_criterion(name: str | None) -> str | None:
+    """Return the criterion of `--criterion`, "" for targets without one."""
+    return "" if name == NO_CRITERION else name
+
+
+CriterionName = Annotated[
+    str | None,
+    typer.Option(
+        "--criterion",
+        callback=parse_criterion,
+        help="Default: the one with most targets, or all. 'all' is all of them, '\"all\"' one that has this name, "
+        f"{NO_CRITERION!r} targets without one.",
+    ),
+]
+
+
+def parse_scenario(name: str | None) -> str | None:
+    """Return the scenario of `--scenario`, "" for the items without one; raises BadParameter for all scenarios."""
+    if name in RESERVED and name != NO_SCENARIO:
+        raise typer.BadParameter(
+            f"Without this option all scenarios are chosen; one that is called {name!r} is written in quotes: "
+            f"'\"{name}\"'."
+        )
+    return None if name is None else scenario_of_name(name)
+
+
+ScenarioName = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario",
+        callback=parse_scenario,
+        help=f"Only this scenario, or {NO_SCENARIO!r}: items without one. '\"all\"' is one that is called all.",
+    ),
+]
+
+ItemNames = Annotated[
+    list[str] | None, typer.Option("--item", help="Only the item with this name; the option can be repeated.")
+]
+Sample = Annotated[int | None, typer.Option(min=1, help="Only this many items, drawn at random with the seed.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Make every call anew, also if its reply is stored from an earlier run.")
+]
+
+
+class AbstentionPolicy(StrEnum):
+    """How a target without a verdict counts."""
+
+    error = "error"
+    excluded = "excluded"
+    tie = "tie"
+
+
+Abstentions = Annotated[AbstentionPolicy, typer.Option(help="How a target without a verdict counts.")]
+
+
+def check_rule(option: typer.CallbackParam, value: float) -> float:
+    """Return a parameter of the decision rule; raises BadParameter if the rule does not allow the value."""
+    from core.statistics.reports.judges import Rule
+
+    try:
+        Rule(**{str(option.name): value})
+    except TiebreakError as error:
+        raise typer.BadParameter(str(error)) from error
+    return value
+
+
+def record_export(engine: "Engine", study_id: int | None, files: Sequence[str]) -> None:
+    """Add an export of a study, or of the server, to the audit log."""
+    from storage.db import audit
+    from storage.db.connections import writing
+
+    with writing(engine) as session:
+        audit.record(session, audit.Action.export, study_id=study_id, files=list(files))
+
+
+def connect(url: str | None, *, creates: bool = False) -> "Engine":
+    """Connect to the database; its connections are closed when the command ends.
+
+    Raises TiebreakError if its file does not exist, unless the command `creates` it: the name may be mistyped.
+    """
+    from storage.db import connections
+
+    full_url = connections.database_url(url)
+    missing = None if creates else connections.missing_file(full_url)
+    if missing is not None:
+        raise TiebreakError(
+            f"There is no database file {missing!r}: check --database and TIEBREAK_DATABASE_URL. "
+            "The server and `cli.py import` create a new one."
+        )
+    engine = connections.connect(full_url)
+    _engines.add(engine)
+    return engine
+
+
+@atexit.register
+def _close_connections() -> None:
+    """Close all connections: the last one of a SQLite database moves its log into the file.
+
+    The command has printed its result, so a further Ctrl+C is ignored.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for engine in list(_engines):
+        engine.dispose()
+
+
+def open_database(url: str | None, *, creates: bool = False) -> "Engine":
+    """Connect to the database as `connect` does, migrate it to this version, and print if it was migrated."""
+    from storage.db import audit, connections
+
+    engine = connect(url, creates=creates)
+    if migrated := connections.upgrade(engine):
+        typer.echo(migrated, err=True)
+    _watch_changes(engine)
+    audit.set_process_actor(f"command line ({_user_name()})")
+    return engine
+
+
+def _watch_changes(engine: "Engine") -> None:
+    """Note in `_changed` when a transaction that writes is committed."""
+    from sqlalchemy import Connection, event
+
+    @event.listens_for(engine, "commit")
+    def _note(connection: Connection) -> None:
+        if connection.get_execution_options().get("writes", False):
+            _changed.add(engine)
+
+
+def describe_changes() -> str:
+    """Return a sentence about what a command that was interrupted has stored in the database."""
+    if _changed:
+        return "The database has changes that it had stored before; the audit log lists them."
+    return "The database was not changed."
+
+
+def _user_name() -> str:
+    """Return the name of the operating system's user; in a container there may be none."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return f"user {os.getuid()}"
+
+
+def find_study(engine: "Engine", name: str) -> "Study":
+    """Return the study called `name`."""
+    from storage.db.connections import reading
+    from storage.studies import studies
+
+    with reading(engine) as session:
+        return studies.get(session, name)
+
+
+def debate_note(engine: "Engine", study: "Study", reference: str | None) -> list[str]:
+    """Return the sentence that the reference is a debate, not labels of people, in a list; empty for any other one."""
+    from storage.db.connections import reading
+    from storage.reports import references
+
+    with reading(engine) as session:
+        return [note] if (note := references.debate_note(session, study.id, reference)) else []
+
+
+def open_study(url: str | None, name: str) -> "tuple[Engine, Study]":
+    """Return the database and the study called `name` in it."""
+    engine = open_database(url)
+    return engine, find_study(engine, name)
+
+
+# Errors of a command: one sentence on standard error, and the exit code 2.
+
+INTERRUPTED = 130
+"""The exit code for Ctrl+C in Typer."""
+
+
+class ErrorFormattingGroup(TyperGroup):
+    """Reports every expected error as one sentence with exit code 2, instead of a usage text in a box."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command, or print the help without one, and exit."""
+        words = list(sys.argv[1:] if args is None else args) or ["--help"]
+        try:
+            first_interrupts.raise_again()
+            code = super().main(words, prog_name, complete_var, False, windows_expand_args, **extra)
+        except (TiebreakError, typer.TyperException) as error:
+            exit_with_error(error.format_message() if isinstance(error, typer.TyperException) else str(error))
+        except Exception as error:
+            exit_with_error(database_sentence(error))
+        if code == INTERRUPTED:
+            exit_with_error(f"Interrupted: the command had not ended. {describe_changes()}")
+        sys.exit(code)
+
+
+def database_sentence(error: Exception) -> str:
+    """Return an error of the database as a sentence; raises any other error."""
+    from storage.db import errors
+
+    if not isinstance(error, errors.DBAPIError):
+        raise error
+    return errors.describe(error)
+
+
+def exit_with_error(message: str) -> NoReturn:
+    """Print a message as one sentence, and exit with 2."""
+    sentence = " ".join(message.replace("Value error, ", "").split())  # pydantic's wording
+    typer.echo(sentence if sentence.endswith((".", "!", "?")) else f"{sentence}.", err=True)
+    sys.exit(2)

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, open_study
-from commands.output import format_table, print_result
+from commands.output import DatabaseUrl, Json, StudyName, format_table, open_study, print_result
 
 
 def unread(
@@ -20,16 +19,16 @@ def unread(
     as_json: Json = False,
 ) -> None:
     """Print the replies that could not be read. Counts by judge, step and reason come first, then the texts."""
-    from storage import unread as replies
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.runs import outcomes as replies
     from storage.worker import find_run
 
     engine, source = open_study(database, study)
     run_id = None if run is None else find_run(engine, source, run).id
     conditions = replies.UnreadFilter(source.id, run_id, judge, step)
     with reading(engine) as session:
-        counts = [asdict(count) for count in replies.counts(session, conditions)]
-        summaries = [reply.summary() for reply in replies.find(session, conditions, limit=limit)]
+        counts = [asdict(count) for count in replies.count_unread(session, conditions)]
+        summaries = [reply.summary() for reply in replies.find_unread(session, conditions, limit=limit)]
     lines = [format_table(counts, "No unreadable replies."), *(f"\n{format_reply(reply)}" for reply in summaries)]
     print_result({"counts": counts, "replies": summaries}, "\n".join(lines), as_json)
 
@@ -43,8 +42,8 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Print where a text is in a study's items, turns, or reasons and notes, with the field and the trace."""
-    from storage import search as texts
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.runs import search as texts
 
     engine, source = open_study(database, study)
     with reading(engine) as session:
@@ -63,7 +62,7 @@ def search(
 
 def format_reply(reply: Mapping[str, Any]) -> str:
     """Return an unreadable reply with its place, below the reply to the first request if there were two."""
-    from core.pairs import item_name
+    from core.items import item_name
 
     name = item_name(reply["item"], reply["part"])
     place = f"{reply['run']} · {name} · {reply['judge']} · {reply['step']}, round {reply['round']}"
@@ -93,8 +92,9 @@ def reread(
 
     A trace whose verdict would need new calls is listed and not changed. Earlier readings stay stored.
     """
-    from storage import audit, readings
-    from storage.database import writing
+    from storage.db import audit
+    from storage.db.connections import writing
+    from storage.runs import readings
 
     engine, source = open_study(database, study)
     rereads = list(readings.reread_study(engine, source, run=run, apply=apply))

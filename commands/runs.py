@@ -1,15 +1,20 @@
 """Runs of a protocol."""
 
+import shlex
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commands.interrupts import command_line, stop_requests
-from commands.options import (
+from commands.output import (
     DatabaseUrl,
     Fresh,
     ItemNames,
@@ -19,8 +24,9 @@ from commands.options import (
     StudyName,
     find_study,
     open_database,
+    print_result,
+    progress_bar,
 )
-from commands.output import print_result, progress_bar
 from core.errors import TiebreakError
 from core.llm.defaults import PARALLEL_CALLS
 from core.wording import format_count
@@ -28,8 +34,45 @@ from core.wording import format_count
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from storage.runs import Progress, Run
+    from storage.runs.runs import Progress, Run
     from storage.worker import StopRequests
+
+
+# Ctrl+C and SIGTERM while a command executes runs: they stop the runs, and not the process at once.
+
+
+@contextmanager
+def stop_requests() -> Iterator["StopRequests"]:
+    """Yield requests that SIGINT and SIGTERM count during the body, in place of ending the process.
+
+    A signal that the process ignores, as SIGINT in the background of a script, remains ignored.
+    """
+    from storage.worker import StopRequests
+
+    requests = StopRequests()
+
+    def request(_: int, __: FrameType | None) -> None:
+        requests.count += 1
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
+    for number in handlers:
+        signal.signal(number, request)
+    try:
+        yield requests
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def command_line(*words: str, database: str | None) -> str:
+    """Return a command of `cli.py` as it is typed, with the database if it was named; its password is left out."""
+    if database is not None:
+        from sqlalchemy.engine import make_url
+
+        words = (*words, "--database", make_url(database).render_as_string(hide_password=True))
+    return shlex.join(["python", "cli.py", *words])
+
 
 OPTIONS_OF_RESUME = {"study", "resume", "ceiling", "database", "as_json"}
 
@@ -64,7 +107,7 @@ def run(
     continues it.
     """
     from core.protocols.prompt_parts import format_note
-    from storage.item_selection import ItemSelection
+    from storage.studies.items import ItemSelection
     from storage.worker import (
         ceiling_warning,
         create_run,
@@ -112,8 +155,8 @@ def run(
 
 def print_changed_name(engine: "Engine", run_id: int, wanted: str) -> None:
     """Print the name of a new run if the study has another run with the name that was wanted for it."""
-    from storage import runs
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.runs import runs
 
     with reading(engine) as session:
         name = runs.get(session, run_id).name
@@ -179,3 +222,32 @@ def execute(engine: "Engine", run_id: int, requests: "StopRequests", *, quiet: b
 
         notify = partial(typer.echo, err=True)
         return asyncio.run(execute_here(engine, run_id, report, notify=notify, requests=requests))
+
+
+# A worker that executes requested runs.
+
+
+def worker(
+    traces: Annotated[int, typer.Option(min=1, max=1000, help="Traces to execute at once, of all runs.")] = 32,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds to wait for calls in progress when it stops.")] = 60.0,
+    database: DatabaseUrl = None,
+) -> None:
+    """Execute requested runs until it is stopped; on PostgreSQL any number of workers share them."""
+    from core import logs
+    from core.llm.router import Router
+    from storage.worker import RunWorker
+
+    logs.configure()
+    stopping = threading.Event()
+
+    def stop(_: int, __: FrameType | None) -> None:
+        stopping.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    worker = RunWorker(open_database(database, creates=True), Router, traces=traces, grace=grace)
+    worker.start()
+    typer.echo("Waiting for runs. Stop with Ctrl+C.", err=True)
+    stopping.wait()
+    typer.echo("Waiting for calls in progress.", err=True)
+    worker.stop()

@@ -2,16 +2,28 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.options import DatabaseUrl, Json, StudyName, find_study, open_database
-from commands.output import format_table, print_result
+from commands.output import (
+    DatabaseUrl,
+    Json,
+    StudyName,
+    find_study,
+    format_table,
+    open_database,
+    open_study,
+    print_result,
+)
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
-    from storage.deletions import Deleted
+    from storage.labels.targets import Difference
+    from storage.runs import call_totals, trace_opinions
+    from storage.transfer.deletions import Deleted
+
 
 Name = Annotated[str, typer.Argument(help="The study's name.")]
 RunName = Annotated[str, typer.Argument(help="The run's name.")]
@@ -19,8 +31,9 @@ RunName = Annotated[str, typer.Argument(help="The run's name.")]
 
 def list_studies(database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Print all studies, and the deleted ones that can be restored."""
-    from storage import deletions, studies
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.studies import studies
+    from storage.transfer import deletions
 
     with reading(open_database(database)) as session:
         counts = studies.progress(session)
@@ -48,8 +61,8 @@ def rename(
     as_json: Json = False,
 ) -> None:
     """Change the name of a study."""
-    from storage import studies
-    from storage.database import writing
+    from storage.db.connections import writing
+    from storage.studies import studies
 
     with writing(open_database(database)) as session:
         studies.rename(session, studies.get(session, name).id, new)
@@ -63,8 +76,8 @@ def archive(
     as_json: Json = False,
 ) -> None:
     """Archive a study: nobody is offered its targets, and its results stay."""
-    from storage import studies
-    from storage.database import writing
+    from storage.db.connections import writing
+    from storage.studies import studies
 
     with writing(open_database(database)) as session:
         studies.archive(session, studies.get(session, name).id, archived=not undo)
@@ -73,8 +86,9 @@ def archive(
 
 def delete(name: Name, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Delete a study; it can be restored for 30 days."""
-    from storage import deletions, studies
-    from storage.database import writing
+    from storage.db.connections import writing
+    from storage.studies import studies
+    from storage.transfer import deletions
 
     with writing(open_database(database)) as session:
         deletions.delete_study(session, studies.get(session, name).id)
@@ -84,8 +98,8 @@ def delete(name: Name, database: DatabaseUrl = None, as_json: Json = False) -> N
 
 def restore(name: Name, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Restore a deleted study."""
-    from storage import deletions
-    from storage.database import writing
+    from storage.db.connections import writing
+    from storage.transfer import deletions
 
     with writing(open_database(database)) as session:
         study_id = _newest(deletions.deleted_studies(session), name, "study")
@@ -95,8 +109,9 @@ def restore(name: Name, database: DatabaseUrl = None, as_json: Json = False) -> 
 
 def list_runs(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Print the runs of a study, and the deleted ones that can be restored."""
-    from storage import deletions, runs
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.runs import runs
+    from storage.transfer import deletions
 
     engine = open_database(database)
     study_id = find_study(engine, study).id
@@ -129,8 +144,9 @@ def list_runs(study: StudyName, database: DatabaseUrl = None, as_json: Json = Fa
 
 def delete_run(name: RunName, study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Delete a run with its traces and opinions; labels stay. It can be restored for 30 days."""
-    from storage import deletions, runs
-    from storage.database import writing
+    from storage.db.connections import writing
+    from storage.runs import runs
+    from storage.transfer import deletions
 
     engine = open_database(database)
     study_id = find_study(engine, study).id
@@ -146,8 +162,8 @@ def delete_run(name: RunName, study: StudyName, database: DatabaseUrl = None, as
 
 def restore_run(name: RunName, study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Restore a deleted run."""
-    from storage import deletions
-    from storage.database import writing
+    from storage.db.connections import writing
+    from storage.transfer import deletions
 
     engine = open_database(database)
     study_id = find_study(engine, study).id
@@ -172,3 +188,120 @@ STUDY_COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore,
 }
 RUN_COMMANDS: dict[str, Callable[..., None]] = {"list": list_runs, "delete": delete_run, "restore": restore_run}
+
+# The summaries that are stored with targets, traces and runs.
+
+SHOWN = 20
+"""Differences in the table; JSON has all."""
+NOUNS = ("targets", "traces", "runs", "calls of runs")
+
+
+def summaries(
+    study: Annotated[str | None, typer.Option("--study", help="Only this study.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit with 2 if a summary differs from the data.")
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Compute what is stored with targets, traces and runs again, and print what differed.
+
+    It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, the
+    number of traces of every run, and the sums over the calls of every run that has ended.
+    """
+    from core.errors import TiebreakError
+    from storage.db.connections import reading, writing
+    from storage.labels import targets
+    from storage.runs import call_totals, trace_opinions
+    from storage.runs import call_totals as run_sizes
+
+    engine = open_database(database)
+    study_id = find_study(engine, study).id if study is not None else None
+    with reading(engine) if check else writing(engine) as session:
+        found = (targets.summary_differences if check else targets.rebuild_summaries)(session, study_id)
+        orders = (trace_opinions.order_differences if check else trace_opinions.rebuild_orders)(session, study_id)
+        sizes = (run_sizes.size_differences if check else run_sizes.rebuild_sizes)(session, study_id)
+        sums = (call_totals.differences if check else call_totals.rebuild)(session, study_id)
+    parts = [
+        [_row(difference) for difference in found],
+        [_row_of_trace(difference) for difference in orders],
+        [_row_of_run(difference) for difference in sizes],
+        [_row_of_sums(difference) for difference in sums],
+    ]
+    tables = [_table(rows) for rows in parts if rows]
+    text = "\n\n".join(tables) or "All summaries agree with the labels, opinions and turns."
+    print_result([row for rows in parts for row in rows], text, as_json)
+    if check and tables:
+        wrong = " and ".join(f"{len(rows):,} {noun}" for rows, noun in zip(parts, NOUNS, strict=True) if rows)
+        raise TiebreakError(f"The summaries of {wrong} differ; the command without --check corrects them.")
+
+
+def _table(rows: list[dict[str, str | int | bool]]) -> str:
+    more = f"\nand {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+    return format_table(rows[:SHOWN], "") + more
+
+
+def _row(difference: "Difference") -> dict[str, str | int | bool]:
+    target = difference.target
+    return {
+        "study": difference.study,
+        "item": target.item,
+        "kind": target.kind,
+        "criterion": target.criterion,
+        "part": target.part,
+        "labels stored": difference.counted,
+        "labels": difference.counted_again,
+        "disputed stored": difference.disputed,
+        "disputed": difference.disputed_again,
+    }
+
+
+def _row_of_trace(difference: "trace_opinions.Difference") -> dict[str, str | int | bool]:
+    return {
+        "study": difference.study,
+        "run": difference.run,
+        "item": difference.item,
+        "part": difference.part,
+        "orders stored": "none" if difference.stored is None else str(difference.stored),
+        "orders": str(difference.again),
+    }
+
+
+def _row_of_run(difference: "call_totals.SizeDifference") -> dict[str, str | int | bool]:
+    return {
+        "study": difference.study,
+        "run": difference.run,
+        "traces stored": difference.stored,
+        "traces": difference.again,
+    }
+
+
+def _row_of_sums(difference: "call_totals.Difference") -> dict[str, str | int | bool]:
+    return {
+        "study": difference.study,
+        "run": difference.run,
+        "sums stored": str(difference.stored),
+        "sums": str(difference.again),
+    }
+
+
+# More pairs for the annotators' queue.
+
+
+def offer(
+    study: StudyName,
+    criterion: Annotated[str, typer.Option(help="The criterion on which the pairs are labelled.")],
+    pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to draw at random. Default: every pair.")] = None,
+    seed: Annotated[int, typer.Option(help="A larger sample with the same seed contains the smaller one.")] = 0,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Offer pairs of responses to annotators on which the judges agree, or which no judge has compared."""
+    from storage.db.connections import writing
+    from storage.labelling import claims
+
+    engine, source = open_study(database, study)
+    with writing(engine) as session:
+        result = claims.offer(session, source, criterion, count=pairs, seed=seed)
+    text = f"Drawn: {result.drawn:,} of {result.total:,} pairs; added to the queue: {result.added:,}."
+    print_result(asdict(result), text, as_json)

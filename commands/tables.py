@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.options import DatabaseUrl, Json, Reference, open_study, record_export
-from commands.output import format_table, print_result
+from commands.output import DatabaseUrl, Json, Reference, format_table, open_study, print_result, record_export
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from core.statistics.reports.experiment_differences import AxisDifference
-    from storage.experiments import Experiment
     from storage.reports.experiments import Results
-    from storage.studies import Study
+    from storage.runs.experiments import Experiment
+    from storage.studies.studies import Study
 
 AXES_HELP = "Axes of an experiment; scorer, group and statistic of a published table. Separated by commas."
 
@@ -132,8 +131,8 @@ def _axes(text: str | None) -> list[str] | None:
 
 
 def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment | None":
-    from storage import experiments
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.runs import experiments
 
     with reading(engine) as session:
         return experiments.find(session, study.id, name)
@@ -141,9 +140,9 @@ def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment
 
 def _check_name(engine: "Engine", study: "Study", name: str) -> None:
     """Raise TiebreakError, with the experiments of the study, if no published table has the name."""
-    from storage import experiments
-    from storage.database import reading
+    from storage.db.connections import reading
     from storage.reports import published
+    from storage.runs import experiments
 
     if name in {table.name for table in published.TABLES}:
         return
@@ -157,8 +156,8 @@ def _check_name(engine: "Engine", study: "Study", name: str) -> None:
 
 def _tables_of_study(engine: "Engine", study: "Study") -> tuple[Any, str]:
     """Return the experiments of a study and the published tables, as rows and as text."""
-    from storage import experiments
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.runs import experiments
 
     with reading(engine) as session:
         rows = [
@@ -206,7 +205,7 @@ def _print_or_write(value: Any, text: str, output: Path | None, as_json: bool) -
     """Print a table, or write it to a file."""
     if output is None:
         return print_result(value, text.rstrip("\n"), as_json)
-    from core.formats.output import open_output
+    from core.formats.text import open_output
 
     with open_output(output) as stream:
         stream.write(text)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.answers.weights import ROUNDING
+from core.answers.scores import ROUNDING
 
 TOTAL = 100.0
 """Weights are percentages."""

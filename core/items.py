@@ -1,13 +1,15 @@
 """The subject of an evaluation: items with their responses, and the criteria."""
 
 import re
-from typing import Self
+from itertools import combinations
+from typing import Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_serializer, model_validator
 
 from core.critiques import Critique, first_duplicate_id
+from core.errors import TiebreakError
 from core.frozen import Frozen
-from core.labels import PREFERENCE, Scale
+from core.labels import PREFERENCE, Scale, Target
 
 SCENARIOS = (
     "brainstorming",
@@ -113,3 +115,103 @@ class Criterion(Frozen):
             (name, line[match.end() :] if match and match[1] == name else line)
             for name, line, match in zip(names, self.rubric, numbered, strict=True)
         )
+
+
+# Pairs of responses: an item with more than two is judged pair by pair, and each pair is a target of its own.
+#
+# The part of such a target is "1-3": the numbers of two responses of the item, the lower one first. Within a pair the
+# responses are numbered 1 and 2: in prompts, values and on the screens. The only pair of an item with two responses
+# has the part "", as the item itself.
+
+_PART = re.compile(r"([1-9]\d{0,3})-([1-9]\d{0,3})")
+_BASELINE = "baseline "
+
+
+class Pairs(Frozen):
+    """Which pairs of an item's responses are compared; in settings files "all" or "baseline NAME"."""
+
+    baseline: str | None = None
+    """The system that every other response is compared with; None for all pairs."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        name = value.strip()
+        if name == "all":
+            return {}
+        if name.startswith(_BASELINE) and name.removeprefix(_BASELINE).strip():
+            return {"baseline": name.removeprefix(_BASELINE).strip()}
+        raise ValueError('pairs are "all", or "baseline" and the name of a system')
+
+    @model_serializer
+    def __str__(self) -> str:
+        return "all" if self.baseline is None else f"{_BASELINE}{self.baseline}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Return the pairs that a stored text names; None for the empty text."""
+        return cls.model_validate(text) if text else None
+
+    def parts(self, item: Item) -> list[str]:
+        """Return the part of each pair of an item.
+
+        Raises TiebreakError if the baseline has no response of the item, or all of them.
+        """
+        if self.baseline is None:
+            return pair_parts(len(item.responses)) or [""]
+        numbers = range(1, len(item.responses) + 1)
+        own = {number for number in numbers if item.responses[number - 1].system == self.baseline}
+        pairs = [pair for pair in combinations(numbers, 2) if len(own & set(pair)) == 1]
+        if not pairs:
+            count = "only responses" if own else "no response"
+            raise TiebreakError(f"Item {item.id} has {count} of the baseline, the system {self.baseline!r}.")
+        return [pair_part(*pair, len(item.responses)) for pair in pairs]
+
+
+def pair_parts(responses: int) -> list[str]:
+    """Return the part of each pair of an item with this number of responses; none for fewer than two."""
+    return [pair_part(*pair, responses) for pair in combinations(range(1, responses + 1), 2)]
+
+
+def pair_part(first: int, second: int, responses: int) -> str:
+    """Return the part of two responses, the lower number first, of an item with this number of responses."""
+    return f"{first}-{second}" if responses > 2 else ""
+
+
+def pair_item(item: Item, part: str) -> Item:
+    """Return the item with only the two responses of a pair; the item itself for a part that names no pair of it.
+
+    Its critiques are left out, since they name responses by their numbers in the whole item.
+    """
+    numbers = pair_numbers(part)
+    if numbers is None or numbers[1] > len(item.responses):
+        return item
+    responses = tuple(item.responses[number - 1] for number in numbers)
+    return item.model_copy(update={"responses": responses, "critiques": ()})
+
+
+def target_item(item: Item, target: Target) -> Item:
+    """Return the item as its target is judged: with two responses if it is a preference between them."""
+    return pair_item(item, target.part) if target.kind == "preference" else item
+
+
+def item_name(item: str, part: str = "") -> str:
+    """Return the name of an item as lists show it, with the numbers of the pair: "q1, responses 1 and 3"."""
+    numbers = pair_numbers(part)
+    return f"{item}, responses {numbers[0]} and {numbers[1]}" if numbers else item
+
+
+def target_name(target: Target) -> str:
+    """Return the name of a target's item as lists show it, with the numbers of the pair if it is on one."""
+    return item_name(target.item, target.part if target.kind == "preference" else "")
+
+
+def pair_numbers(part: str) -> tuple[int, int] | None:
+    """Return the numbers of the two responses that a part names, the lower one first; None if it names no pair."""
+    match = _PART.fullmatch(part)
+    if match is None:
+        return None
+    first, second = int(match[1]), int(match[2])
+    return (first, second) if first < second else None

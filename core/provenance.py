@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 VERSION = "0.1.0"
 RESAMPLES, SEED = 1_000, 0
-"""The defaults of all intervals by resampling: see core.statistics.measures.intervals."""
+"""The defaults of all intervals by resampling: see core.statistics.measures.resampling."""
 CAUSE_RESAMPLES = 400
 """Of the causes of disagreements, which fit a model for each resample."""
 PACKAGES = ("numpy", "scipy", "pandas", "krippendorff")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from core.errors import UnreadableReply
 from core.labels import Value
-from core.llm.token_probabilities import TokenChoice
+from core.llm.wire import TokenChoice
 
 MIN_COVERAGE = 0.5
 """The smallest probability of all levels together; with less, the place does not state the rating."""

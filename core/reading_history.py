@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.current_events import extracted_reading, with_reading
 from core.trace import (
     Event,
     ReadingReplaced,
@@ -13,6 +12,8 @@ from core.trace import (
     TraceRestarted,
     Turn,
     TurnCompleted,
+    extracted_reading,
+    with_reading,
 )
 
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.attempts import describe_difference
-from core.current_events import current_events
 from core.errors import TiebreakError
-from core.trace import Ask, Event, Flow, Turn, TurnCompleted, Verdict
+from core.trace import Ask, Event, Flow, Turn, TurnCompleted, Verdict, current_events
 
 Reread = Callable[[int, Ask, Turn], Turn]
 """(number of the ask, ask, stored turn) -> the turn with the reading to use."""

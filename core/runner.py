@@ -13,14 +13,15 @@ from typing import TypeVar
 
 from core.answers import Format
 from core.attempts import (
+    can_extract,
     describe_difference,
+    extraction_ask,
     first_request,
     make_turn,
     plan_second_attempt,
     second_request,
     too_long_reply,
 )
-from core.current_events import current_events, extracted_reading, with_reading
 from core.errors import (
     ContextExceeded,
     PermanentFailure,
@@ -29,10 +30,9 @@ from core.errors import (
     TiebreakError,
     UnsupportedSchema,
 )
-from core.extraction import can_extract, extraction_ask
-from core.llm.call_keys import DrawCounter
 from core.llm.client import Model, Reply, Sampler, StoredReplies
 from core.llm.limits import Limits, Recording
+from core.llm.reuse import DrawCounter
 from core.trace import (
     Ask,
     CallFailed,
@@ -47,6 +47,9 @@ from core.trace import (
     TurnCompleted,
     Verdict,
     VerdictReached,
+    current_events,
+    extracted_reading,
+    with_reading,
 )
 
 T = TypeVar("T")

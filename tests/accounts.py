@@ -4,10 +4,10 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import Engine, text
 
-from storage.accounts import passwords, registry, sign_in
+from storage.accounts import registry, sign_in
 from storage.accounts.registry import Account
-from storage.database import writing
-from storage.tables import Table
+from storage.db.connections import writing
+from storage.db.tables import Table
 
 PASSWORD = "correct horse battery"
 FAST = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -16,15 +16,15 @@ FAST = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 @pytest.fixture
 def fast_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash passwords with little work."""
-    monkeypatch.setattr(passwords, "_hasher", lambda: FAST)
-    monkeypatch.setattr(passwords, "_unused_hash", lambda: FAST.hash("unused"))
+    monkeypatch.setattr(registry, "_hasher", lambda: FAST)
+    monkeypatch.setattr(registry, "_unused_hash", lambda: FAST.hash("unused"))
 
 
 def add_account(engine: Engine, name: str, **fields: bool | str) -> Account:
     """Create an account with PASSWORD."""
     with writing(engine) as session:
         account = registry.add(session, name, **fields)
-        registry.set_password(session, account.id, passwords.hash_password(PASSWORD))
+        registry.set_password(session, account.id, registry.hash_password(PASSWORD))
     return account
 
 

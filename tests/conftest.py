@@ -19,7 +19,7 @@ from core.labels import Label, Target
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from storage.studies import Study
+    from storage.studies.studies import Study
     from tests.storage.postgres import Server
 
 
@@ -94,11 +94,11 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
     address = f"sqlite:///{tmp_path / 'home' / 'tiebreak.db'}"
     monkeypatch.setenv("TIEBREAK_DATABASE_URL", address)
     yield
-    database: Any = sys.modules.get("storage.database")
+    database: Any = sys.modules.get("storage.db.connections")
     if database and database.connect.cache_info().currsize:
         database.connect(address).dispose()
         database.connect.cache_clear()
-    audit: Any = sys.modules.get("storage.audit")
+    audit: Any = sys.modules.get("storage.db.audit")
     if audit:  # a command names itself for the rest of its process
         audit.set_process_actor(audit.SERVER)
 
@@ -119,11 +119,11 @@ def postgres() -> "Iterator[Server]":
 @pytest.fixture(scope="session")
 def postgres_template(postgres: "Server") -> str:
     """The name of a PostgreSQL database with empty tables, to be copied: creating the tables takes longer."""
-    from storage import database
+    from storage.db import connections
 
     name = postgres.create()
-    engine = database.connect(postgres.url(name))
-    database.upgrade(engine)
+    engine = connections.connect(postgres.url(name))
+    connections.upgrade(engine)
     engine.dispose()
     return name
 
@@ -131,9 +131,9 @@ def postgres_template(postgres: "Server") -> str:
 @pytest.fixture(scope="session")
 def postgres_engine(postgres: "Server", postgres_template: str) -> "Iterator[Engine]":
     """A PostgreSQL database with tables, shared by the tests of a process."""
-    from storage import database
+    from storage.db import connections
 
-    engine = database.connect(postgres.url(postgres.create(postgres_template)))
+    engine = connections.connect(postgres.url(postgres.create(postgres_template)))
     yield engine
     engine.dispose()
 
@@ -141,10 +141,10 @@ def postgres_engine(postgres: "Server", postgres_template: str) -> "Iterator[Eng
 @pytest.fixture(scope="session")
 def sqlite_engine(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Engine]":
     """A SQLite database with tables, shared by the tests of a process."""
-    from storage import database
+    from storage.db import connections
     from tests.databases import create_database
 
-    engine = database.connect(create_database(tmp_path_factory.mktemp("shared") / "tiebreak.db"))
+    engine = connections.connect(create_database(tmp_path_factory.mktemp("shared") / "tiebreak.db"))
     yield engine
     engine.dispose()
 
@@ -177,7 +177,7 @@ def engine(request: pytest.FixtureRequest) -> "Iterator[Engine]":
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def module_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Engine]":
     """A database for all tests of a module that only read what a fixture of the module imports once."""
-    from storage import database
+    from storage.db import connections
     from tests.databases import create_database
 
     if request.param == "sqlite":
@@ -185,7 +185,7 @@ def module_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     else:
         server: Server = request.getfixturevalue("postgres")
         address = server.url(server.create(request.getfixturevalue("postgres_template")))
-    opened = database.connect(address)
+    opened = connections.connect(address)
     yield opened
     opened.dispose()
 
@@ -193,8 +193,8 @@ def module_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 @pytest.fixture
 def a_study(engine: "Engine") -> "Study":
     """The study "s" with the items "item 0", "item 1" and "item 2"."""
-    from storage import studies
-    from storage.database import reading
+    from storage.db.connections import reading
+    from storage.studies import studies
     from storage.transfer import imports
 
     imports.import_records(engine, "s", [ItemRecord(item=make_item(f"item {number}")) for number in range(3)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from storage import database
+from storage.db import connections
 
 
 def create_database(path: Path) -> str:
@@ -20,8 +20,8 @@ def create_database(path: Path) -> str:
 def _migrated_file() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tiebreak.db"
-        engine = database.connect.__wrapped__(f"sqlite:///{path}")  # the engines of tests stay in the cache
-        database.upgrade(engine)
+        engine = connections.connect.__wrapped__(f"sqlite:///{path}")  # the engines of tests stay in the cache
+        connections.upgrade(engine)
         engine.dispose()
         return path.read_bytes()
 

@@ -10,8 +10,8 @@ from streamlit import config
 import app
 from core.errors import TiebreakError
 from pages.parts import resources
-from storage import database
 from storage.accounts import registry
+from storage.db import connections
 from tests.pages.visits import prepare_study
 from tests.paths import ROOT
 
@@ -43,7 +43,7 @@ def test_any_other_address_is_refused_with_the_reason(served_at, address):
 def test_any_address_is_served_if_there_are_accounts(served_at):
     served_at("0.0.0.0")
     prepare_study()
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         registry.add(session, "ann")
     app.check_address()
 

@@ -20,14 +20,15 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
-from commands import options, output, statistics, transfer
+from commands import data, output, people
 from commands import runs as run_commands
 from commands.output import progress_bar
 from commands.replies import format_reply
 from core.formats.records import ItemRecord
 from core.formats.tools.argilla import user_id
-from storage import run_claims, runs, studies
-from storage.database import connect, newest_revision, writing
+from storage.db.connections import connect, newest_revision, writing
+from storage.runs import run_claims, runs
+from storage.studies import studies
 from storage.transfer import samples
 from storage.worker import launch
 from tests.conftest import make_item, make_label
@@ -395,8 +396,8 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(statistics, "open_study", interrupt)
-    monkeypatch.setattr(options, "_changed", set())
+    monkeypatch.setattr(people, "open_study", interrupt)
+    monkeypatch.setattr(output, "_changed", set())
     result = run("agreement", "--study", "tour")
     sentences = "Interrupted: the command had not ended. The database was not changed.\n"
     assert (result.exit_code, result.stderr) == (2, sentences)
@@ -406,8 +407,8 @@ def test_an_interrupted_command_states_that_it_has_stored_changes(run_with_sampl
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(transfer, "print_result", interrupt)
-    monkeypatch.setattr(options, "_changed", set())
+    monkeypatch.setattr(data, "print_result", interrupt)
+    monkeypatch.setattr(output, "_changed", set())
     changed = run_with_sample("import", str(samples.path()), "--study", "another")
     assert changed.exit_code == 2
     assert changed.stderr.splitlines()[-1] == (
@@ -704,9 +705,9 @@ def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypat
     def fail(*_):
         raise OperationalError("INSERT", {}, psycopg.errors.DiskFull())
 
-    monkeypatch.setattr("storage.database.insert_all", fail)
+    monkeypatch.setattr("storage.db.connections.insert_all", fail)
     monkeypatch.setattr("storage.transfer.imports.insert_all", fail, raising=False)
-    monkeypatch.setattr("storage.items.insert_all", fail, raising=False)
+    monkeypatch.setattr("storage.studies.items.insert_all", fail, raising=False)
     refused = run_with_sample("import", str(samples.path()), "--study", "another")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("The disk of the database is full.")
@@ -737,7 +738,7 @@ def test_slices_count_the_items_without_a_scenario(run, tmp_path):
     judged = [make_trace(record.item.id, ("fair", "verdict", 1), ("own", "verdict", 1)) for record in unnamed]
     labels = [make_label(1, "ann", record.item.id) for record in unnamed]
     records = [*planted_records(named=("fair", "own")), *unnamed, *judged, *labels]
-    import_study(options.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
+    import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
     lines = run("slices", "--study", "s").stdout.splitlines()
     sentence = "3 targets without a scenario: outside of the slice of every scenario."
     assert lines[-2:] == [f"fair: {sentence}", f"own: {sentence}"]
@@ -785,7 +786,7 @@ def test_a_scenario_that_is_called_all_is_written_in_quotes(run_with_sample):
     assert result.exit_code == 2 and "is written in quotes: '\"all scenarios\"'." in result.stderr
     result = run_with_sample("judges", "--study", "tour", "--scenario", '"all"')
     assert result.exit_code == 2 and "There is no scenario called '\"all\"' here" in result.stderr
-    assert options.parse_scenario('"all"') == "all" and options.parse_scenario("(no scenario)") == ""
+    assert output.parse_scenario('"all"') == "all" and output.parse_scenario("(no scenario)") == ""
     assert "'\"all\"' is one" in " ".join(run_with_sample("judges", "--help").stdout.split())
 
 
@@ -796,7 +797,7 @@ def test_targets_without_a_criterion_can_be_chosen(run, tmp_path):
         )
         for record in planted_records()
     ]
-    import_study(options.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
+    import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
     result = run("judges", "--study", "s", "--criterion", "(no criterion)", "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)[0]["targets"] == 80

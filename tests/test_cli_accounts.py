@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 import cli
 from storage.accounts import api_tokens, logins
-from storage.database import connect, reading, writing
-from storage.studies import create
+from storage.db.connections import connect, reading, writing
+from storage.studies.studies import create
 from tests.accounts import enter, fast_hashes
 from tests.databases import create_database
 

@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 import cli
 from core.formats.records import CriterionRecord, ItemRecord
 from core.items import Criterion
-from storage import labels, studies
-from storage.database import connect, write
+from storage.db.connections import connect, write
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.databases import create_database

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.formats import tiebreak as tiebreak_format
-from storage.database import connect, database_url, upgrade
+from storage.db.connections import connect, database_url, upgrade
 from storage.transfer import imports, samples
 from tests.paths import ROOT
 

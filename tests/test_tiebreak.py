@@ -8,7 +8,7 @@ import pytest
 
 import tiebreak
 from core.formats import tiebreak as tiebreak_format
-from storage.database import connect, database_url, upgrade
+from storage.db.connections import connect, database_url, upgrade
 from storage.transfer import imports, samples
 from tests.paths import ROOT
 

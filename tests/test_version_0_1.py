@@ -17,10 +17,12 @@ from sqlalchemy import text, update
 from core.formats import gold as gold_csv
 from core.formats import tiebreak
 from core.llm.client import ScriptedModel
-from storage import labels, runs, studies, traces
-from storage.database import Engine, connect, reading, upgrade, writing
+from storage.db.connections import Engine, connect, reading, upgrade, writing
+from storage.db.tables import RunRow
+from storage.labels import labels
 from storage.reports import agreement, alignment
-from storage.tables import RunRow
+from storage.runs import runs, traces
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
 from tests.paths import ROOT

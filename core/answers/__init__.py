@@ -33,16 +33,14 @@ The words that parsers know are in `words.toml`. A study adds its own:
 """
 
 from core.answers.answer import Answer, Format, Reading
-from core.answers.aspects import Aspects
 from core.answers.choice import Choice
-from core.answers.claims import Claims
+from core.answers.lists import Aspects, Claims
 from core.answers.number import Number
 from core.answers.option import Option
 from core.answers.passage import Passage
 from core.answers.rating import Level, Rating
-from core.answers.scores import Scores
+from core.answers.scores import Scores, Weights
 from core.answers.truth import Truth
-from core.answers.weights import Weights
 from core.answers.words import WORDS, Words
 from core.errors import UnreadableReply
 

@@ -3,20 +3,193 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from core.answers.answer import listed
 from core.answers.finals import WEAK, Candidate, trailing
 from core.answers.headings import is_forced
-from core.answers.places import place_alone, place_chosen, place_preferred
-from core.answers.preferences import FAULT, FORCED, IT_IS, MINE, MOVED, MOVES, OWN, PART_OF, RANKING, THINKS
-from core.answers.responses import ORDINALS, number_of, responses
 from core.answers.sentences import by_others, clauses, found_by_others, in_doubt
-from core.answers.signs import readable
 from core.answers.single import Parsed, Single
 from core.answers.text import Text, shorten
-from core.answers.words import Words
+from core.answers.words import Words, readable
+
+# A response named by its place or by a numeral alone: `the second`, `zwei`, `number 2`, `第二个`.
+#
+# Such words occur in any text, so they are read only if they make up the whole answer.
+
+PLACES = (1, 2, 3)
+_COUNTER = r"(?:\s*(?:[个個份篇条項项位名号號]|番目?|つ目|번째?|의|の(?:方|ほう)?))?"
+_DASHES = ("–", "—", "-")
+_PRONOUN = re.compile(r"(?:it|its|this|sie|er|es|elle|il|ella|ele|ela)(?!\w)", re.I)
+_OPEN, _CLOSE = r"[\s\"'(\[*:=]*", r"[\s\"')\]*]*"
+
+
+def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> tuple[int, int] | None:
+    """Return the response that a text names, 0 for "zero", and where its name ends; None if more belongs to it.
+
+    After a comma or dash only a reason may follow; with `listed`, other answers after it as well.
+    """
+    match = _alone(words, noun).match(text.lower())
+    if match is None:
+        return None
+    rest = text[match.end() :].lstrip(" \"')]*")
+    after = rest.lstrip(" .,;!。！，–—-")
+    if not listed and any(words.starts(concept, after) for concept in ("retraction", "correction", "conjunction")):
+        return None
+    explained = words.starts("reason", after) or (rest[:1] in _DASHES and _PRONOUN.match(after))
+    if rest.startswith((",", "，", *_DASHES)) and not explained:
+        return None
+    return _number(match), match.end()
+
+
+def place_chosen(rest: str, words: Words, noun: str) -> int | None:
+    """Return the response that the words after a verb of choice name: `the second`, `la primera`."""
+    match = _chosen(words, noun).match(rest.lower())
+    return _number(match) if match else None
+
+
+def place_preferred(clause: str, words: Words) -> tuple[int, int] | None:
+    """Return the response that a clause begins with, `the second is`, and where a word such as "better" follows."""
+    match = _subject(words).match(clause.lower())
+    return (_number(match), match.end()) if match else None
+
+
+def _number(match: re.Match[str]) -> int:
+    groups = match.groupdict()
+    if digit := groups.get("digit") or groups.get("counted"):
+        return int(digit)
+    return next(number for number in (0, *PLACES) if groups.get(f"place{number}") or groups.get(f"numeral{number}"))
+
+
+def _ordinals(words: Words) -> str:
+    return "|".join(rf"(?P<place{number}>{words.any(f'ordinal_{number}')})" for number in PLACES)
+
+
+def _numerals(words: Words) -> str:
+    return "|".join(rf"(?P<numeral{number}>{words.any(f'numeral_{number}')})" for number in (0, *PLACES))
+
+
+def _nouns(words: Words, noun: str) -> str:
+    return rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}(?!\w))"
+
+
+@lru_cache(maxsize=64)
+def _alone(words: Words, noun: str) -> re.Pattern[str]:
+    article, nouns, sign = words.any("article"), _nouns(words, noun), words.any("number")
+    digits = rf"{sign}[\s\"'(\[]*(?P<digit>\d)(?![\d%]|[.,/]\d)|(?P<counted>\d)(?=\s*[号號番번つ])"
+    places = rf"(?:{digits}|{_ordinals(words)}){_COUNTER}(?:\s*{nouns})?"
+    numerals = rf"(?:{sign}\s*)?(?:{_numerals(words)}){_COUNTER}"  # `one response` names none
+    return re.compile(
+        rf"{_OPEN}(?:{article}\s*)?(?:{nouns}\s*)?(?:{places}|{numerals}){_CLOSE}(?=$|[.;!。！(\n]|[,，–—]|\s-)"
+    )
+
+
+@lru_cache(maxsize=64)
+def _chosen(words: Words, noun: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"{_OPEN}(?:{words.any('article')}\s*)?(?:{_ordinals(words)}){_COUNTER}(?:\s*{_nouns(words, noun)})?{_CLOSE}"
+        rf"(?=$|[.;!。！]|[,，]?\s*{words.any('reason')})"
+    )
+
+
+@lru_cache(maxsize=64)
+def _subject(words: Words) -> re.Pattern[str]:
+    copula = r"(?:\s+(?:is|ist|est|es|é|è)\b)?"
+    return re.compile(rf"{_OPEN}(?:{words.any('article')}\s*)?(?:{_ordinals(words)}){_COUNTER}{copula}\s*")
+
+
+# English phrases around the name of a response that say whether it is the chosen one.
+
+IT_IS = re.compile(r"^\W*(?:so\s+)?(?:the\s+)?\w+\s+\w+\W?\s+it (?:is|must be|has to be)(?:,? then)?\W*$", re.I)
+"""`Response 2 it is.`"""
+MINE = re.compile(
+    r"\bis the one (?:that )?I(?:'d| would)(?: rather)? (?:send|pick|choose|use|go with|recommend|show|give|keep)\b|"
+    r"\bwürde ich\b.{1,30}\b(?:wählen|bevorzugen|nehmen)\b"
+)
+PART_OF = re.compile(
+    r"\W*(?:the|that|this|its)\s+(?:\w+\s+)?(?:half|part|section|paragraph|sentence|style|tone|structure|format|beginning|ending|"
+    r"introduction|conclusion|opening|example|examples|wording)\s+(?:of|in|from)\b",
+    re.I,
+)
+"""`I prefer the second half of Response 1.`"""
+FAULT = re.compile(
+    r"\s*(?:is|was)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|flawed|inaccurate|misleading|incomplete|vague|bad)\b"
+)
+"""`Verdict: Response 2 is wrong` does not choose it."""
+RANKING = re.compile(r"\W*(?:I'd|I|I would|my|the|so,?|final|overall)\s[\w ]{0,20}\brank\w*(?:\s+\w+){0,2}:\s*", re.I)
+"""`I'd rank them: ` before `A > B`."""
+FORCED = re.compile(
+    r"^\W*(?:but |so |still, )?(?:if (?:I (?:had to|have to|must|(?:were|am) (?:forced|pressed) to)|forced to|pressed)|"
+    r"wenn ich mich [^,]{0,20}?entscheiden (?:muss|müsste)|si je (?:devais|dois)|si (?:tuviera|tengo) que|"
+    r"se (?:dovessi|devo)|se (?:tivesse|tenho) (?:de|que))"
+    r"(?:\s(?:choose|pick|decide|select|say|choisir|trancher|elegir|decidir|escolher|scegliere|decidere)"
+    r"(?:\s(?:one|a winner|between (?:them|the two|these two)))?)?,\s*",
+    re.I,
+)
+"""`If I had to choose, ` before a choice that is made nevertheless."""
+MOVED = re.compile(
+    r"\bI(?:'m|'ve| am| have)?\s+(?:now\s+)?(?:switch|chang|mov|shift)\w*\b.{0,40}\bfrom\b.{1,40}\bto\b", re.I
+)
+"""`I'm switching from Response 2 to Response 1.`"""
+OWN = re.compile(r"(?:I|we|my)\b", re.I)
+"""`I have changed my mind: Response 2 is better.` is no judgement of a part, as `Style: Response 2 is better.` is."""
+THINKS = re.compile(
+    r"\b(?:pense|crois|estime|trouve|considère|dirais|creo|pienso|opino|acho|penso|credo)\s+(?:que|che)(?:\s+\w{1,2})?$"
+)
+MOVES = re.compile(r"\b(?:chang|switch|mov|shift|differ)\w*\b")
+
+# Mentions of responses in a text, by their number ("Response 1", "回答1") or their place ("the second one").
+
+ORDINALS = (
+    r"first|erste[nrs]?|premi[eè]re?|primer[ao]?|primeir[ao]|prim[ao]|第一[个個份篇]?|第一の|最初の|"
+    r"첫 번째|перв(?:ый|ая|ое|ого)|الأول[ى]?|पहल[ाी]",
+    r"second|zweite[nrs]?|deuxi[eè]me|seconde?|segund[ao]|second[ao]|第二[个個份篇]?|第二の|"
+    r"두 번째|втор(?:ой|ая|ое|ого)|الثاني[ة]?|दूसर[ाी]",
+    r"third|dritte[nrs]?|troisi[eè]me|tercer[ao]?|terceir[ao]|terz[ao]|第三[个個份篇]?|第三の|"
+    r"세 번째|трет(?:ий|ья|ье)|الثالث[ة]?|तीसर[ाी]",
+)
+_BEHIND = ("الأول[ى]?", "الثاني[ة]?", "الثالث[ة]?")
+"""Ordinals that follow the noun."""
+_COUNTED = ("第一[个個]", "第二[个個]", "第三[个個]")
+"""Ordinals without a noun."""
+_NUMERALS = ("one|eins|un|uno|um|一|один", "two|zwei|deux|dos|dois|due|二|два", "three|drei|trois|tres|três|tre|三|три")
+
+
+@lru_cache(maxsize=64)
+def responses(words: Words, noun: str) -> re.Pattern[str]:
+    """Match a response by its number ("Response 1", "R1", "回答1") or its place ("the second one")."""
+    nouns = rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}|(?<![\w])R(?=[12]))"
+    marks = rf"\d{{1,2}}(?![\d%]|[.,/]\d)|(?-i:[A-H])(?!\w|')|(?:{'|'.join(_NUMERALS)})(?!\w)"
+    numbered = rf"(?i:{nouns})(?:'s?)?\s*(?:#|no\.?\s|number\s|n[°º]\s?|nr\.?\s)?[\s\"'(\[]*(?P<number>(?i:{marks}))"
+    placed = "|".join(
+        rf"(?P<ordinal{n}>(?:(?<!\w)|(?=[\u3040-\u9fff]))(?i:{ordinals}))\s*(?i:{nouns}|one(?!\w)|two(?!\w))"
+        for n, ordinals in enumerate(ORDINALS, 1)
+    )
+    behind = "|".join(rf"{nouns}\s+(?P<behind{n}>{form})(?!\w)" for n, form in enumerate(_BEHIND, 1))
+    alone = "|".join(
+        rf"(?i:(?<!\w)(?:the|die|der|la|le|el|il|o|a)\s+(?P<alone{n}>{ordinals})(?=\s+(?:is|wins|ist|gewinnt|est|es|gana|é|è)\b))|"
+        rf"(?P<counted{n}>{counted}(?=更|比|较|明显|要|胜))"
+        for n, (ordinals, counted) in enumerate(zip(ORDINALS, _COUNTED, strict=True), 1)
+    )
+    return re.compile(rf"(?:{numbered}|{placed}|{behind}|{alone})[\"')\]]*(?:'s(?:\s+(?:answer|response))?|'s)?")
+
+
+def number_of(match: re.Match[str]) -> int:
+    """Return the response that a mention refers to."""
+    if match["number"]:
+        number = match["number"].lower()
+        if number.isdigit():
+            return int(number)
+        if len(number) == 1 and "a" <= number <= "h":
+            return ord(number) - 96
+        return next(n for n, words in enumerate(_NUMERALS, 1) if number in words.split("|"))
+    return next(
+        n
+        for n, _ in enumerate(ORDINALS, 1)
+        if any(match[f"{form}{n}"] for form in ("ordinal", "behind", "alone", "counted"))
+    )
+
 
 _LEAD = re.compile(r"[\s\"'(\[<|:=*–—→-]*(?:(?:the|la|le|el|die|der|a|o)\s+(?=\w))?[\s\"'(\[]*", re.I)
 _BARE = re.compile(r"(?P<mark>\d{1,3}(?![\d%])|[A-H](?=[\s\]).,:;\"']|$))")

@@ -1,14 +1,17 @@
 """The items of a list in a reply, without numbers, markup, announcements and courtesies."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from itertools import zip_longest
+from typing import Any, Literal
 
+from core.answers.answer import Answer, Reading
 from core.answers.finals import is_confidence
+from core.answers.sentences import announcement
 from core.answers.text import LONGEST, Text, without_markup
-from core.answers.words import Words
+from core.answers.words import Words, readable, squash
 from core.errors import UnreadableReply
 
 ITEMS = 300
@@ -180,3 +183,563 @@ def _announces(text: Text, item: Item, left: int, titles: bool) -> bool:
             or line.endswith("!")
         )
     )
+
+
+# Lines of a reply to a request for a list that are no items: reasons, framing, errors of a provider, cut JSON.
+
+_ABOUT = (
+    r"(?:reason(?:ing|s)?|explanation|rationale|why|evidence|source|justification|support(?:ing text)?|"
+    r"basis|quote|quotation|"
+    r"comment|remark|note|begründung|grund|erklärung|quelle|beleg|raison|explication|justification|razón|explicación|"
+    r"justificación|motivo|razão|explicação|justificativa|ragione|motivazione|spiegazione|理由|原因|解释|依据|説明|根拠|이유|설명|"
+    r"причина|обоснование|объяснение)"
+)
+_REASON = re.compile(rf"\W*(?P<label>{_ABOUT})(?:\W{{0,3}}[:：]|\s[-–—]\s)", re.I)
+_REMARK = re.compile(rf"\s*[(\[]\s*{_ABOUT}\s*[:：][^()\[\]]*[)\]]\s*[.。]?\s*$", re.I)
+_LISTED = (
+    r"(?:claims?|statements?|aius?|units?|aussagen?|behauptungen|affirmations?|afirmaciones|afirmações|affermazioni)"
+)
+_FRAME = re.compile(
+    rf"\W*(?:(?:okay|ok|sure|certainly|of course|alright|well)[,.!]?\s+)?(?:"
+    rf"(?:here|below|these|those|the following|following)(?:'s|\s+(?:is|are|"
+    rf"were))\b[^\n]{{0,60}}?\b{_LISTED}\b|here is what\b|"
+    rf"(?:the )?following (?:\w+ )?{_LISTED}\b[^\n]{{0,40}}\b(?:can|could|found|extracted|identified|listed|"
+    rf"made|follow)\b|"
+    rf"there (?:is|are) (?:\w+ )?{_LISTED}(?: in (?:the|this) critique)?\W*$|"
+    rf"(?:a )?list of (?:all )?(?:the )?{_LISTED}\b|"
+    rf"(?:the )?extracted {_LISTED}\W*$|all (?:the )?{_LISTED}\b[^\n]{{0,40}}\b(?:listed|extracted|covered|"
+    rf"above|included)\W*$|"
+    rf"(?:in )?total\b[^\n]{{0,20}}(?:\d|\b{_LISTED})\W*$|that makes \w+ {_LISTED}\b|\d+ {_LISTED}(?: in total)?\W*$|"
+    rf"(?:the )?(?:only|single) {_LISTED}\b[^\n]{{0,40}}(?:following\W*|:\s*)$|{_LISTED}\s*[:：]?\s*\d*\W*$|"
+    rf"(?:the|this|die|diese|la|esta|cette|il|a) (?:critique|comment|kritik|critica|crítica)\b[^\n]{{0,30}}"
+    rf"\b(?:makes?|contains?|has|includes?|states?|consists? of|enthält|macht|contient|contiene|"
+    rf"contém)\b[^\n]{{0,30}}\b{_LISTED}\W*$|"
+    rf"(?:hier sind|die folgenden|voici|estas? son|estos son|aqui estão|ecco)\b[^\n]{{0,40}}\b{_LISTED}\b|"
+    rf"(?:i|we)(?:'ve| have)?\s+(?:found|split|extracted|identified|listed|see|counted|divided)\b|let me\b|let's\b|"
+    rf"(?:from|based on|in) (?:the|this) (?:critique|comment)\b[^\n]{{0,60}}\b(?:claims?|following|"
+    rf"extract\w*|found)\b|"
+    rf"{_LISTED}\s+(?:extracted |found |made )?(?:from|in|of|by) (?:the|this) (?:critique|comment)\W*$)",
+    re.I,
+)
+"""A line that introduces or closes a list: `The critique makes two claims.`, `Total: 2 claims`."""
+_ERROR = re.compile(
+    r"\W*(?:(?:fatal |unexpected |internal |server |api |http |model |runtime )?error\b(?!s?\s+(?:of|in|bars?))|"
+    r"\d{3}[:\s-]+(?:[A-Z]\w+|error)|internal server error|service (?:temporarily )?unavailable|"
+    r"bad (?:gateway|request)|"
+    r"gateway time-?out|too many requests|(?:the )?request (?:timed out|timeout|failed)|time-?out\b|upstream\b|"
+    r"rate[- ]?limit|traceback\b|an? (?:\w+ )?error (?:has )?occurred(?:\W*$| while| when| during|:)|"
+    r"something went wrong|"
+    r"connection (?:reset|refused|error|aborted|closed)|(?:your |the |invalid )?api key|invalid (?:request|"
+    r"api|model)|"
+    r"no response (?:from|was)|(?:empty|null) response|\d{3} (?:bad|gateway)|<!?(?:html|doctype)|"
+    r"this model's maximum|(?:maximum )?context length|(?:\w+\.)*\w*(?:Error|Exception)\b\s*[:(]|"
+    r"the (?:server|model|service|request|engine) (?:is|was|had|has|could|did|cannot)\s+(?:currently |not |"
+    r"an? )?(?:overloaded|"
+    r"loading|unavailable|busy|blocked|complete|completed|be completed|be processed|error|internal|not found|failed)|"
+    r"your (?:request|prompt|account) (?:was|has|is|could)|(?:you )?exceeded your|quota\b|"
+    r"insufficient (?:quota|credits)|"
+    r"not (?:found|authenticated|authorized)\W*$|unauthorized\b|forbidden\W*$|model not found)",
+    re.I,
+)
+_SERVER = re.compile(
+    r"\bhttp(?:/\d\S*)?\s+\d{3}\b|\bstatus code\b|\binternal (?:server )?error\b|"
+    r"\breturned (?:an? )?error\b|\brate[- ]limit|"
+    r"\btoken (?:rate )?limit\b|\btoo many requests\b|\b(?:try|retry) (?:again|later|in)\b|"
+    r"\bcontact support\b|\brequest id\b|"
+    r"\bdo(?:es)? not exist or\b|\bhave access to (?:it|this model)\b|\bcontext (?:length|window) (?:is )?exceeded\b",
+    re.I,
+)
+_OPENED = re.compile(r"^[ \t]*(?:```\w*[ \t]*\n\s*)?(?:\{\s*(?:[\"'][\w -]{1,40}[\"']\s*:|$)|\[\s*(?:[\"'{]|$))", re.M)
+
+
+def is_error(lines: list[Item]) -> bool:
+    """Return whether a reply is the message of a provider or a server instead of a list."""
+    if not 0 < len(lines) <= 4 or marked(lines):
+        return False
+    first = plain(lines[0].text)
+    return _ERROR.match(first) is not None or (len(lines) == 1 and _SERVER.search(first) is not None)
+
+
+def is_cut(text: Text) -> bool:
+    """Return whether a reply ends within JSON that is no document."""
+    opened = _OPENED.search(text.raw)
+    return opened is not None and not any(document.end > opened.start() for document in text.documents)
+
+
+def without_remarks(lines: list[Item]) -> list[Item]:
+    """Return the lines without reasons below items, and without a frame around lines that are no marked list."""
+    kept: list[Item] = []
+    labels = [match["label"].lower() if (match := _REASON.match(plain(item.text))) else "" for item in lines]
+    for place, (item, label) in enumerate(zip(lines, labels, strict=True)):
+        is_marked = item.kind in ("numbered", "cell")
+        repeated = item.kind != "bulleted" or labels.count(label) > 1 or item.indent > lines[place - 1].indent
+        if not (label and kept and repeated and not is_marked):
+            kept.append(item)
+    if marked(kept):
+        return kept
+    while len(kept) > 1 and _FRAME.match(plain(kept[0].text)):
+        kept.pop(0)
+    while len(kept) > 1 and _FRAME.match(plain(kept[-1].text)):
+        kept.pop()
+    return kept
+
+
+def without_reason(claim: str) -> str:
+    """Return a claim without the reason in brackets at its end."""
+    return _REMARK.sub("", claim)
+
+
+# A list of claims, which may be empty.
+
+NONE = "none"
+_LABEL = re.compile(r"^\W*(?:claims?|aius?|output|answer|list)\W*:\s*(?=\S)", re.I)
+_ADDRESS = re.compile(r"\W*(?:I|I'(?:m|d|ll|ve)|We|Let's|Let us|Let me|Please|Your?|You've|Error \d+:?)\s", re.I)
+_CATEGORY = re.compile(r"^\s*(?:\*\*|__)[^*_:\n]{2,40}(?::\s*(?:\*\*|__)|(?:\*\*|__)\s*:)\s*")
+_NONE_CHECKABLE = re.compile(
+    r"\W*none of (?:the|its|these|this)\b.{0,40}\b(?:can|could) be (?:checked|verified|tested|extracted)\W*$", re.I
+)
+_NO_CLAIMS = re.compile(r"\b(?:no|not|any|zero)\b.{0,40}\b(?:claims?|statements?|aius?)\b", re.I)
+
+
+@dataclass(frozen=True)
+class Claims(Answer[tuple[str, ...]]):
+    """Claims, one per line, each one line of text; `noun` is their name in the prompt."""
+
+    noun: str = "claim"
+
+    key = "claims"
+
+    def shortest(self) -> tuple[str, ...]:
+        return ()
+
+    def longest(self) -> tuple[str, ...]:
+        return tuple(f"This is a {self.noun} of about ten words, and it is number {number}." for number in range(1, 9))
+
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[tuple[str, ...]]:
+        text = Text(reply, self.words, lists=True)
+        if text.offset:
+            raise UnreadableReply(f"it is too long for a list of {self.noun}s")
+        return self._structured(text) or self._listed(text)
+
+    def _text_instruction(self) -> str:
+        return (
+            f"Write each {self.noun} on a line of its own, numbered 1., 2., 3. and so on, and write nothing else. "
+            f'If there is no {self.noun}, write only "{NONE}".'
+        )
+
+    def _written(self, value: tuple[str, ...]) -> str:
+        return "\n".join(f"{number}. {claim}" for number, claim in enumerate(value, 1)) or NONE
+
+    def _field(self) -> dict[str, Any]:
+        return {"type": "array", "items": {"type": "string"}, "description": f"One text for each {self.noun}."}
+
+    def _encoded(self, value: tuple[str, ...]) -> list[str]:
+        return list(value)
+
+    def _shape(self) -> str:
+        return '["...", "..."]'
+
+    def _described(self) -> str:
+        return f"a list of {self.noun}s, [] if there is none"
+
+    def _structured(self, text: Text) -> Reading[tuple[str, ...]] | None:
+        for document in reversed(text.documents):
+            if text.is_foreign(document.start, document.end, "json"):
+                continue
+            texts = _texts(document.value)
+            if (
+                texts is None
+                and not text.raw[: document.start].strip(" \n`json")
+                and isinstance(document.value, Mapping)
+            ):
+                raise UnreadableReply(f"its JSON holds no list of {self.noun}s")
+            if texts is not None:
+                texts = () if len(texts) == 1 and self._is_nothing(texts[0]) else texts
+                return Reading(texts, "json", text.span(document.start, document.end))
+        return None
+
+    def _listed(self, text: Text) -> Reading[tuple[str, ...]]:
+        everything = items(text, self.noun)
+        if declines(text, everything):
+            raise UnreadableReply("it declines to answer")
+        if is_error(everything):
+            raise UnreadableReply("it is an error message")
+        if is_cut(text):
+            raise UnreadableReply("its JSON is incomplete")
+        if self._is_none_explained(everything):
+            return Reading((), "list", text.span(everything[0].start, everything[0].end))
+        lines = without_remarks(_after_label(without_frame(text, everything)))
+        if not lines:
+            raise UnreadableReply(
+                f"it holds no {self.noun}" if not everything else f"it announces {self.noun}s and lists none"
+            )
+        if self._none(text, lines):
+            return Reading((), "list", text.span(lines[0].start, lines[-1].end))
+        single = _without_parents(list(joined(lines))) if marked(lines) else self._plain(lines, text)
+        claims = [(claim, item) for item in single if re.search(r"[^\W\d]", claim := without_reason(self._claim(item)))]
+        if not claims:
+            raise UnreadableReply(f"it holds no {self.noun}")
+        return Reading(tuple(claim for claim, _ in claims), "list", text.span(claims[0][1].start, claims[-1][1].end))
+
+    def _plain(self, lines: list[Item], text: Text) -> list[Item]:
+        """Read lines without numbers or bullets, one claim each; a paragraph is not a claim."""
+        if len(lines) == 1:
+            sentences = [unit for unit in text.units if lines[0].start <= unit.start < lines[0].end]
+            if lines[0].text.rstrip().endswith(("?", "？")):
+                raise UnreadableReply("it asks a question")
+            if lines[0].text.isascii() and len(lines[0].text.split()) < 3:
+                raise UnreadableReply(f"it holds no {self.noun}")
+            if _ADDRESS.match(lines[0].text):
+                raise UnreadableReply(f"it speaks to the reader, and lists no {self.noun}")
+            if len(sentences) > 1:
+                raise UnreadableReply(f"it is a paragraph, not one {self.noun} a line")
+        return [item for item in lines if not plain(item.text).endswith((":", "："))]
+
+    def _claim(self, item: Item) -> str:
+        if item.cells:
+            cells = [cell for cell in item.cells if not re.fullmatch(r"\W*\d*\W*", cell)]
+            return plain(max(cells, key=len, default=""))
+        if (category := _CATEGORY.match(item.text)) and len(item.text[category.end() :].split()) > 2:
+            return plain(item.text[category.end() :])
+        return plain(_LABEL.sub("", item.text) if item.kind == "plain" else item.text)
+
+    def _is_nothing(self, line: str) -> bool:
+        match = self.words.starts("nothing", line)
+        return match is not None and not squash(line[match.end() :])
+
+    def _is_none_explained(self, lines: list[Item]) -> bool:
+        """Return whether the first line is `none` and the others, which are no list, explain it."""
+        return len(lines) > 1 and not marked(lines) and self._is_nothing(plain(_LABEL.sub("", lines[0].text)))
+
+    def _none(self, text: Text, lines: list[Item]) -> bool:
+        """Return whether the text states that there are none: `none`, `The critique makes no claims.`"""
+        line = readable(plain(_LABEL.sub("", lines[0].text)))
+        if len(lines) > 1:
+            return False
+        if _NONE_CHECKABLE.match(line):
+            return True
+        first = re.split(
+            r"[.!;:](?:\s|$)|[。：；]|\s(?:because|since|as|weil|da|car|porque|perché)\s|\s[-–—(]\s?|,\s",
+            line,
+            maxsplit=1,
+        )[0]
+        match = self.words.starts("nothing", first)
+        if re.search(rf"[:,]\s*{NONE}\W*$", line):
+            return True
+        bare = match is not None and not squash(first[match.end() :])
+        rest = squash(self.words.without("claim", first[match.end() :])) if match and not first.isascii() else None
+        if rest is not None and self.words.find("claim", first) and len(rest.split()) < 2 and len(rest) < 16:
+            return True
+        return bare or (
+            bool(_NO_CLAIMS.search(first))
+            and len(first) < 120
+            and self.words.find("claim", first.replace("claims", "claim").replace("statements", "statement"))
+            is not None
+            and _says_none(first)
+        )
+
+
+def _says_none(sentence: str) -> bool:
+    """Return whether the text states that there are none: `It contains no checkable claims`."""
+    return bool(
+        re.match(
+            r"\W*(?:there(?:'s| are| is| were)|(?:the|this) (?:critique|text|comment|reference text)|it|no\b|"
+            r"i (?:find|found|see))",
+            sentence,
+            re.I,
+        )
+    )
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    """Return the texts of a structured answer: a list, a list of objects, or numbered fields."""
+    if isinstance(value, list):
+        texts = [_text(element) for element in value]
+        return (
+            tuple(" ".join(text.split()) for text in texts if text and text.strip())
+            if all(text is not None for text in texts)
+            else None
+        )
+    if not isinstance(value, Mapping):
+        return None
+    for key, inner in value.items():
+        if isinstance(inner, list) and squash(str(key)) not in ("reasoning", "notes"):
+            return _texts(inner)
+    numbered = [inner for key, inner in value.items() if re.fullmatch(r"\D*\d{1,3}", str(key))]
+    if numbered and all(isinstance(entry, str) for entry in numbered):
+        return tuple(map(str.strip, numbered))
+    nested = [inner for inner in value.values() if isinstance(inner, Mapping)]
+    return _texts(nested[0]) if len(nested) == 1 else None
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        texts = [inner for inner in value.values() if isinstance(inner, str)]
+        return max(texts, key=len) if texts else None
+    return None
+
+
+def _after_label(lines: list[Item]) -> list[Item]:
+    """Return the lines below the last "claims:" on a line of its own."""
+    for place in range(len(lines) - 2, -1, -1):
+        if re.fullmatch(r"\W*(?:claims|aius|output)\W*:\W*", lines[place].text, re.I):
+            return lines[place + 1 :]
+    return lines
+
+
+def _without_parents(lines: list[Item]) -> list[Item]:
+    """Return the items without those that end with a colon, which introduce the items below them."""
+    remaining = []
+    for item, following in zip_longest(lines, lines[1:]):
+        parent = plain(item.text).endswith((":", "：")) and following is not None
+        if item.kind != "heading" and not parent:
+            remaining.append(item)
+    return remaining
+
+
+# A list of aspects: names, each with a definition or without.
+
+Named = tuple[str, str]
+
+_BOLD = re.compile(r"^\s*(\*\*|__|\*|`)(?P<name>[^*`\n]{1,200}?)\s*[:：]?\s*\1\s*[:：–—-]?\s*(?P<definition>.*)$", re.S)
+_SPLIT = re.compile(r"^(?P<name>[^?？:：]{1,80}?)\s*(?:[:：]|\s[-–—]\s|\s=\s)\s*(?P<definition>\S.*)$", re.S)
+_ASIDE = re.compile(r"^(?P<name>[^()?？]{2,60}?)\s*\((?P<definition>[^()]*[?？])\)\W*$")
+_NAMES = ("name", "aspect", "title", "criterion", "label", "dimension")
+_FIELD = re.compile(
+    r"(?:(?P<name>name|aspect|criterion)|definition|description|explanation)\s*:\s*(?P<text>\S.*)", re.I
+)
+_INLINE = re.compile(r"(?:^|[\s;,])\(?\d{1,2}[.)]\s*")
+
+
+@dataclass(frozen=True)
+class Aspects(Answer[dict[str, str]]):
+    """Names of aspects with their definitions, "" if there is none; exactly `count` of them if it is given.
+
+    With `definitions`, the model is asked for "Name: definition" lines.
+    """
+
+    count: int | None = None
+    definitions: bool = False
+
+    key = "aspects"
+
+    def shortest(self) -> dict[str, str]:
+        return {f"Aspect {chr(65 + place)}": "" for place in range(self.count or 1)}
+
+    def longest(self) -> dict[str, str]:
+        definition = "Does the response do well in this regard?" if self.definitions else ""
+        return {f"Quality {chr(65 + place)} of the response": definition for place in range(self.count or 10)}
+
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[dict[str, str]]:
+        text = Text(reply, self.words, lists=True)
+        if text.offset:
+            raise UnreadableReply("it is too long for a list of aspects")
+        lines, rule, start, end = self._structured(text) or self._listed(text)
+        tail = end if rule == "json" else start
+        if any(announcement(unit.text, self.words) for unit in text.units if unit.start >= tail):
+            raise UnreadableReply("it takes its answer back and gives no other")
+        return Reading(self._checked(lines), rule, text.span(start, end))
+
+    def _text_instruction(self) -> str:
+        form = (
+            "a short name, a colon and a definition of one sentence" if self.definitions else "the name of one aspect"
+        )
+        number = f"{self.count} lines" if self.count else "one line for each aspect"
+        return f"Write {number}, numbered 1., 2., 3. and so on, and nothing else. Each line is {form}."
+
+    def _written(self, value: Mapping[str, str]) -> str:
+        lines = (f"{name}: {definition}" if definition else name for name, definition in value.items())
+        return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
+
+    def _field(self) -> dict[str, Any]:
+        text = {"type": "string"}
+        named: dict[str, Any] = {
+            "type": "object",
+            "properties": {"name": text, "definition": text},
+            "required": ["name", "definition"],
+            "additionalProperties": False,
+        }
+        number = f"Exactly {self.count} aspects." if self.count else "The aspects."
+        return {"type": "array", "items": named if self.definitions else text, "description": number}
+
+    def _encoded(self, value: Mapping[str, str]) -> list[Any]:
+        if self.definitions:
+            return [{"name": name, "definition": definition} for name, definition in value.items()]
+        return list(value)
+
+    def _shape(self) -> str:
+        example = '{"name": "...", "definition": "..."}' if self.definitions else '"..."'
+        return f"[{example}, ...]"
+
+    def _described(self) -> str:
+        return f"a list of {self.count or 'the'} aspects"
+
+    def _checked(self, lines: list[Named]) -> dict[str, str]:
+        named = [(name, definition) for name, definition in lines if re.search(r"[^\W\d]", name)]
+        if not named:
+            raise UnreadableReply("it names no aspects")
+        if self.count and len(named) != self.count:
+            raise UnreadableReply(f"it names {len(named)} aspects, not {self.count}")
+        if len({squash(name) for name, _ in named}) < len(named):
+            raise UnreadableReply("it names the same aspect twice")
+        return dict(named)
+
+    def _structured(self, text: Text) -> tuple[list[Named], str, int, int] | None:
+        for document in reversed(text.documents):
+            lines = _named(document.value)
+            if lines is not None and not text.is_foreign(document.start, document.end, "json"):
+                return lines, "json", document.start, document.end
+        return None
+
+    def _listed(self, text: Text) -> tuple[list[Named], str, int, int]:
+        everything = items(text, "aspect")
+        if declines(text, everything):
+            raise UnreadableReply("it declines to answer")
+        if is_error(everything) or is_cut(text):
+            raise UnreadableReply("it is an error message" if is_error(everything) else "its JSON is incomplete")
+        lines = without_frame(text, everything)
+        if not lines:
+            raise UnreadableReply("it names no aspects")
+        inline = self._inline(lines) if len(lines) == 1 else None
+        named = inline or _fields(lines) or _grouped(lines)
+        return named, "list", lines[0].start, lines[-1].end
+
+    def _inline(self, lines: list[Item]) -> list[Named] | None:
+        """Read `Accuracy, Clarity, Depth`, `1. accuracy; 2. clarity`."""
+        line = re.sub(r"^\W*(?:aspects?|criteria)\W*:\s*", "", plain(lines[0].text), flags=re.I)
+        for pattern in (_INLINE, re.compile(r"\s*[,;、，；]\s*(?:and\s+)?|\s+and\s+")):
+            pieces = [piece.strip(" .;,") for piece in pattern.split(line) if piece and piece.strip(" .;,")]
+            if len(pieces) == (self.count or 0) > 1 and all(len(piece.split()) < 5 for piece in pieces):
+                return [(piece, "") for piece in pieces]
+        return None
+
+
+def _fields(lines: list[Item]) -> list[Named] | None:
+    """Read `- name: Accuracy`, and `definition: Is it right?` on the line below."""
+    fields = [_FIELD.match(plain(item.text)) for item in lines]
+    if len(fields) < 2 or not all(fields):
+        return None
+    named: list[Named] = []
+    for field in fields:
+        if field and field["name"]:
+            named.append((_name(field["text"]), ""))
+        elif field and named:
+            named[-1] = (named[-1][0], _definition(field["text"]))
+    return named
+
+
+def _grouped(lines: list[Item]) -> list[Named]:
+    """Return the items of the outermost list; the lines below an item are its definition."""
+    tops = marked(lines)
+    headings = [item for item in lines if item.kind == "heading"]
+    if (not tops or tops[0].kind == "bulleted") and len(headings) > 1 and lines[0] is headings[0]:
+        tops = headings
+    if not tops:
+        return [_split(item.text) for item in lines]
+    outer = min(item.indent for item in tops)
+    tops = [item for item in tops if item.indent <= outer + 1]
+    if tops[0].kind == "cell":
+        return [_cells(item) for item in tops]
+    named = []
+    for item, following in zip_longest(tops, tops[1:]):
+        name, definition = _split(item.text)
+        below = [
+            line
+            for line in lines
+            if item.end <= line.start
+            and (
+                following.start > line.start
+                if following
+                else line.kind != "plain"
+                or line.indent > item.indent
+                or item.kind == "heading"
+                or (item is not tops[0] and _below(lines, tops))
+            )
+        ]
+        if not definition and below:
+            definition = plain(below[0].text)
+        named.append((name, definition))
+    return named
+
+
+def _below(lines: list[Item], tops: list[Item]) -> bool:
+    """Return whether the first item has lines below it."""
+    return len(tops) > 1 and any(tops[0].end <= line.start < tops[1].start for line in lines)
+
+
+def _cells(item: Item) -> Named:
+    cells = [plain(cell) for cell in item.cells if re.search(r"[^\W\d]", cell)]
+    return (cells[0], cells[1] if len(cells) > 1 else "") if cells else ("", "")
+
+
+def _split(text: str) -> Named:
+    """Return a name and its definition."""
+    text = re.sub(r"^\s*#+\s*", "", text)
+    if (match := _BOLD.match(text)) and not match["name"].rstrip().endswith(("?", "？")):
+        inner = _SPLIT.match(match["name"]) if not match["definition"].strip() else None
+        if inner is None:
+            return _name(match["name"]), _definition(match["definition"])
+        match = inner
+        return _name(match["name"]), _definition(match["definition"])
+    bare = plain(text)
+    match = _SPLIT.match(bare) or _ASIDE.match(bare)
+    if match and len(match["name"].split()) <= 7:
+        return _name(match["name"]), _definition(match["definition"])
+    return _name(bare), ""
+
+
+def _name(text: str) -> str:
+    name = plain(text).strip(' :：-–—"')
+    return name if len(name.split()) > 6 else name.rstrip(".。")
+
+
+def _definition(text: str) -> str:
+    bare = without_markup(text).strip()
+    return bare[1:-1].strip() if re.fullmatch(r"\([^()]*\)", bare) else bare
+
+
+def _named(value: Any) -> list[Named] | None:
+    """Return the aspects of a structured answer: names, objects with a name, or an object from name to definition."""
+    if isinstance(value, list):
+        named = [_one(inner) for inner in value]
+        return [aspect for aspect in named if aspect] if all(named) else None
+    if not isinstance(value, Mapping):
+        return None
+    for key, inner in value.items():
+        if squash(str(key)) in ("aspects", "criteria", "questions") and isinstance(inner, list | Mapping):
+            return _named(inner) or []
+    fields = {str(key): inner for key, inner in value.items() if squash(str(key)) != "reasoning"}
+    if fields and all(isinstance(inner, str) for inner in fields.values()):
+        numbered = all(re.fullmatch(r"\D*\d{1,2}", key) for key in fields)
+        return [_split(inner) if numbered else (_name(key), _definition(inner)) for key, inner in fields.items()]
+    if fields and all(isinstance(inner, Mapping) for inner in fields.values()):
+        return _keyed(fields)
+    lists = [inner for inner in fields.values() if isinstance(inner, list)]
+    return _named(lists[0]) if len(lists) == 1 else None
+
+
+def _keyed(fields: Mapping[str, Any]) -> list[Named] | None:
+    """Read `{"1": {"name": ..., "definition": ...}}`, `{"Accuracy": {"definition": ...}}`."""
+    named = []
+    for key, inner in fields.items():
+        aspect = _one(inner) if re.fullmatch(r"\D*\d{1,2}", key) else None
+        texts = [text for text in inner.values() if isinstance(text, str)]
+        named.append(aspect or (_name(key), _definition(texts[0]) if texts else ""))
+    return named
+
+
+def _one(value: Any) -> Named | None:
+    if isinstance(value, str):
+        return _split(value)
+    if not isinstance(value, Mapping):
+        return None
+    texts = [inner for inner in value.values() if isinstance(inner, str)]
+    if len(value) == 1 and texts and squash(str(next(iter(value)))) not in _NAMES:
+        return _name(str(next(iter(value)))), _definition(texts[0])
+    name = next((value[key] for key in value if squash(str(key)) in _NAMES), None)
+    if not isinstance(name, str):
+        name = texts[0] if texts else None
+    rest = [text for text in texts if text != name]
+    return (_name(name), _definition(rest[0]) if rest else "") if name else None

@@ -1,18 +1,82 @@
 """Values by name: the number of each name in lines, sentences and tables; and rows of numbers."""
 
 import re
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
+from core.answers.answer import Answer, Reading, listed
+from core.answers.finals import Candidate, decided, is_of_others
 from core.answers.labels import FINAL, PLAIN
-from core.answers.numbers import AMOUNT, NUMERAL, Measure, measure
+from core.answers.numbers import AMOUNT, NUMERAL, Measure, measure, whole
 from core.answers.sentences import in_doubt
-from core.answers.signs import squash
-from core.answers.tables import value_cell
+from core.answers.structured import listed_numbers, pairs
 from core.answers.text import Text, Unit
-from core.answers.words import Words
+from core.answers.words import Words, readable, squash
+
+# Tables of scores: the column that holds the value if a row has several numbers.
+
+ABOVE = 40
+"""Maximum number of lines between a row and its header."""
+CELLS = 40
+"""Maximum number of cells in a row that is parsed."""
+_RULE = re.compile(r"[\s|:=-]*")
+_EDGE = " \t*_`()[]"
+
+
+def value_cell(lines: Sequence[Unit], line: Unit, start: int, words: Words) -> tuple[int, bool]:
+    """Return where the cell with the value begins in a row, after position `start`, and whether there is one.
+
+    A row with one number has it there. Of several, it is the one below "Overall", "Total" or "Score" in the header;
+    without such a header the row states no single value. Text that is no table is returned as it is.
+    """
+    row = line.text
+    borders = [place for place, sign in enumerate(row) if sign == "|"]
+    if len(borders) > CELLS:
+        return start, True
+    behind = [place for place in borders if place >= start]
+    cells = [(left, row[left + 1 : right]) for left, right in pairwise([*behind, len(row)])]
+    numeric = [(left, cell) for left, cell in cells if _is_number(cell, words)]
+    if len(numeric) < 2:
+        return start, True
+    header = _header(lines, line, len(borders), words)
+    for concepts in (("final", "total"), ("rating", "weight")):
+        named = [
+            left for left, _ in numeric if any(words.find(one, _cell(header, borders.index(left))) for one in concepts)
+        ]
+        if len(named) == 1:
+            return named[0] + 1, True
+    return start, False
+
+
+def _is_number(cell: str, words: Words) -> bool:
+    text = cell.strip(_EDGE)
+    amount = measure(text, words) if text else None
+    return amount is not None and not text[amount.end :].strip(_EDGE)
+
+
+def _header(lines: Sequence[Unit], line: Unit, borders: int, words: Words) -> str:
+    """Return the nearest row above with as many borders and without a number; empty if there is none."""
+    place = bisect_left(lines, line.start, key=lambda other: other.start)
+    for other in reversed(lines[max(0, place - ABOVE) : place]):
+        if other.text.count("|") == 0:
+            break
+        if other.text.count("|") == borders and not _RULE.fullmatch(other.text):
+            cells = other.text.split("|")
+            if not any(_is_number(cell, words) for cell in cells):
+                return other.text
+    return ""
+
+
+def _cell(header: str, place: int) -> str:
+    """Return the cell of a header after its border number `place`."""
+    cells = header.split("|")
+    return cells[place + 1] if place + 1 < len(cells) else ""
+
 
 MARKS = 30
 """Maximum number of names in a line; a line with more is not a list of scores."""
@@ -307,3 +371,243 @@ def _rank(text: Text, first: Entry) -> int:
         if text.words.find("final", words):
             return FINAL
     return PLAIN if text.words.find("rating", same) else PLAIN - 1
+
+
+# Rows of numbers without names: `8 7.5`, `40% | 25% | 35%`, a table below a header.
+
+LAST = 30
+"""Number of lines, from the end, that are searched in addition to the first one."""
+
+
+def rows(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
+    """Read lines with as many numbers as names and nothing else, in the order of the names or of a header above."""
+    lines = [line for line in text.lines if line.start < end]
+    header: tuple[str, ...] = ()
+    for place, line in enumerate(lines):
+        if 0 < place < len(lines) - LAST:
+            continue
+        above = lines[place - 1].text if place else ""
+        below = lines[place + 1].text if place + 1 < len(lines) else ""
+        fresh = _row_header(text, above, names)
+        header = fresh or (header if "|" in line.text else ())
+        label, numbers = _row(text, line.text[: max(0, end - line.start)])
+        if len(numbers) != len(names) or _is_no_answer(text, label) or _is_other_order(text, label, above, names):
+            continue
+        final = bool(text.words.find("final", label) or text.words.find("final", above))
+        edge = place == 0 or not below or bool(label)
+        if final or (bool(fresh) and "|" not in below if header else edge):
+            twice = place == 0 and bool(_row(text, lines[-1].text)[1])
+            rank = FINAL if final or not below or twice else PLAIN - 1
+            yield Block(_entries(header or names, numbers, line), rank)
+
+
+def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
+    """Read `Accuracy : Style = 70 : 30`: all names and as many numbers, joined by the same sign."""
+    for line in text.lines[-LAST:]:
+        match = _RATIO.fullmatch(re.sub(r"\s+", " ", line.text))
+        sign = match["sign"] if match and line.start < end else ""
+        order = (
+            _row_header(text, match["names"], names) if match and match["names"].count(sign) == len(names) - 1 else ()
+        )
+        numbers = [measure(part, text.words) for part in match["numbers"].split(sign)] if match and order else []
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(names) == len(numbers):
+            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+
+
+def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
+    """Read all names and then as many numbers, in the order of the line: `Response 2, Response 1: 8, 6`."""
+    pattern = mentions(text.words, names)
+    for line in text.lines[-LAST:]:
+        marks = list(pattern.finditer(line.text.lower()))
+        order = tuple(names[int((mark.lastgroup or "n0")[1:])] for mark in marks)
+        if line.start >= end or len(marks) < 2 or sorted(order) != sorted(names):
+            continue
+        parts = [line.text[: marks[0].start()], *(line.text[a.end() : b.start()] for a, b in pairwise(marks))]
+        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end() :]))
+        if found is None or any(_UNORDERED.search(part) for part in parts) or _is_no_answer(text, parts[0]):
+            continue
+        numbers = [measure(number[0], text.words) for number in _NUMBER.finditer(found["numbers"])]
+        known = tuple(number for number in numbers if number is not None)
+        if len(known) == len(names) == len(numbers):
+            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+
+
+def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) -> bool:
+    """Return whether the numbers may stand in another order than the names were asked in: `Best first: 8 6`."""
+    pattern = mentions(text.words, names)
+    if _ORDER.search(label) or pattern.search(label.lower()):
+        return True
+    order = [int((mark.lastgroup or "n0")[1:]) for mark in pattern.finditer(above.lower())]
+    named = _FIRST.search(above) is not None and order != sorted(order)
+    return named or (not order and above.rstrip().endswith(":") and _ORDER.search(above) is not None)
+
+
+def _is_no_answer(text: Text, label: str) -> bool:
+    """Return whether the words before a row make it an earlier, uncertain or conditional one."""
+    return bool(text.words.find("initial", label) or text.words.find("condition", label)) or in_doubt(label, text.words)
+
+
+def _row_header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names in the order in which a line without numbers gives them all; empty if it does not."""
+    order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
+    free = mentions(text.words, names).sub("", line.lower())
+    other = bool(re.search(r"\d", free) if "|" in line else _SIGNS.sub("", free))
+    return tuple(order) if sorted(order) == sorted(names) and not other and len(line) < 300 else ()
+
+
+def _entries(names: tuple[str, ...], numbers: tuple[Measure, ...], line: Unit) -> tuple[Entry, ...]:
+    return tuple(Entry(name, number, line.start, line.end) for name, number in zip(names, numbers, strict=True))
+
+
+def _row(text: Text, line: str) -> tuple[str, tuple[Measure, ...]]:
+    """Return the label and the numbers of a line that holds nothing else; no numbers if it does."""
+    line = re.sub(r"\s{2,}", "  ", line)  # the expressions below take quadratic time on a long run of spaces
+    label = re.match(
+        r"^[^\d:：=|]{0,60}[:=]\s*|^[|\s]*[^\W\d][^\d|]{0,40}\|\s*(?=\d)|^[^\d:]{1,40}\b(?:are|sind|sont|son|são|is)\s+(?=\S*\d)|^(?:I|Je|Ich|Yo|Eu|Io)\s[^\d:|]{1,40}\s(?=\d)",
+        line,
+    )
+    body = line[label.end() :] if label else line
+    body = re.sub(r"=\s*100\s*%?\s*$|\s*(?:입니다|です|है)\W*$", "", body)
+    body = re.sub(r",?\s*\b(?:and|und|et|y|e|и)\b\s*|\s*和\s*", ", ", body)
+    body = (
+        re.sub(r"(?<=\d)(%?)\s*(?:/|\s-\s)\s*(?=\d+(?:[.,]\d+)?%?\s*(?:/|-|$))", r"\1 ", body)
+        if _SLASHED.match(body.strip())
+        else body
+    )
+    body = body.strip(" \t[](){}'\"|.;*")
+    out = r"(?:\s*/\s*(?:10|5|100|7)(?![\d.]))?"
+    token = rf"[\"']?({AMOUNT}){out}\s*[%$]?[\"']?"
+    for separator in (r"\s*[;|]\s*|\s+(?![%/\d]*%?\s*$)\s*|,\s+|\s+", r"\s*,\s*|\s+"):
+        pieces = [piece for piece in re.split(separator, body) if piece and piece not in "|,;%"]
+        if len(pieces) > 1 and all(re.fullmatch(token, piece.rstrip(",")) for piece in pieces) and len(pieces) <= 30:
+            numbers = [measure(piece.strip("\"'$ ").rstrip(",$"), text.words) for piece in pieces]
+            if all(number is not None and not number.problem for number in numbers):
+                return (label[0] if label else ""), tuple(number for number in numbers if number is not None)
+    return "", ()
+
+
+_SLASHED = re.compile(r"\d[\d.,]*\s*%?(?:\s*/\s*\d[\d.,]*\s*%?){2,}\W*$|\d[\d.,]*\s*%?(?:\s+-\s+\d[\d.,]*\s*%?)+\W*$")
+_NUMBER = re.compile(rf"{AMOUNT}(?:\s*%|\s*/\s*(?:100|10|7|5)(?![\d.]))?")
+_BETWEEN = r"\s*(?:[,;/:>|]|\b(?:and|to|against|vs|versus|und|zu|et|y|e|a)\b\.?)(?:\s*and\b)?\s*"
+_NUMBERS = re.compile(
+    rf"[^\d.!?]{{0,30}}?[\s:=(\[,>]+(?P<numbers>{_NUMBER.pattern}(?:{_BETWEEN}{_NUMBER.pattern})+)"
+    r"[\s)\]]*(?:points?)?,?\s*(?:respectively|in that order)?\W*"
+)
+_UNORDERED = re.compile(
+    r"\d|[!?]|\b(?:worse|behind|loses?|lower|below|trails|weaker|inferior|not|or)\b|[^\n]{41}", re.I
+)
+"""Words between two names after which the numbers may stand in the other order."""
+_ORDER = re.compile(
+    r"\b(?:revers\w*|backwards?|best|better|worst|rank\w*|sorted|descending|ascending|decreasing|increasing|highest|lowest|"
+    r"winner|loser|latter|former|order)\b|\b(?:second|2)\b[^.]{0,12}\bfirst\b|\b2,?\s+(?:then\s+)?1\b",
+    re.I,
+)
+_FIRST = re.compile(r"\b(?:first|then|before|after|order|rank\w*|sorted|revers\w*)\b", re.I)
+_SIGNS = re.compile(
+    r"[\s|,;/&:>()\[\]=*.–—-]|\b(?:and|und|et|y|e|vs|versus|scores?|ratings?|for|of|the|weights?|aspects?)\b"
+)
+_RATIO = re.compile(
+    rf"(?P<names>[^\d:/=]{{1,80}}(?P<sign>[:/])[^\d=]{{1,200}}?)\s*[:=]\s*(?P<numbers>{AMOUNT}\s*%?(?:\s*(?P=sign)\s*{AMOUNT}\s*%?)+)\W*"
+)
+
+# Answers with a number for each of several names; `Scores` and `Weights` differ in the numbers that they allow.
+
+Numbers = dict[str, float]
+_TAGS = 40
+"""Maximum number of tags that are searched, from the end."""
+_TAGGED = re.compile(r"<([^\W\d][\w -]{0,60})>\s*([^<>\n]{1,60}?)\s*</\1>", re.I)
+
+
+@dataclass(frozen=True)
+class ByName(Answer[Numbers]):
+    """A number for each of `names`."""
+
+    names: tuple[str, ...]
+
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[Numbers]:
+        text = Text(reply, self.words, shown)
+        candidates = [*self._structured(text), *self._tagged(text), *self._written_out(text)]
+        own = [one for one in candidates if not is_of_others(one, text)]
+        return decided(own, text, "" if own else self._missing(text))
+
+    @abstractmethod
+    def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
+        """Yield the values in lines, sentences and rows."""
+
+    @abstractmethod
+    def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
+        """Return the values, or the reason why there are none."""
+
+    @abstractmethod
+    def _place(self, key: str) -> int | None:
+        """Return the name that a key refers to."""
+
+    @abstractmethod
+    def _one(self) -> Mapping[str, Any]:
+        """Return the schema of one number."""
+
+    def _field(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "properties": dict.fromkeys(self.names, self._one()),
+            "required": list(self.names),
+            "additionalProperties": False,
+        }
+
+    def _encoded(self, value: Numbers) -> Numbers:
+        return {name: whole(value[name]) for name in self.names}
+
+    def _shape(self) -> str:
+        return "{" + ", ".join(f'"{name}": ...' for name in self.names) + "}"
+
+    def _missing(self, text: Text) -> str:
+        named = {entry.name for entry in entries(text, self.names)}
+        absent = [name for name in self.names if name not in named]
+        noun = self.key.removesuffix("s")
+        return f"it gives no {noun} for {listed(tuple(absent), 'and')}" if absent else f"it gives no {self.key}"
+
+    def _structured(self, text: Text) -> Iterator[Candidate[Numbers]]:
+        for document in text.documents:
+            measures = self._by_key(pairs(document.value)) or self._in_order(document.value)
+            if measures is not None:
+                value, problem = self._checked(measures)
+                yield Candidate(value, "json", document.start, document.end, FINAL, problem)
+
+    def _tagged(self, text: Text) -> Iterator[Candidate[Numbers]]:
+        """Read `<response_1>7</response_1>`."""
+        tags = list(_TAGGED.finditer(text.own))[-_TAGS:]
+        measures = self._by_key([(tag[1], tag[2]) for tag in tags])
+        if measures is not None:
+            value, problem = self._checked(measures)
+            yield Candidate(value, "marked", tags[0].start(), tags[-1].end(), FINAL, problem)
+
+    def _by_key(self, named: Sequence[tuple[str, Any]]) -> dict[str, Measure] | None:
+        """Return the numbers in fields that hold the names; None if a name is missing."""
+        measures: dict[str, Measure] = {}
+        for key, value in named:
+            place = self._place(readable(key).replace("_", " ").lower().strip())
+            measured = measure(readable(str(value)), self.words) if not isinstance(value, bool) else None
+            if place is not None and measured:
+                measures[self.names[place]] = measured
+        return measures if len(measures) == len(self.names) else None
+
+    def _in_order(self, value: Any) -> dict[str, Measure] | None:
+        """Return a list of as many numbers as names, in the order that another list of the object gives them."""
+        numbers = listed_numbers(value, len(self.names)) or ()
+        measures = [Measure(number, None, False, 0) for number in numbers]
+        lists = [inner for inner in value.values() if isinstance(inner, list)] if numbers else []
+        named = [[self._place(readable(str(one)).lower().strip()) for one in inner] for inner in lists]
+        orders = [[place for place in places if place is not None] for places in named]
+        order = next((places for places in orders if sorted(places) == list(range(len(self.names)))), None)
+        names = self.names if order is None else tuple(self.names[place] for place in order)
+        return dict(zip(names, measures, strict=True)) if measures else None
+
+    def _candidate(self, block: Block, rule: str, problem: str = "") -> Candidate[Numbers]:
+        value, problem = (None, problem) if problem else self._checked(block.measures())
+        return Candidate(value, rule, block.start, block.end, block.rank, problem)
+
+
+def place_of(match: re.Match[str] | None) -> int | None:
+    """Return the name that a match of `mentions` refers to."""
+    return int((match.lastgroup or "n0")[1:]) if match else None

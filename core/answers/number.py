@@ -8,9 +8,9 @@ from typing import Any
 from core.answers.finals import SENTENCE, WEAK, Candidate, trailing
 from core.answers.numbers import AMOUNT, ARTICLES, NUMERAL, fraction, value, whole
 from core.answers.sentences import clauses, in_doubt
-from core.answers.signs import readable
 from core.answers.single import Parsed, Single
 from core.answers.text import Text, shorten
+from core.answers.words import readable
 
 _EDGE = " \t\"'()[]<>|:=.,;!*–—。"
 _AMOUNT = re.compile(rf"(?<![A-Za-z0-9_.,^])(?:{AMOUNT})(?:[eE][-+]?\d{{1,3}}(?!\w))?|(?<!\w)[½¼¾]")

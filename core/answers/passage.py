@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core.answers.answer import Answer, Reading
-from core.answers.signs import readable
 from core.answers.text import Text, without_reasoning
+from core.answers.words import readable
 from core.errors import UnreadableReply
 
 LONGEST_REFUSAL = 400

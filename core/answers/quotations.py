@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from core.answers.signs import readable, squash
 from core.answers.structured import ATTEMPTS, documents
-from core.answers.words import Words
+from core.answers.words import Words, readable, squash
 
 Span = tuple[int, int]
 SEARCHED = 50_000

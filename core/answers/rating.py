@@ -10,10 +10,9 @@ from core.answers.answer import listed
 from core.answers.finals import SENTENCE, Candidate
 from core.answers.numbers import Measure, measure, whole
 from core.answers.sentences import clauses, in_doubt
-from core.answers.signs import readable, squash
 from core.answers.single import Parsed, Single
 from core.answers.text import Text, Unit, shorten
-from core.answers.words import Words
+from core.answers.words import Words, readable, squash
 
 Level = float | str
 

@@ -3,16 +3,29 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.by_name import ByName, Numbers, place_of
-from core.answers.finals import Candidate, trailing
-from core.answers.named import blocks, entries, mentions, repeated
+from core.answers.finals import Candidate, is_confidence, trailing
+from core.answers.labels import FINAL
+from core.answers.named import (
+    Block,
+    ByName,
+    Entry,
+    Numbers,
+    blocks,
+    entries,
+    in_named_order,
+    mentions,
+    place_of,
+    ratios,
+    repeated,
+    rows,
+)
 from core.answers.numbers import Measure, measure, whole
-from core.answers.rows import in_named_order, rows
 from core.answers.sentences import in_doubt
-from core.answers.text import Text
+from core.answers.text import Text, shorten
 
 _BOTH = re.compile(r"\b(?:both|beide|les deux|ambas|ambos|entrambi)\b[^\d.]{0,60}(?=\d)", re.I)
 _KEY = re.compile(r"^(?:score|rating|s|r|a)\W*(?:of|for)?\W*(\d{1,2})$")
@@ -104,3 +117,134 @@ class Scores(ByName):
             if not self.low <= measured.value <= self.high or abs(steps - round(steps)) > 1e-6:
                 return None, f"{name}: {measured.value:g} is not {self._described_one()}"
         return {name: whole(measures[name].value) for name in self.names}, ""
+
+
+# Weights of aspects in percent, by name.
+
+WHOLE = 100.0
+ROUNDING = 1.01
+"""The largest difference of a sum from 100 that is rounding; such weights are rescaled to 100."""
+LEAST_TOTAL = 50
+"""The smallest sum of numbers without "%" that are percentages: ratings from 1 to 10 sum to less."""
+_PAIR = re.compile(r"\W*(\d[\d.,]*)\s*%?\s*/\s*(\d[\d.,]*)\s*%?\W*")
+_LINE = re.compile(r"^[\s\d.)(-]*([^\d:：|%]{2,60}?)[\s|]*[:=(|–—-]+[\s|]*(\d[\d.,]*)\s*%?[\s|)*]*(?:$|[-–—,;.(])")
+
+
+@dataclass(frozen=True)
+class Weights(ByName):
+    """The weight of each of `names` in percent; together they are 100.
+
+    With `any_total` percentages with another sum are weights too, and stay as the reply states them.
+    """
+
+    any_total: bool = False
+
+    key = "weights"
+
+    def shortest(self) -> Numbers:
+        return {name: WHOLE * (not place) for place, name in enumerate(self.names)}
+
+    def longest(self) -> Numbers:
+        return {name: WHOLE / len(self.names) for name in self.names}
+
+    def _text_instruction(self) -> str:
+        return (
+            f"End with {len(self.names)} lines, and write nothing after them. Each line is a name, a colon and a "
+            "percentage; the percentages sum to 100. Like this:\n"
+            + "\n".join(f"{name}: (percentage)" for name in self.names)
+        )
+
+    def _written(self, value: Mapping[str, float]) -> str:
+        return "\n".join(f"{name}: {_digits(value[name])}%" for name in self.names)
+
+    def _described(self) -> str:
+        return f"a percentage for each of {listed(self.names, 'and')}; they sum to 100"
+
+    def _one(self) -> dict[str, Any]:
+        return {"type": "number", "description": "Percent."}
+
+    def _place(self, key: str) -> int | None:
+        return place_of(mentions(self.words, self.names).fullmatch(key))
+
+    def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
+        groups = blocks(text, self._entries(text))
+        for before, block in zip([None, *groups], groups, strict=False):
+            if len(block.entries) == len(self.names):
+                twice = repeated(before, block, text)
+                other = f"it gives {twice} two weights" if twice else self._other(text, block.start, block.end)
+                yield self._candidate(block, "named", other)
+        if pair := self._pair(text):
+            yield self._candidate(pair, "row")
+        end = trailing(text)
+        for find in (rows, ratios, in_named_order):
+            for block in find(text, self.names, end):
+                yield self._candidate(block, "row")
+
+    def _entries(self, text: Text) -> list[Entry]:
+        """Read numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
+        collected = [
+            entry for entry in entries(text, self.names) if not is_confidence(text, _line_of(text, entry.start))
+        ]
+        numbered = [re.fullmatch(r"\(?(\d{1,2})[.):]\s+(\d[\d.,]*\s*%)\W*", line.text) for line in text.lines]
+        if collected or sum(match is not None for match in numbered) != len(self.names):
+            return collected
+        for line, match in zip(text.lines, numbered, strict=True):
+            if match and 1 <= int(match[1]) <= len(self.names) and (measured := measure(match[2], self.words)):
+                collected.append(Entry(self.names[int(match[1]) - 1], measured, line.start, line.end))
+        return collected
+
+    def _other(self, text: Text, start: int, end: int) -> str:
+        """Return why numbers next to a block contradict it: another aspect has a weight, or a name has two."""
+        pattern = mentions(self.words, self.names)
+        for line in text.lines:
+            if not (start - 400 <= line.start and line.start <= end + 400):
+                continue
+            match = _LINE.match(line.text)
+            label = match[1] if match else ""
+            known = (
+                self.words.find("total", label) or self.words.find("weight", label) or is_confidence(text, line.text)
+            )
+            if match and not known and not pattern.search(label.lower()) and not self.words.find("courtesy", label):
+                return f"it gives a weight to “{shorten(label.strip())}”, which is not one of the aspects"
+        return ""
+
+    def _pair(self, text: Text) -> Block | None:
+        """Read `70 % / 30 %` on the last line."""
+        line = text.lines[-1] if text.lines else None
+        slashed = _PAIR.fullmatch(line.text) if line and len(self.names) == 2 else None
+        if line is None or slashed is None:
+            return None
+        numbers = [measure(part, self.words) for part in slashed.groups()]
+        named = zip(self.names, numbers, strict=True)
+        return Block(tuple(Entry(name, measured, line.start, line.end) for name, measured in named if measured), FINAL)
+
+    def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:
+        """Return the weights in percent, rescaled to 100 after rounding."""
+        for name in self.names:
+            if measures[name].problem:
+                return None, f"{name}: {measures[name].problem}"
+        values = [measures[name].value / (measures[name].top or 1) for name in self.names]
+        fractions = any(measures[name].top for name in self.names) or (max(values) <= 1 and sum(values) < 2)
+        percent = any(measures[name].percent for name in self.names)
+        values = [value * WHOLE for value in values] if fractions and not percent else values
+        total = sum(values)
+        if min(values) < 0:
+            return None, "a weight is negative"
+        if abs(total - WHOLE) > min(0.5 * len(values), ROUNDING):
+            stated = self.any_total and (percent or total >= LEAST_TOTAL) and total > 0 and max(values) <= WHOLE
+            if not stated or any(measures[name].top for name in self.names):
+                return None, f"the weights sum to {total:g}, not to 100"
+            return dict(zip(self.names, map(whole, values), strict=True)), ""
+        exact = abs(total - WHOLE) < 1e-9
+        return {
+            name: value if exact else value * WHOLE / total for name, value in zip(self.names, values, strict=True)
+        }, ""
+
+
+def _digits(value: float) -> str:
+    """Match all digits of a number, without an exponent."""
+    return format(Decimal(repr(whole(value))), "f")
+
+
+def _line_of(text: Text, start: int) -> str:
+    return next((line.text for line in text.lines if line.start <= start < line.end), "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.answers.signs import squash
+from core.answers.words import squash
 
 ATTEMPTS = 20
 """Maximum number of places in a reply at which JSON is tried: replies are untrusted."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from core.answers.quotations import cut_reasoning, introduces_others, is_repeated, quotations, quoted_blocks, undecided
-from core.answers.signs import readable
 from core.answers.structured import Document, documents
-from core.answers.words import Words
+from core.answers.words import Words, readable
 from core.errors import UnreadableReply
 
 WINDOW = 12_000

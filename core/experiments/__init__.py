@@ -1,7 +1,6 @@
 """Experiments: runs that differ in named settings, declared in a YAML file (docs/experiments.md)."""
 
-from core.experiments.cells import Cell, design, with_run
-from core.experiments.choices import AxisChoice, axis_choices
+from core.experiments.cells import AxisChoice, Cell, axis_choices, design, with_run
 from core.experiments.definition import Axis, Definition, Level, from_fields, load, parse, to_yaml
 
 __all__ = [

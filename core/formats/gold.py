@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TextIO
 
-from core.formats.spreadsheet import escape_formula
+from core.formats.tables import escape_formula
 from core.labels import Gold, Value
 
 COLUMNS = (

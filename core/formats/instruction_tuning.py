@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from random import Random
 from typing import TextIO
 
-from core.current_events import completed_turns
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Value
@@ -19,7 +18,7 @@ from core.protocols.refer import protocol as refer
 from core.protocols.refer.settings import Settings
 from core.protocols.several_criteria import settings_of_criterion
 from core.templates import Templates
-from core.trace import Event, Turn, VerdictReached
+from core.trace import Event, Turn, VerdictReached, completed_turns
 from core.verdicts import verdict_of_criterion
 
 

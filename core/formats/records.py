@@ -78,7 +78,7 @@ class RunRecord(Frozen):
     extractor: dict[str, Any] | None = Field(default=None, exclude_if=lambda extractor: extractor is None)
     """The model that was asked about unreadable replies."""
     pairs: str = Field(default="", exclude_if=lambda pairs: not pairs)
-    """Which pairs of responses were compared, as `core.pairs.Pairs` has it."""
+    """Which pairs of responses were compared, as `core.items.Pairs` has it."""
     source: Literal["live", "imported", "sample"] = "imported"
     created_at: datetime | None = None
     ended_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)

@@ -1,17 +1,27 @@
 """Reads untrusted text files: UTF-8 with or without a byte order mark, with any line endings, also compressed (.gz)."""
 
+import errno
 import gzip
 import io
+import math
+import os
+import re
+import secrets
+import shutil
 import sys
+import tempfile
+import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import IO, AnyStr, BinaryIO, TextIO
+from typing import IO, Any, AnyStr, BinaryIO, TextIO
 
-from core.errors import FileFormatError
+import yaml
+
+from core.errors import FileFormatError, TiebreakError
 
 _opened: ContextVar[set[Path] | None] = ContextVar("opened", default=None)
 _unpacked: ContextVar[dict[Path, int] | None] = ContextVar("unpacked", default=None)
@@ -223,3 +233,238 @@ def _bad_byte(raw: bytes, start: int, number: int) -> FileFormatError:
     if number == 1 and raw.startswith(UTF16_MARKS):
         return FileFormatError("expected text in UTF-8; this file is UTF-16: save it as UTF-8", line=1)
     return FileFormatError(f"expected text in UTF-8; byte 0x{raw[start]:02X} is not", line=number)
+
+
+# YAML without the surprises of version 1.1: `yes` and `no` are text, dates are text, keys are unique, no aliases.
+
+TAGS = "tag:yaml.org,2002:"
+LINE_ENDS = frozenset("\x85\u2028\u2029")
+"""Line ends of Unicode that YAML folds."""
+MAX_DEPTH = 50
+"""Levels of nesting: a mapping has about six."""
+MAX_LENGTH = 2**20
+"""Characters: YAML needs about a thousand times as much memory."""
+
+
+class PlainLoader(yaml.SafeLoader):
+    """SafeLoader restricted to the syntax of mappings and settings files."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Reject aliases, with which a small file can expand to an enormous one, tags, and deep nesting."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="no aliases", problem_mark=self.get_mark())
+        if getattr(event, "tag", None) not in (None, "!"):
+            raise yaml.MarkedYAMLError(
+                problem=f"no tags such as {event.tag.removeprefix(TAGS)[:40]!r}", problem_mark=event.start_mark
+            )
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=f"at most {MAX_DEPTH} levels", problem_mark=self.get_mark())
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Reject a repeated key: the first value would be lost silently."""
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} once, not twice", problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+# Booleans, dates and numbers of YAML 1.1 are replaced by those of JSON: "no", "on", 12:30 and 0o7 are text here.
+PlainLoader.yaml_implicit_resolvers = {
+    letter: [(tag, regexp) for tag, regexp in pairs if not tag.endswith((":bool", ":timestamp", ":int", ":float"))]
+    for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+PlainLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|false)\Z"), list("tf"))
+PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z"), list("-+0123456789")
+)
+PlainLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"),
+    list("-+.0123456789"),
+)
+
+
+class PlainDumper(yaml.SafeDumper):
+    """SafeDumper that escapes rare line ends, which would be read back as blanks, and writes equal values each time."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Return True: the loader has no aliases."""
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if LINE_ENDS.isdisjoint(text) else '"'
+    return dumper.represent_scalar(f"{TAGS}str", text, style=style)
+
+
+PlainDumper.add_representer(str, _represent_text)
+
+
+def parse_fields(text: str) -> dict[Any, Any]:
+    """Return the named fields of a YAML or JSON text; raises FileFormatError with the line."""
+    if len(text) > MAX_LENGTH:
+        raise FileFormatError(f"expected at most {MAX_LENGTH // 2**20} MB of YAML")
+    try:
+        value = yaml.load(text, PlainLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise FileFormatError(f"expected YAML: {error.problem}", line=line) from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise FileFormatError(f"expected YAML: {str(error).splitlines()[0]}") from None
+    if not isinstance(value, dict):
+        raise FileFormatError("expected named fields, such as `id: question_id`")
+    return value
+
+
+def dump_fields(fields: Mapping[str, Any]) -> str:
+    """Return named fields as YAML in their order."""
+    return yaml.dump(dict(fields), Dumper=PlainDumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def dump_text(text: str) -> str:
+    """Return a text as YAML on one line: as it is, or quoted where a list in brackets or a mapping needs it."""
+    if not text.isprintable():
+        return yaml.safe_dump(text, default_style='"', width=math.inf).removesuffix("\n")
+    listed = yaml.safe_dump([text], default_flow_style=True, allow_unicode=True, width=math.inf)
+    return listed.removeprefix("[").removesuffix("]\n")
+
+
+# Atomic writing of files, and temporary folders that do not outlive their process.
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+WRITE_ERRORS = (*FULL, errno.EFBIG, errno.EIO)
+"""Errors of writing to an open file; others in the block of `open_output` concern something else."""
+TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
+MIN_AGE = 60
+"""Seconds without a change after which the temporary file of another output is removed: a new one has no lock yet."""
+
+
+@contextmanager
+def open_output(path: Path) -> Iterator[TextIO]:
+    """Open a text file for writing, with the same line endings on every platform.
+
+    The text is written under a temporary name in the same folder, which replaces the file at the end. After an error
+    the earlier file is unchanged; a disk without space is a TiebreakError. Temporary files in this folder of earlier
+    processes that were killed are removed, of other outputs too. Anything but a regular file, such as
+    a pipe, is written directly.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with _refuse_write_errors(path, WRITE_ERRORS), _open(target, "w") as stream:
+            yield stream
+        return
+    prefix = f".{target.name[:60]}."
+    temporary = target.with_name(f"{prefix}{secrets.token_hex(8)}.part")
+    try:
+        with _refuse_write_errors(path):
+            if target.is_dir():
+                raise IsADirectoryError(None, "it is a folder")
+            _remove_abandoned(target.parent, prefix, of_others=True)
+            stream = _open(temporary, "x")
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o777)
+        with _refuse_write_errors(path, WRITE_ERRORS), stream:
+            _lock(stream.fileno())
+            yield stream
+        with _refuse_write_errors(path):
+            os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def temporary_folder(target: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder next to `target`, or in the system's folder for temporary files; it is removed at the end.
+
+    The block may rename it. Folders of the same target whose processes were killed are removed first. Raises OSError.
+    """
+    place = target or Path(tempfile.gettempdir()) / "tiebreak"
+    prefix = f".{place.name[:60]}."
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(place.parent, prefix)
+    folder = place.with_name(f"{prefix}{secrets.token_hex(8)}.part")
+    folder.mkdir(mode=0o700 if target is None else 0o777)
+    descriptor = _open_folder(folder)
+    try:
+        if descriptor is not None:
+            _lock(descriptor)
+        yield folder
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+
+
+def _open_folder(folder: Path) -> int | None:
+    """Return a file descriptor of a folder for its lock; None where folders cannot be opened."""
+    try:
+        return os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _open(path: Path, mode: str) -> TextIO:
+    stream: TextIO = path.open(mode, encoding="utf-8", newline="")  # type: ignore[assignment]
+    return stream
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file or folder until it is closed; returns False if another process holds the lock.
+
+    It also returns False if there are no locks.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):  # Windows has no fcntl, some network drives have no locks
+        return False
+    return True
+
+
+def _remove_abandoned(folder: Path, prefix: str, *, of_others: bool = False) -> None:
+    """Remove the temporary files and folders that no process writes any more; `of_others`: files of any prefix."""
+    with suppress(OSError):  # a folder that cannot be listed may still be writable
+        for path in folder.iterdir():
+            is_own = path.name.startswith(prefix) and path.name.endswith(".part")
+            with suppress(OSError):
+                if not path.is_symlink() and (is_own or (of_others and _is_old_file(path))):
+                    _remove_unlocked(path)
+
+
+def _is_old_file(path: Path) -> bool:
+    """Return whether a file has the name of a temporary file of `open_output`, and has not changed for MIN_AGE."""
+    is_temporary = TEMPORARY_NAME.fullmatch(path.name) is not None and path.is_file()
+    return is_temporary and time.time() - path.stat().st_mtime > MIN_AGE
+
+
+def _remove_unlocked(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        if _lock(descriptor):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _refuse_write_errors(path: Path, numbers: tuple[int, ...] = ()) -> Iterator[None]:
+    """Raise TiebreakError for errors of the operating system, or only for those with the given numbers."""
+    try:
+        yield
+    except OSError as error:
+        if numbers and error.errno not in numbers:
+            raise
+        if error.errno in FULL:
+            raise TiebreakError(f"There is no space left to write {path}.") from None
+        raise TiebreakError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TextIO
 
-from core.formats.spreadsheet import escape_formula
+from core.formats.tables import escape_formula
 from core.reading_history import PastReading
 from core.trace import Turn
 

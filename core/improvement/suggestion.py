@@ -11,10 +11,9 @@ from pathlib import Path
 
 from core.errors import TiebreakError, UnreadableReply
 from core.improvement.changes import Changes
-from core.items import Criterion, Item
+from core.items import Criterion, Item, target_item
 from core.labels import Source, Target, Value
 from core.llm.client import Model
-from core.pairs import target_item
 from core.protocols.prompt_parts import NONE_GIVEN
 from core.templates import Material, blanks, check_template, load_templates, render
 from core.trace import Ask, Spec

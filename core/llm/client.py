@@ -15,22 +15,35 @@ from pydantic import Field
 from core.answers import Format
 from core.errors import TemporaryFailure
 from core.frozen import Frozen
-from core.llm import litellm_loader, local_server
-from core.llm.chat_request import FORMAT, LIMIT, extra_parameters, messages, optional_parameters, parameters
-from core.llm.errors import is_refusal, to_problem, to_server_error
-from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter, schema_refused
-from core.llm.replies import (
+from core.llm import errors, local_server
+from core.llm.errors import (
+    RefusedParameters,
+    describe_omissions,
+    is_refusal,
+    refused_parameter,
+    schema_refused,
+    to_problem,
+    to_server_error,
+)
+from core.llm.secrets import api_key
+from core.llm.wire import (
+    FORMAT,
+    LIMIT,
     MAX_BYTES,
     Finish,
+    TokenChoice,
     clean_text,
+    extra_parameters,
+    messages,
+    optional_parameters,
+    parameters,
     split_usage,
     to_finish,
+    token_choices,
     token_count,
     too_large,
     with_entered_price,
 )
-from core.llm.secrets import api_key
-from core.llm.token_probabilities import TokenChoice, token_choices
 from core.trace import Ask, Spec, Usage
 
 
@@ -151,9 +164,9 @@ class LiteLLM:
         return await self._call(ask)
 
     async def _call(self, ask: Ask) -> list[Reply]:
-        if not litellm_loader.is_loaded():  # in a thread, because the import blocks the event loop for seconds
-            await asyncio.to_thread(litellm_loader.load_litellm)
-        litellm = litellm_loader.load_litellm()
+        if not errors.is_loaded():  # in a thread, because the import blocks the event loop for seconds
+            await asyncio.to_thread(errors.load_litellm)
+        litellm = errors.load_litellm()
         start = time.perf_counter()
         try:
             async with asyncio.timeout(ask.spec.timeout):  # litellm's own time-out does not cover every provider
@@ -188,9 +201,9 @@ class LiteLLM:
 
     async def close(self) -> None:
         """Close the connections of this event loop only; call it before the loop ends."""
-        if not litellm_loader.is_loaded():
+        if not errors.is_loaded():
             return
-        clients = litellm_loader.load_litellm().in_memory_llm_clients_cache.cache_dict
+        clients = errors.load_litellm().in_memory_llm_clients_cache.cache_dict
         ending = f"-{id(asyncio.get_running_loop())}"  # litellm's cache keys end in the id of the client's loop
         for name in [name for name in clients if str(name).endswith(ending)]:
             closing = clients.pop(name).close()
@@ -261,7 +274,7 @@ def _unsupported_parameters(ask: Ask) -> frozenset[str]:
 @lru_cache(maxsize=256)
 def _supported_parameters(model: str, is_provider_model: bool) -> frozenset[str]:
     """Return the parameters that a model accepts, according to litellm; empty if it does not know."""
-    litellm = litellm_loader.load_litellm()
+    litellm = errors.load_litellm()
     name = model if is_provider_model else f"openai/{model}"
     try:
         supported = frozenset(litellm.get_supported_openai_params(name) or ())

@@ -2,19 +2,17 @@
 
 import importlib.util
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.attempts import first_request, second_request
-from core.extraction import extraction_ask
-from core.items import Item
+from core.attempts import extraction_ask, first_request, second_request
+from core.items import Item, Pairs
 from core.labels import Value
 from core.llm import local_server
 from core.llm.defaults import PARALLEL_CALLS
-from core.pairs import Pairs
 from core.protocols import Protocol
 from core.protocols.flows import start_flow, trace_parts
 from core.templates import Templates
@@ -406,3 +404,21 @@ def _price_list() -> Mapping[str, Mapping[str, Any]]:
         return {}
     file = Path(package.origin).parent / "model_prices_and_context_window_backup.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+# Who receives the texts that are sent to a model: a server's address, or a provider.
+
+
+def receivers(specs: Iterable[Spec]) -> list[str]:
+    """Return the addresses and providers behind models, each once; the model on this machine is none."""
+    return list(dict.fromkeys(receiver(spec) for spec in specs if not local_server.is_local(spec)))
+
+
+def receiver(spec: Spec) -> str:
+    """Return the address of a model's server, or the name of its provider as litellm knows it."""
+    if spec.address is not None:
+        return spec.address
+    prefix, slash, _ = spec.model.partition("/")
+    info = model_info(spec)
+    provider = prefix if slash else str(info.get("litellm_provider", "")) if info else ""
+    return provider or f"the provider of {spec.model}"

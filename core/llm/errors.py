@@ -5,19 +5,49 @@ PermanentFailure   wrong key, unknown model, an invalid request, no credit
 ContextExceeded    a request that is longer than the model's context
 """
 
+import logging
 import math
 import os
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from json import JSONDecodeError
+from types import ModuleType
 from typing import Any
 
-from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError
-from core.llm.litellm_loader import load_litellm
-from core.trace import Spec
+from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError, UnsupportedSchema
+from core.llm.wire import FORMAT, LIMIT, OPTIONAL, optional_parameters
+from core.trace import Ask, Spec
+
+# Imports litellm on first use: the import takes seconds, and most pages and commands do not need it.
+
+
+@cache
+def load_litellm() -> ModuleType:
+    """Return litellm, configured not to log or to fetch anything; raises PermanentFailure if it is not installed."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise the import fetches a price list
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # otherwise the import reads a .env file
+    try:
+        import litellm
+    except ImportError as error:
+        raise PermanentFailure(
+            f"A model without an address is called by litellm, which cannot be imported ({error}): install the "
+            "packages of requirements.txt, or give the model an address."
+        ) from error
+
+    litellm.suppress_debug_info = True
+    for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):  # they may log keys and the texts of a study
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    return litellm  # type: ignore[no-any-return]
+
+
+def is_loaded() -> bool:
+    """Return whether litellm has been imported by `load_litellm` in this process."""
+    return load_litellm.cache_info().currsize > 0
+
 
 _TEMPORARY_STATUSES = {408, 409, 425, 429}
 _MEANINGS = {
@@ -185,3 +215,63 @@ def _seconds_until(date: str) -> float:
         return (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError, OverflowError):
         return math.nan
+
+
+# Parameters that a server does not accept.
+#
+# A refused parameter is omitted and the request is repeated; the reply has a note about it. The limit on tokens is
+# sent under its newer name instead. A refused JSON schema raises UnsupportedSchema, because the prompt has to change
+# as well. A client remembers the parameters that a model refused, and omits them from later calls.
+
+_UNSUPPORTED_CODES = {"unsupported_parameter", "unsupported_value", "unknown_parameter"}
+_UNSUPPORTED = re.compile(
+    r"not (?:\w+ )?(?:supported|permitted|allowed|available|implemented)|(?:does|do)(?: not|n't) (?:support|accept)"
+    r"|unsupported|unavailable|unknown|unrecogni[sz]ed|unexpected",
+    re.IGNORECASE,
+)
+_FORMAT = re.compile(r"response_format|json[_ ]?schema|structured[_ ]output|guided_|grammar", re.IGNORECASE)
+_REFUSING = {400, 415, 422, 501}
+"""Statuses with which servers refuse a parameter."""
+
+
+class RefusedParameters:
+    """The parameters refused by each model at each address."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str | None, str], frozenset[str]] = {}
+
+    def names(self, spec: Spec) -> frozenset[str]:
+        """Return the parameters to omit from the calls of a model."""
+        return self._names.get((spec.address, spec.model), frozenset())
+
+    def add(self, spec: Spec, refused: Set[str]) -> None:
+        """Remember the parameters without which a request succeeded."""
+        if refused:
+            self._names[spec.address, spec.model] = self.names(spec) | frozenset(refused)
+
+
+def refused_parameter(error: ServerError, sent: Mapping[str, Any]) -> str | None:
+    """Return the optional parameter that a server refuses; None if the error is about something else."""
+    if error.status not in _REFUSING:
+        return None
+    if FORMAT in sent and _FORMAT.search(f"{error.param} {error.message}"):
+        return FORMAT
+    if not error.codes & _UNSUPPORTED_CODES and not _UNSUPPORTED.search(error.message):
+        return None
+    for name in OPTIONAL:
+        if name in sent and (error.param == name or re.search(rf"\b{name}\b", error.message)):
+            return name
+    return None
+
+
+def describe_omissions(ask: Ask, omitted: Set[str]) -> tuple[str, ...]:
+    """Return a sentence for each parameter that was omitted from the request for an ask."""
+    names = [name for name in optional_parameters(ask) if name in omitted and name != LIMIT]
+    return tuple(f"{ask.spec.model} does not accept {name}: the parameter was omitted." for name in names)
+
+
+def schema_refused(spec: Spec) -> UnsupportedSchema:
+    """Return the problem to raise if a server does not accept structured output."""
+    return UnsupportedSchema(
+        f"{spec.model} does not accept the JSON schema of the answer; it is asked for text instead."
+    )

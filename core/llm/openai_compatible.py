@@ -6,27 +6,255 @@ address that it was named for: redirects are not followed, and proxies of the en
 
 import asyncio
 import io
+import ipaddress
 import json
 import os
+import re
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
+from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
 from core.answers import Format
 from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
-from core.llm import addresses, chat_request, chat_response, local_server
+from core.llm import local_server, wire
 from core.llm.client import Reply
-from core.llm.errors import ServerError, has_policy_code, parse_retry_after, server_problem
+from core.llm.errors import (
+    RefusedParameters,
+    ServerError,
+    describe_omissions,
+    has_policy_code,
+    parse_retry_after,
+    plain_detail,
+    refused_parameter,
+    schema_refused,
+    server_problem,
+)
 from core.llm.local_server import is_local
-from core.llm.refused_parameters import RefusedParameters, describe_omissions, refused_parameter, schema_refused
-from core.llm.replies import MAX_BYTES, too_large
-from core.llm.secrets import api_key
+from core.llm.secrets import api_key, describe_problem
+from core.llm.wire import (
+    MAX_BYTES,
+    clean_text,
+    content_text,
+    reasoning_text,
+    split_usage,
+    to_finish,
+    token_choices,
+    token_count,
+    too_large,
+    with_entered_price,
+)
 from core.trace import Ask, Spec, Usage
+
+if TYPE_CHECKING:
+    from aiohttp.abc import ResolveResult
+
+
+# Blocks requests to link-local networks and to the metadata services of cloud machines.
+#
+# A metadata service gives the machine's credentials to any request from it, so a study's settings must not be able to
+# name such a service as a judge's address. Host names are checked after they are resolved, by the IP address of the
+# connection, which also covers unusual notations of numbers (0xa9fea9fe).
+
+IP = ipaddress.IPv4Address | ipaddress.IPv6Address
+BLOCKED = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "169.254.0.0/16",  # link-local; the metadata services of AWS, Google Cloud, Azure and others
+        "fe80::/10",  # link-local
+        "fd00:ec2::/32",  # AWS
+        "fd20:ce::254/128",  # Google Cloud
+        "100.100.100.200/32",  # Alibaba Cloud
+        "168.63.129.16/32",  # Azure
+        "192.0.0.192/32",  # Oracle Cloud
+    )
+)
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.ip_network("::/96")
+
+
+def checked_url(address: str, model: str) -> URL:
+    """Return the base URL; raise PermanentFailure if it is invalid or blocked.
+
+    An IP address is checked here; a name is checked by `CheckedResolver` when it is resolved.
+    """
+    if reason := describe_problem("", address, ""):
+        raise PermanentFailure(f"The address of {model} cannot be used: {reason}")
+    try:
+        url = URL(address)
+    except ValueError:
+        raise PermanentFailure(f"The address of {model} cannot be used: its host or port is invalid.") from None
+    check_host(url.raw_host or "")  # normalised: "１６９.254.169.254" is such an address too
+    return url
+
+
+def check_host(host: str) -> None:
+    """Raise PermanentFailure for a blocked IP address in text form; host names pass."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return
+    if any(form in network for form in _forms(ip) for network in BLOCKED):
+        raise PermanentFailure(
+            "Requests to link-local addresses and to the metadata services of cloud machines are refused."
+        )
+
+
+def _forms(ip: IP) -> list[IP]:
+    """Return the address without its zone, and the IPv4 address that an IPv6 address contains."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return [ip]
+    plain = ipaddress.IPv6Address(int(ip))
+    forms: list[IP | None] = [plain, plain.ipv4_mapped, plain.sixtofour]
+    if plain in _NAT64 or plain in _COMPATIBLE:
+        forms.append(ipaddress.IPv4Address(int(plain) & 0xFFFFFFFF))
+    return [form for form in forms if form is not None]
+
+
+class CheckedResolver(AbstractResolver):
+    """Resolves names as the system does, and rejects a name with a blocked address."""
+
+    def __init__(self) -> None:
+        self._system = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> "list[ResolveResult]":
+        """Return the addresses of a host; raise PermanentFailure when one of them is blocked."""
+        resolved = await self._system.resolve(host, port, family)
+        for result in resolved:
+            check_host(result["host"])
+        return resolved
+
+    async def close(self) -> None:
+        """Close the system's resolver."""
+        await self._system.close()
+
+
+# Parses the response of a server that speaks the chat completions protocol: replies or an error.
+#
+# The response is untrusted: a field may be missing, of another type, very large, or contain the key of the request.
+
+_TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]*>")
+_TEXT_EXAMINED = 4096
+"""Characters of an error that is not JSON."""
+
+
+def parse_json(body: bytes) -> Any:
+    """Return the body as JSON; None if it is invalid, nested too deeply, or has too long a number."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def parse_error(status: int, body: bytes, data: Any) -> ServerError | None:
+    """Return the error in a response; None if there is none. Gateways also send errors with status 200."""
+    fields = data.get("error") if isinstance(data, Mapping) else None
+    if status < 400 and not fields:
+        return None
+    if isinstance(data, Mapping) and not fields:
+        fields = data  # vLLM's older form, FastAPI's "detail"
+    if not isinstance(fields, Mapping):
+        return ServerError(_status(status, None), fields if isinstance(fields, str) else page_text(body))
+    inner = fields.get("innererror")
+    codes = [fields.get("code"), fields.get("type"), inner.get("code") if isinstance(inner, Mapping) else None]
+    return ServerError(
+        status=_status(status, fields.get("code")),
+        message=_message(fields),
+        param=str(fields.get("param") or ""),
+        codes=frozenset(str(code) for code in codes if isinstance(code, str | int)),
+    )
+
+
+def page_text(body: bytes) -> str:
+    """Return the title of an HTML page, or the text of any other body that is not JSON."""
+    text = body[:_TEXT_EXAMINED].decode("utf-8", "replace")
+    title = _TITLE.search(text)
+    return title[1].strip() if title else " ".join(_TAG.sub(" ", text).split())
+
+
+def parse_replies(
+    data: Any, ask: Ask, seconds: float, dollars: float | None, notes: tuple[str, ...] = ()
+) -> list[Reply]:
+    """Return the replies of a response, at most as many as were requested.
+
+    Raises TemporaryFailure if there is none, or if one ended with an error.
+    """
+    choices = data.get("choices") if isinstance(data, Mapping) else None
+    chosen = [choice for choice in choices if _is_message(choice)][: ask.samples] if isinstance(choices, list) else []
+    if not chosen:
+        raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
+    if any(choice.get("finish_reason") == "error" for choice in chosen):
+        raise TemporaryFailure(f"{ask.spec.model} ended its reply with an error.")
+    used = split_usage(with_entered_price(_usage(data, seconds, dollars), ask.spec), len(chosen))
+    replies = [_reply(choice, usage, notes) for choice, usage in zip(chosen, used, strict=True)]
+    return [reply.model_copy(update={"samples": len(replies)}) for reply in replies]
+
+
+def invalid_response(body: bytes, ask: Ask) -> TemporaryFailure:
+    """Return the problem of a body that is not valid JSON."""
+    start = body[:64].lstrip()
+    reason = "its JSON is malformed" if start[:1] in (b"{", b"[") else "it is not JSON"
+    if start[:1] == b"<":
+        reason = f'it is a web page, "{plain_detail(page_text(body))}"'
+    if not start:
+        reason = "it is empty"
+    return TemporaryFailure(f"{ask.spec.model} returned an invalid response: {reason}.")
+
+
+def _status(status: int, code: object) -> int:
+    """Return the status of an error; an error sent with status 200 has it as its code."""
+    if status >= 400:
+        return status
+    return code if isinstance(code, int) and 400 <= code < 600 else 500
+
+
+def _message(fields: Mapping[str, Any]) -> str:
+    for name in ("message", "detail", "error", "msg"):
+        value = fields.get(name)
+        if value:
+            return value if isinstance(value, str) else json.dumps(value)[:_TEXT_EXAMINED]
+    return json.dumps(fields)[:_TEXT_EXAMINED]
+
+
+def _is_message(choice: object) -> bool:
+    return isinstance(choice, Mapping) and isinstance(choice.get("message"), Mapping)
+
+
+def _reply(choice: Mapping[str, Any], usage: Usage, notes: tuple[str, ...]) -> Reply:
+    message = choice["message"]
+    refusal = content_text(message.get("refusal"))
+    text = clean_text(content_text(message.get("content")) or refusal)
+    return Reply(
+        text=text,
+        tokens=token_choices(choice.get("logprobs"), text),
+        finish=to_finish(choice.get("finish_reason"), refusal),
+        usage=usage,
+        reasoning=clean_text(reasoning_text(message)),
+        notes=notes,
+    )
+
+
+def _usage(data: Mapping[str, Any], seconds: float, dollars: float | None) -> Usage:
+    usage = data.get("usage")
+    counts = usage if isinstance(usage, Mapping) else {}
+    return Usage(
+        prompt_tokens=token_count(counts.get("prompt_tokens")),
+        completion_tokens=token_count(counts.get("completion_tokens")),
+        seconds=seconds,
+        dollars=dollars,
+    )
+
 
 MAX_ERROR_BYTES = 2**16
 """Bytes that are read of an error response; a sentence of it is shown."""
@@ -99,25 +327,25 @@ class OpenAICompatible:
         omitted = self._refused.names(ask.spec)
         refused: set[str] = set()
         while True:  # ends: each repetition omits one more of the optional parameters
-            body = chat_request.chat_body(ask, omitted)
+            body = wire.chat_body(ask, omitted)
             response = await self._post(route, json.dumps(body).encode(), ask.spec)
-            data = chat_response.parse_json(response.body)
-            error = chat_response.parse_error(response.status, response.body, data)
+            data = parse_json(response.body)
+            error = parse_error(response.status, response.body, data)
             if error is None:
                 break
             name = refused_parameter(error, body)
             if name is None:
                 return [_refusal(error, response, ask, start)]
-            if name == chat_request.FORMAT:
+            if name == wire.FORMAT:
                 raise schema_refused(ask.spec)
             refused.add(name)
             omitted |= {name}
         self._refused.add(ask.spec, refused)
         if data is None:
-            raise chat_response.invalid_response(response.body, ask)
+            raise invalid_response(response.body, ask)
         dollars = 0.0 if is_local(ask.spec) else None  # the prices of a server at an address are unknown
         omissions = describe_omissions(ask, omitted)
-        return chat_response.parse_replies(data, ask, _seconds_since(start), dollars, omissions)
+        return parse_replies(data, ask, _seconds_since(start), dollars, omissions)
 
     async def _post(self, route: Route, body: bytes, spec: Spec) -> Response:
         """Send a request; raises PermanentFailure for a redirect, and a problem for a response that is too large."""
@@ -141,7 +369,7 @@ class OpenAICompatible:
         if session is None:
             session = self._sessions[loop] = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    limit=self._connections, keepalive_timeout=KEEP_ALIVE, resolver=addresses.CheckedResolver()
+                    limit=self._connections, keepalive_timeout=KEEP_ALIVE, resolver=CheckedResolver()
                 ),
                 timeout=aiohttp.ClientTimeout(total=None),  # the call as a whole has one
                 cookie_jar=aiohttp.DummyCookieJar(),  # a cookie of one server could link the calls of different runs
@@ -163,7 +391,7 @@ async def route_to(spec: Spec) -> Route:
 
 @lru_cache(maxsize=256)
 def _endpoint(address: str, model: str) -> URL:
-    return addresses.checked_url(address, model) / "chat/completions"
+    return checked_url(address, model) / "chat/completions"
 
 
 async def _read(response: aiohttp.ClientResponse, max_bytes: int, truncate: bool) -> bytes | None:

@@ -1,5 +1,7 @@
 """Replies of earlier runs, for asks that are sent again unchanged."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -7,6 +9,7 @@ from dataclasses import dataclass, field
 
 from core.answers import Format
 from core.llm.client import Model, Reply, Sampler, StoredReplies
+from core.llm.wire import messages, optional_parameters
 from core.templates import with_system_lines
 from core.trace import Ask, Spec, Turn, Usage
 
@@ -80,3 +83,50 @@ class ReusedReplies:
 
 def _reply(earlier: EarlierReply) -> Reply:
     return Reply(text=earlier.text, usage=NO_CALL, reused=earlier.run)
+
+
+# The identity of a call: what is sent, and which independent draw of it is wanted.
+#
+# Two calls with the same content and the same draw have the same key, in any trace and in any run, so the reply of one
+# can be reused for the other. Left out is what does not reach the model: names of judges, prices, time-outs and keys.
+
+SENT = ("model", "address", "temperature", "max_tokens", "top_p", "seed", "reasoning_effort", "system")
+"""The settings of a model that are sent, with `extra`."""
+
+
+def content_digest(ask: Ask) -> str:
+    """Return the SHA-256 of what is sent for an ask: model, address, parameters, JSON schema, messages and images."""
+    spec = ask.spec
+    content = [spec.model, spec.address, optional_parameters(ask), spec.extra, messages(ask)]
+    text = json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def call_keys(ask: Ask, repeat: int) -> list[str]:
+    """Return the key of each reply that an ask requests.
+
+    `repeat` is the number of the run's repetition; the ask has its draws and its attempt.
+    """
+    content = content_digest(ask)
+    return [
+        hashlib.sha256(f"{content} {repeat} {draw} {ask.attempt}".encode()).hexdigest()
+        for draw in (ask.draws if ask.samples > 1 else ask.draws[:1])
+    ]
+
+
+class DrawCounter:
+    """Numbers the asks of one trace that have the same content: each is another sample of the same reply."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[object, ...]] = Counter()
+
+    def draws(self, asks: Sequence[Ask]) -> list[int]:
+        """Return the draw of each ask of the next round, from 0."""
+        return [self._next(ask) for ask in asks]
+
+    def _next(self, ask: Ask) -> int:
+        parameters = (getattr(ask.spec, name) for name in SENT)
+        content = (*parameters, json.dumps(ask.spec.extra, sort_keys=True, default=str), ask.prompt, ask.images)
+        draw = self._counts[content]
+        self._counts[content] += 1
+        return draw

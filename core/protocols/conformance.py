@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.current_events import completed_turns
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import PREFERENCE, Opinion
@@ -21,7 +20,7 @@ from core.protocols import Protocol
 from core.protocols.flows import start_flow
 from core.protocols.settings_file import load_settings
 from core.runner import run_flow
-from core.trace import EVENT_ADAPTER, Ask, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict
+from core.trace import EVENT_ADAPTER, Ask, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict, completed_turns
 
 Script = Callable[[Ask], str]
 CRITERION_KINDS = ("preference", "score", "answer")

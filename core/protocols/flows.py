@@ -3,8 +3,7 @@
 from typing import Any
 
 from core.errors import TiebreakError
-from core.items import Item
-from core.pairs import Pairs, pair_item
+from core.items import Item, Pairs, pair_item
 from core.protocols import Protocol, trace_rng
 from core.templates import Templates
 from core.trace import Flow, Verdict

@@ -5,7 +5,7 @@ if the study has a criterion of that name; and the fields of a judge's `spec` ma
 `{name: ann, model: gpt-5.4-mini, temperature: 0.7}`. Which fields hold criteria or judges follows from their types.
 
 Three fields concern the run instead of the protocol: `prompts`, texts that replace templates by name; `extractor`, a
-model that is asked about unreadable replies; and `pairs`, which responses of an item are compared (`core.pairs`).
+model that is asked about unreadable replies; and `pairs`, which responses of an item are compared (`core.items`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,8 @@ from pydantic import BaseModel, Field, ValidationError
 from core.errors import FileFormatError, TiebreakError
 from core.formats.text import read_text
 from core.frozen import Frozen
-from core.items import Criterion
-from core.llm import secrets, setting_checks
-from core.pairs import Pairs
+from core.items import Criterion, Pairs
+from core.llm import secrets
 from core.protocols import Protocol
 from core.trace import Spec
 
@@ -128,7 +127,7 @@ def parse_run_fields(fields: Mapping[str, Any], protocol: Protocol, criteria: Se
 
 def check_models(settings: Frozen) -> None:
     """Raise FileFormatError for the first setting of a model that no call can use. Stored settings are not checked."""
-    for name, problem in setting_checks.find_problems(settings):
+    for name, problem in secrets.find_setting_problems(settings):
         raise FileFormatError(problem, field=name)
 
 

@@ -14,7 +14,7 @@ from core.labels import Level
 from core.statistics.data.arrays import Floats
 from core.statistics.measures import coefficients, pairwise
 from core.statistics.measures.pairwise import TableStatistic
-from core.statistics.measures.statistic import Statistic
+from core.statistics.measures.resampling import Statistic
 
 NOMINAL: frozenset[Level] = frozenset({"nominal"})
 ORDERED: frozenset[Level] = frozenset({"ordinal", "interval"})

@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.statistics import catalogue
-from core.statistics.data.arrays import Bools, Floats
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Bools, Estimate, Floats
 from core.statistics.data.patterns import Patterns
 from core.statistics.data.ratings import Category, Ratings, Scores
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
-from core.statistics.measures.intervals import Resampled
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
+from core.statistics.measures.resampling import Resampled
 from core.wording import format_count
 from core.wording import list_names as list_names
 

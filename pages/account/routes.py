@@ -13,16 +13,16 @@ from starlette.staticfiles import StaticFiles
 from core.errors import TiebreakError
 from core.own_addresses import cookie_path, own_address, route_path
 from pages.account import oidc
-from pages.parts import account_guard, assets, resources
+from pages.parts import account_guard, resources, shell
 from pages.parts.account_guard import SESSION_COOKIE
-from storage import audit, database
-from storage.accounts import invitations, logins, passwords, sign_in
-from storage.database_errors import DatabaseUnavailable
+from storage.accounts import invitations, logins, registry, sign_in
+from storage.db import audit, connections
+from storage.db.errors import DatabaseUnavailable
 
 LARGEST_FORM = 10_000
 """Bytes."""
 LONGEST_PATH = 2000
-TEMPLATE = (assets.PAGES / "account" / "static" / "page.html").read_text(encoding="utf-8")
+TEMPLATE = (shell.PAGES / "account" / "static" / "page.html").read_text(encoding="utf-8")
 HEADERS = {"Cache-Control": "no-store"}
 DEVICE_COOKIE = "tiebreak_device"
 """Names the device, so that wrong passwords from elsewhere do not refuse its sign-ins."""
@@ -52,7 +52,7 @@ def routes() -> list[BaseRoute]:
         Route("/account/invitation/name", post_invitation_name, methods=["POST"]),
         Route("/account/sign-out", post_sign_out, methods=["POST"]),
         Route("/account/oidc", enter_by_oidc),
-        Mount("/assets/account", StaticFiles(directory=assets.PAGES / "account" / "static")),
+        Mount("/assets/account", StaticFiles(directory=shell.PAGES / "account" / "static")),
     ]
 
 
@@ -105,19 +105,19 @@ async def post_invitation(request: Request) -> Response:
         browser = request.headers.get("user-agent", "")
         if password != form.get("again", ""):
             raise FormError("The two passwords differ.", 400)
-        passwords.check(password)
+        registry.check(password)
         try:
             sign_in.limit_invitations(engine, address)
         except sign_in.TooManyAttempts as error:
             raise FormError(str(error), 429) from None
-        hashed = passwords.hash_password(password)
+        hashed = registry.hash_password(password)
 
-        def finish(session: database.Session) -> str:
+        def finish(session: connections.Session) -> str:
             account = invitations.accept(session, form.get("token", ""), hashed)
             audit.record(session, audit.Action.sign_in, actor=account.name, address=address, by="invitation")
             return logins.create(session, account.id, address=address, browser=browser)
 
-        return with_session(RedirectResponse(own_address("/"), 303), request, database.write(engine, finish))
+        return with_session(RedirectResponse(own_address("/"), 303), request, connections.write(engine, finish))
 
     return await _post(request, accept, lambda form, text: _invitation_page(form.get("token", ""), text))
 
@@ -127,7 +127,7 @@ async def post_invitation_name(request: Request) -> Response:
     form = await _read_form(request) or {}
 
     def find() -> str:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             return invitations.account_of(session, form.get("token", "")).name
 
     try:
@@ -144,7 +144,7 @@ async def post_sign_out(request: Request) -> Response:
         login_id = identity.login_id
         if login_id is not None:
             with audit.acting(identity.actor.name if identity.actor else ""):
-                database.write(resources.engine(), lambda session: logins.revoke(session, login_id))
+                connections.write(resources.engine(), lambda session: logins.revoke(session, login_id))
 
     await run_in_threadpool(leave)
     response = RedirectResponse(own_address("/account/sign-in"), 303, headers=HEADERS)
@@ -276,12 +276,12 @@ def _invitation_page(token: str = "", problem: str = "") -> HTMLResponse:
 <form method="post" action="{own_address("/account/invitation")}">
   <input type="hidden" name="token" id="token" value="{escape(token[:200])}">
   <p id="account" role="status"></p>
-  <label>Password <input name="password" type="password" autocomplete="new-password" minlength="{passwords.SHORTEST}"
+  <label>Password <input name="password" type="password" autocomplete="new-password" minlength="{registry.SHORTEST}"
     required autofocus></label>
   <label>The same again <input name="again" type="password" autocomplete="new-password" required></label>
   <button>Set password and sign in</button>
 </form>
-<p class="note">At least {passwords.SHORTEST} characters, and not mainly common words or sequences.
+<p class="note">At least {registry.SHORTEST} characters, and not mainly common words or sequences.
 The link of an invitation works once.</p>
 <script type="module" src="{own_address("/assets/account/invitation.js")}"></script>"""
     return _page("Choose a password", content, problem)

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.pairs import target_name
-from pages.label.parts import adjudication_panel, adjudication_texts
-from pages.parts import case_orders, clickable_table, column_notes, numbers, paging, permissions, resources, shell
+from core.items import target_name
+from pages.label.parts import adjudication_panel, case_orders
+from pages.parts import numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
-from storage import database
-from storage.access import Permission
-from storage.labelling import adjudication, adjudication_case, case_order
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import adjudication, case_order
 from storage.labelling.adjudication import Case, State
 from storage.labelling.case_order import CaseOrder
-from storage.studies import Study
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     st.caption(f"{numbers.format_count(len(ids), 'case')} here · {decided:,} of {len(order.ids):,} decided")
     page = paging.current_page("page", len(ids), CASES_PER_PAGE)
     start = (page - 1) * CASES_PER_PAGE
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         shown = adjudication.read(session, study, annotator, ids[start : start + CASES_PER_PAGE].tolist())
     first = next_case(study, annotator, ids)
     if first is None and state == "open":
@@ -59,10 +59,10 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
         open_case(int(ids[0]) if first is None else first)
     st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
-    clicked = clickable_table.draw(
+    clicked = tables.draw_clickable(
         [_row(study, case) for case in shown], f"cases_{state}_{page}", max_height=740, column_config=COLUMNS
     )
-    column_notes.draw(COLUMNS)
+    tables.draw_notes(COLUMNS)
     if clicked is not None:
         open_case(shown[clicked].id)
     paging.draw_pagination("page", len(ids), CASES_PER_PAGE, bind="query-params")
@@ -115,7 +115,7 @@ def close_case() -> None:
 def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> None:
     """Draw one case; `queue` has the ids of the list that it was opened from."""
     with permissions.writing(study.id, Permission.adjudicate, "") as session:
-        content = adjudication_case.open_case(session, study, case, annotator)
+        content = adjudication.open_case(session, study, case, annotator)
     places = (queue == case.id).nonzero()[0]
     place = int(places[0]) if len(places) else None
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -127,7 +127,7 @@ def draw_case(study: Study, annotator: str, case: Case, queue: "np.ndarray") -> 
             st.caption(f"{place + 1} of {numbers.format_count(len(queue), 'case')}", width="content")
     left, right = st.columns([2.6, 1], gap="medium")
     with left:
-        adjudication_texts.draw_case(study, case, content)
+        adjudication_panel.draw_case(study, case, content)
     after = next_case(study, annotator, queue if place is None else queue[place + 1 :])
 
     @permissions.fragment()  # a choice redraws the panel without the texts
@@ -143,7 +143,7 @@ def next_case(study: Study, annotator: str, ids: "np.ndarray") -> int | None:
     """Return the first of these cases that the adjudicator may decide; None if there is none."""
     own: set[int] = set()
     if not study.rules.adjudicate_own:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             own = case_order.labelled_by(session, study.id, annotator)
     return next((int(target_id) for target_id in ids if int(target_id) not in own), None)
 
@@ -166,7 +166,7 @@ def requested_case(study: Study, annotator: str) -> Case | None:
     case_id = shell.number_parameter("case")
     if case_id is None:
         return None
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         case = adjudication.find_case(session, study, annotator, case_id)
     if case is None:
         st.query_params.pop("case")

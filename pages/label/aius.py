@@ -5,9 +5,9 @@ import streamlit as st
 from core import critique_ratings
 from pages.label.parts import workbench
 from pages.parts import resources, shell
-from storage import database
-from storage.labelling import critique_targets, queue, work
-from storage.studies import Study
+from storage.db import connections
+from storage.labelling import context, critique_queue, queue
+from storage.studies.studies import Study
 
 
 def draw_empty(study: Study) -> None:
@@ -25,16 +25,16 @@ def linked_critique(study: Study) -> str | None:
     if item is None or critique is None:
         return item
     target = critique_ratings.extraction_target(item, critique)
-    with database.reading(resources.engine()) as session:
-        return work.link_name(session, study.id, target) or item
+    with connections.reading(resources.engine()) as session:
+        return context.link_name(session, study.id, target) or item
 
 
 study = workbench.choose_study()
 shell.require_annotator()
 scenario = workbench.choose_scenario(study)
-critique_targets.create_missing(resources.engine(), study.id)
-with database.reading(resources.engine()) as session:
-    has_critiques = queue.has_targets(session, work.queue_named(study.id, "aius"))
+critique_queue.create_missing_targets(resources.engine(), study.id)
+with connections.reading(resources.engine()) as session:
+    has_critiques = queue.has_targets(session, context.queue_named(study.id, "aius"))
 if has_critiques:
     workbench.mount("aius", study, {"scenario": scenario}, item=linked_critique(study))
 else:

@@ -4,11 +4,15 @@ See docs/workbench-api.md. Every error is a code and one sentence.
 """
 
 import asyncio
+import hmac
+import json
 import logging
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -18,43 +22,165 @@ from starlette.staticfiles import StaticFiles
 
 from core import remote_images
 from core.errors import TiebreakError
+from core.items import target_item
 from core.llm import images
 from core.own_addresses import own_address
-from core.pairs import target_item
-from pages.label.parts import queues
-from pages.label.parts.request_checks import (
-    Failed,
-    annotator_key,
-    check_texts,
-    check_token,
-    csrf_token,
-    is_count,
-    number_in_query,
-    read_body,
-    record_token_use,
-    signed_in,
-)
-from pages.parts import assets, resources
-from storage import (
-    access,
-    annotators,
-    database,
-    former_studies,
-    guidelines,
-    items,
-    operations,
-    studies,
-    study_images,
-    trace_opinions,
-)
-from storage.access import Forbidden, Permission
-from storage.accounts.identity import Actor
-from storage.database import Session
-from storage.database_errors import DatabaseUnavailable
-from storage.former_studies import NoLongerMember, StudyDeleted
-from storage.labelling import actions, blocks, claims, entered, tasks, undo
-from storage.labelling.tabs import TABS
-from storage.labelling.work import Json, Refused, Unknown, Work, find_task, open_work
+from pages.label.parts import workbench
+from pages.parts import account_guard, resources, shell
+from pages.parts.account_guard import COOKIE
+from storage.accounts import access
+from storage.accounts.access import Forbidden, Permission
+from storage.accounts.registry import Actor
+from storage.db import audit, connections, guards
+from storage.db.audit import Action
+from storage.db.columns import sanitize
+from storage.db.connections import Session
+from storage.db.errors import DatabaseUnavailable
+from storage.labelling import actions, blocks, claims, effects, entries, tasks
+from storage.labelling.context import Json, Refused, Unknown, Work, find_task, open_work
+from storage.labelling.queue_view import TABS
+from storage.runs import trace_opinions
+from storage.studies import annotators, items, studies, study_images
+from storage.transfer import deletions
+from storage.transfer.deletions import NoLongerMember, StudyDeleted
+
+# The checks of a request to the workbench: its size, its form, its token, and who is signed in.
+#
+# The origin is checked for all requests by `pages.parts.request_guard`.
+
+LARGEST_BODY = 1_000_000
+"""Bytes. Fifty actions with reasons of ordinary length take a tenth of it."""
+DEEPEST = 32
+"""Levels of lists and objects in a body. An edit of AIUs has six."""
+
+MOST_USES = 10_000
+_recorded_uses: dict[tuple[object, ...], int] = {}
+"""Account, token, study, route and address of a use -> the hour of its last entry in the audit log."""
+
+
+class Failed(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+def annotator_key(work: Work) -> str:
+    """Return the annotator's name for the browser's outbox."""
+    return f"a-{work.ids.digest('annotator', work.annotator).hex()[:16]}"
+
+
+def csrf_token(work: Work) -> str:
+    """Return the token that a request from another site does not have."""
+    return work.ids.csrf_token(work.annotator)
+
+
+def signed_in(request: Request) -> Actor:
+    """Return the annotator of the token or the session; on a server without accounts, the one whom a cookie names."""
+    identity = account_guard.identity_of(request)
+    if identity.actor is not None:
+        return identity.actor
+    if identity.accounts or account_guard.bearer_token(request.headers) is not None:
+        raise Failed(401, "signed_out", "You are signed out; sign in to continue.")
+    try:
+        return Actor(annotators.normalize_name(unquote(request.cookies.get(COOKIE, ""))))
+    except TiebreakError:
+        raise Failed(401, "signed_out", "You are signed out; sign in to continue.") from None
+
+
+def record_token_use(request: Request, study_id: int) -> None:
+    """Add an entry to the audit log, once an hour, if an API token is used for a route of a study."""
+    identity = account_guard.identity_of(request)
+    if identity.actor is None or not identity.token:
+        return
+    route = f"{request.method} {request.scope['route'].path}"
+    address = request.client.host if request.client else ""
+    use, hour = (identity.actor.account_id, identity.token, study_id, route, address), int(time.time() // 3600)
+    if _recorded_uses.get(use) == hour:
+        return
+    if len(_recorded_uses) >= MOST_USES:
+        _recorded_uses.clear()
+    with audit.acting(identity.actor.name), connections.writing(resources.engine()) as session:
+        details = {"change": "used", "token": identity.token, "route": route}
+        audit.record(session, Action.token, study_id=study_id, address=address, **details)
+    _recorded_uses[use] = hour
+
+
+def check_token(request: Request, work: Work, body: Json) -> None:
+    """Raise Failed unless the request has the session's token and names the annotator who is signed in.
+
+    A script with an API token needs neither: browsers do not send such a token for another site.
+    """
+    if account_guard.bearer_token(request.headers) is not None:
+        return
+    if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode(), csrf_token(work).encode()):
+        raise Failed(403, "csrf", "The session's token is missing or outdated.")
+    if body.get("annotator") != annotator_key(work):
+        raise Failed(409, "other_annotator", "You are signed in as another annotator in this browser.")
+
+
+async def read_body(request: Request) -> Json:
+    """Return the JSON object of a request's body."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Failed(400, "invalid", "The body should be JSON.")
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > LARGEST_BODY:
+            raise Failed(413, "too_large", "The request is too large.")
+    try:
+        body = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
+    except (ValueError, RecursionError):
+        raise Failed(400, "invalid", "The body should be JSON.") from None
+    if not isinstance(body, dict):
+        raise Failed(400, "invalid", "The body should be a JSON object.")
+    if _is_deeper(body, DEEPEST):
+        raise Failed(400, "invalid", f"The body has more than {DEEPEST} levels of lists and objects.")
+    # The texts of actions are sanitized one by one: a pasted NUL must not block the other actions of an outbox.
+    check_texts({name: value for name, value in body.items() if name != "actions"})
+    return body
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """Return a number; raises ValueError for one like 1e999, which no reply could contain."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large")
+    return number
+
+
+def check_texts(fields: Json) -> None:
+    """Raise Failed for text that a database cannot store: NUL, or half of a surrogate pair."""
+    if sanitize(fields) != fields:
+        raise Failed(400, "invalid", "This text contains characters that cannot be stored.")
+
+
+def number_in_query(text: str) -> int | None:
+    """Return an id in a query; None if there is none. Raises Failed for one that nothing can have."""
+    if not text:
+        return None
+    if not (text.isdecimal() and len(text) < 12 and is_count(int(text))):
+        raise Failed(400, "invalid", "The run and the study_id should be numbers.")
+    return int(text)
+
+
+def _is_deeper(value: object, most: int) -> bool:
+    level = [value]
+    for _ in range(most):
+        containers = [inner for inner in level if isinstance(inner, dict | list)]
+        level = [one for inner in containers for one in (inner.values() if isinstance(inner, dict) else inner)]
+    return any(isinstance(inner, dict | list) for inner in level)
+
+
+def is_count(value: object) -> bool:
+    """Return whether a value is a whole number from 0 that a database can store."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
 
 MOST_KNOWN = 5_000
 """Tasks that a browser can list as known."""
@@ -105,7 +231,7 @@ def routes() -> list[BaseRoute]:
         Route("/api/label/history", _endpoint(history)),
         Route("/api/label/presence", _endpoint(presence), methods=["POST"]),
         Route("/api/label/image", _endpoint(image)),
-        Mount("/assets/workbench", Scripts(directory=assets.PAGES / "label" / "workbench")),
+        Mount("/assets/workbench", Scripts(directory=shell.PAGES / "label" / "workbench")),
     ]
 
 
@@ -116,8 +242,8 @@ def session(call: Call) -> Json:
     """Return the annotator and the queue: the first request of the element."""
     work = call.work
     past = history(call)
-    with database.reading(resources.engine()) as opened:
-        newest = guidelines.current(opened, work.study.id)
+    with connections.reading(resources.engine()) as opened:
+        newest = studies.current_guidelines(opened, work.study.id)
         return {
             "csrf": csrf_token(work),
             "annotator": {"key": annotator_key(work), "name": work.annotator},
@@ -127,7 +253,7 @@ def session(call: Call) -> Json:
                 "home": f"{own_address('/home')}?{urlencode({'study': work.study.name})}",
             },
             "kind": work.name,
-            "title": queues.TITLES[work.name],
+            "title": workbench.TITLES[work.name],
             "rules": {
                 "reveal": work.study.rules.reveal and trace_opinions.exist(opened, work.study.id),
                 "evidence": work.study.rules.evidence,
@@ -136,7 +262,7 @@ def session(call: Call) -> Json:
             },
             "guidelines": {
                 "version": newest.version,
-                "read": guidelines.read_version(opened, work.study.id, work.annotator_id),
+                "read": studies.read_guidelines_version(opened, work.study.id, work.annotator_id),
                 "format": "markdown",
                 "text": newest.text,
             },
@@ -158,17 +284,17 @@ def next_tasks(call: Call) -> Json:
     if call.work.study.archived:
         raise Failed(410, "archived", _archived(call.work))
     first, again = call.query.get("item") or None, call.body.get("again") is True
-    with database.reading(resources.engine()) as opened:
+    with connections.reading(resources.engine()) as opened:
         reply = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
-        reply["guidelines"] = {"version": guidelines.current(opened, call.work.study.id).version}
+        reply["guidelines"] = {"version": studies.current_guidelines(opened, call.work.study.id).version}
     _reveal(call.work, reply["tasks"])
     return reply
 
 
 def one_task(call: Call) -> Json:
     """Return one task of the queue."""
-    with database.reading(resources.engine()) as opened:
-        task_jsons = tasks.task_jsons(opened, call.work, [entered.open_task(opened, call.work, call.query["task"])])
+    with connections.reading(resources.engine()) as opened:
+        task_jsons = tasks.task_jsons(opened, call.work, [entries.open_task(opened, call.work, call.query["task"])])
     _reveal(call.work, task_jsons)
     return task_jsons[0]
 
@@ -186,9 +312,9 @@ def perform(call: Call) -> Json:
     except actions.OutOfSequence:
         raise Failed(409, "sequence", "Earlier actions are missing.") from None
     known = max((action.get("guidelines") or 0 for action in sent if is_count(action.get("guidelines"))), default=0)
-    with database.reading(resources.engine()) as opened:
-        newest = guidelines.current(opened, work.study.id)
-        reply: Json = {"results": results, "stack": undo.count(opened, work)}
+    with connections.reading(resources.engine()) as opened:
+        newest = studies.current_guidelines(opened, work.study.id)
+        reply: Json = {"results": results, "stack": effects.count_entries(opened, work)}
         if any(action.get("type") != "draft" for action in sent):  # a draft changes no number on the screen
             reply["progress"] = tasks.progress(opened, work)
     if newest.version > known:
@@ -204,8 +330,8 @@ def _archived(work: Work) -> str:
 
 def history(call: Call) -> Json:
     """Return older entries of the undo stack."""
-    with database.reading(resources.engine()) as opened:
-        entries = undo.history(opened, call.work, call.query.get("before"))
+    with connections.reading(resources.engine()) as opened:
+        entries = effects.history(opened, call.work, call.query.get("before"))
     _reveal(call.work, entries["tasks"])
     return entries
 
@@ -214,20 +340,20 @@ def presence(call: Call) -> Json:
     """Renew the claim of the task on the screen, or end all claims when the page is left. It creates no claim."""
     work, name, engine = call.work, call.body.get("task"), resources.engine()
     if call.body.get("leaving") is True:
-        database.write(engine, lambda opened: claims.release_all(opened, work))
+        connections.write(engine, lambda opened: claims.release_all(opened, work))
         return {"claim": "free"}
     if not isinstance(name, str):
         raise Failed(400, "invalid", "The request names no item.")
-    if database.write(engine, lambda opened: claims.renew(opened, work, entered.open_task(opened, work, name))):
+    if connections.write(engine, lambda opened: claims.renew(opened, work, entries.open_task(opened, work, name))):
         return {"claim": "mine"}
-    with database.reading(engine) as opened:
+    with connections.reading(engine) as opened:
         return {"claim": tasks.task_jsons(opened, work, [find_task(opened, work, name)])[0]["claim"]}
 
 
 def image(call: Call) -> Response:
     """Return an image of a task, named by its block: the path may reveal the system."""
-    with database.reading(resources.engine()) as opened:
-        task = entered.open_task(opened, call.work, call.query.get("task", ""))
+    with connections.reading(resources.engine()) as opened:
+        task = entries.open_task(opened, call.work, call.query.get("task", ""))
         item = target_item(items.get(opened, call.work.study.id, task.target.item), task.target)
     path = blocks.image_path(item, call.query.get("block", ""))
     if path is None:
@@ -255,7 +381,7 @@ def _remote_image(call: Call, address: str) -> Response:
 def _reveal(work: Work, task_jsons: list[Json]) -> None:
     """Add the reveals of the labelled tasks that the annotator may see."""
     if any(target["version"] != "0" for task in task_jsons for target in task["targets"]):
-        with database.reading(resources.engine()) as opened:
+        with connections.reading(resources.engine()) as opened:
             seen = tasks.add_reveals(
                 opened, work, task_jsons, [find_task(opened, work, task["id"]) for task in task_jsons]
             )
@@ -287,21 +413,21 @@ def _endpoint(handle: Handler) -> Callable[[Request], Any]:
     return endpoint
 
 
-@operations.operation()
+@guards.operation()
 def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
-    operations.enforce()
+    guards.enforce()
     query = dict(request.query_params) | {name: str(value) for name, value in request.path_params.items()}
     actor = signed_in(request)
     check_texts(query)
     run_id = number_in_query(query.get("run", ""))
     study_id = number_in_query(query.get("study_id", ""))
-    with database.reading(resources.engine()) as opened:
+    with connections.reading(resources.engine()) as opened:
         if study_id is not None:
-            former_studies.check_member(opened, actor, study_id, request.headers.get("x-csrf-token", ""))
+            deletions.check_member(opened, actor, study_id, request.headers.get("x-csrf-token", ""))
         study = study_name(opened, actor, query.get("study", ""), study_id)
         require_label(opened, actor, study)
         is_new = annotators.find_id(opened, actor.name) is None
-    with (database.writing if is_new else database.reading)(resources.engine()) as opened:
+    with (connections.writing if is_new else connections.reading)(resources.engine()) as opened:
         work = open_work(
             opened,
             query.get("kind", ""),
@@ -321,7 +447,7 @@ def study_name(opened: Session, actor: Actor, name: str, study_id: int | None) -
     """Return the present name of the study that a window was opened for; raises StudyDeleted."""
     if study_id is None and name in studies.names(opened):
         return name
-    found = former_studies.find(opened, actor, name, study_id)
+    found = deletions.find_former(opened, actor, name, study_id)
     if found is None:
         return name
     if found.problem:

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pages.label.parts import queues, workbench
+from pages.label.parts import workbench
 from pages.parts import resources, shell
-from storage import database
-from storage.labelling import critique_targets, queue, work
-from storage.labelling.work import QueueName
-from storage.studies import Study
+from storage.db import connections
+from storage.labelling import context, critique_queue, queue
+from storage.labelling.context import QueueName
+from storage.studies.studies import Study
 
 EMPTY: dict[QueueName, tuple[str, str]] = {
     "critiques": (
@@ -29,8 +29,8 @@ EMPTY: dict[QueueName, tuple[str, str]] = {
 def choose_task() -> QueueName:
     """Draw the choice of a queue in the sidebar; it is in the URL."""
     with st.sidebar:
-        chosen = st.selectbox("Task", list(queues.CRITIQUE_TASKS.values()), key="task", bind="query-params")
-    return next((name for name in EMPTY if queues.CRITIQUE_TASKS[name] == chosen), "critiques")
+        chosen = st.selectbox("Task", list(workbench.CRITIQUE_TASKS.values()), key="task", bind="query-params")
+    return next((name for name in EMPTY if workbench.CRITIQUE_TASKS[name] == chosen), "critiques")
 
 
 def draw_empty(study: Study, kind: QueueName) -> None:
@@ -44,9 +44,9 @@ def draw_empty(study: Study, kind: QueueName) -> None:
 study = workbench.choose_study()
 shell.require_annotator()
 kind, scenario = choose_task(), workbench.choose_scenario(study)
-critique_targets.create_missing(resources.engine(), study.id)
-with database.reading(resources.engine()) as session:
-    has_targets = queue.has_targets(session, work.queue_named(study.id, kind, scenario=scenario))
+critique_queue.create_missing_targets(resources.engine(), study.id)
+with connections.reading(resources.engine()) as session:
+    has_targets = queue.has_targets(session, context.queue_named(study.id, kind, scenario=scenario))
 if has_targets:
     workbench.mount(kind, study, {"scenario": scenario})
 else:

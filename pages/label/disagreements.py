@@ -4,16 +4,16 @@ import streamlit as st
 
 from pages.label.parts import workbench
 from pages.parts import resources, shell
-from storage import database
-from storage.labelling import queue, trace_criteria
-from storage.labelling.work import queue_named
-from storage.studies import Study
+from storage.db import connections
+from storage.labelling import queue, targets
+from storage.labelling.context import queue_named
+from storage.studies.studies import Study
 
 
 def choose_criterion(study: Study) -> str | None:
     """Draw the choice of a criterion in the sidebar; it is in the URL."""
-    with database.reading(resources.engine()) as session:
-        criteria = trace_criteria.judged_criteria(session, study.id)
+    with connections.reading(resources.engine()) as session:
+        criteria = targets.judged_criteria(session, study.id)
     if not criteria:
         return None
     with st.sidebar:
@@ -30,7 +30,7 @@ def draw_empty(study: Study) -> None:
 study = workbench.choose_study()
 shell.require_annotator()
 criterion, scenario = choose_criterion(study), workbench.choose_scenario(study)
-with database.reading(resources.engine()) as session:
+with connections.reading(resources.engine()) as session:
     wanted = queue_named(study.id, "disagreements", criterion, scenario)
     has_targets = queue.has_targets(session, wanted)
 if has_targets:

@@ -4,18 +4,17 @@ from datetime import datetime
 
 import streamlit as st
 
-from pages.label.parts import queues
+from pages.label.parts import workbench
 from pages.parts import numbers, paging, permissions, resources, shell
-from pages.parts.values import format_value
-from storage import database
-from storage.access import Permission
-from storage.labelling import home, skips, work
+from pages.parts.numbers import format_value
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import context, effects, home
+from storage.labelling.context import Refused
 from storage.labelling.home import ListedTask, QueueSummary
-from storage.labelling.queue_view import open_view
-from storage.labelling.tabs import Tab
-from storage.labelling.work import Refused
+from storage.labelling.queue_view import Tab, open_view
 from storage.reports import annotators as statistics
-from storage.studies import Study
+from storage.studies.studies import Study
 
 TAB_NAMES: dict[Tab, str] = {
     "todo": "To do",
@@ -30,7 +29,7 @@ TASKS_PER_PAGE = 50
 def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[QueueSummary]) -> None:
     """Draw the numbers of open and labelled targets, today's pace, and, if shown, the changes after the reveal."""
     zone = shell.time_zone()
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         today = statistics.pace_of_day(session, study.id, annotator_id, zone, datetime.now(zone).date())
         events = statistics.label_events(session, study.id, annotator_id) if study.rules.own_statistics else []
         changed = statistics.changes(session, study.id, events).get(name, statistics.Changes())
@@ -59,7 +58,7 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
 
 def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]) -> None:
     """Draw the button that opens the target at which the annotator stopped."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         last = home.last_queue(session, study.id, annotator_id)
     waiting = [summary for summary in summaries if summary.todo]
     if not waiting:
@@ -69,17 +68,17 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
     parts = [f"{chosen.todo:,} to do"]
     parts += [numbers.format_count(chosen.drafts, "draft")] if chosen.drafts else []
     parts += [f"{chosen.training:,} of them training"] if 0 < chosen.training < chosen.todo else []
-    title = queues.TITLES[chosen.name]
+    title = workbench.TITLES[chosen.name]
     title = f"training for {title}" if chosen.training and chosen.training == chosen.todo else title
     label = f"Continue: {title} ({', '.join(parts)})"
     if st.button(label, type="primary", icon=":material/play_arrow:", key="continue", shortcut="Enter"):
-        address = {"study": study.name, **queues.address(chosen.name)}
-        st.switch_page(queues.page(chosen.name), query_params=address)
+        address = {"study": study.name, **workbench.queue_address(chosen.name)}
+        st.switch_page(workbench.queue_page(chosen.name), query_params=address)
 
 
 def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
     """Draw the choice of a queue, if there is one."""
-    names = [queues.TITLES[summary.name] for summary in summaries]
+    names = [workbench.TITLES[summary.name] for summary in summaries]
     if len(names) == 1:
         return summaries[0]
     chosen = st.segmented_control("Queue", names, default=names[0], required=True, key="queue", bind="query-params")
@@ -96,8 +95,8 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
     search = right.text_input("Search", placeholder="words in the texts", key="search", bind="query-params")
     with permissions.writing(study.id, Permission.label, "") as session:
-        queue = work.open_work(session, summary.name, study.name, annotator)
-    with database.reading(resources.engine()) as session:
+        queue = context.open_work(session, summary.name, study.name, annotator)
+    with connections.reading(resources.engine()) as session:
         view = open_view(session, queue)
         listed = home.listed_ids(session, queue, view, tab, search)
         page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
@@ -132,14 +131,16 @@ def _row(task: ListedTask) -> dict[str, object]:
     }
 
 
-def draw_actions(study: Study, queue: work.Work, tab: Tab, listed: list[int], selected: list[ListedTask]) -> None:
+def draw_actions(study: Study, queue: context.Work, tab: Tab, listed: list[int], selected: list[ListedTask]) -> None:
     """Draw the buttons that open one task, or skip several; `listed` are the ids of all tasks of the list."""
     chosen = [task.id for task in selected]
     with st.container(horizontal=True):
         if st.button("Open", icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
             query = {"study": study.name, "item": selected[0].name, "tab": tab, "on": selected[0].criterion}
-            query |= queues.address(queue.name)
-            st.switch_page(queues.page(queue.name), query_params={name: text for name, text in query.items() if text})
+            query |= workbench.queue_address(queue.name)
+            st.switch_page(
+                workbench.queue_page(queue.name), query_params={name: text for name, text in query.items() if text}
+            )
         if tab in ("todo", "drafts", "flagged"):
             count = f" {len(selected)}" if selected else ""
             if st.button(f"Skip{count} selected", disabled=not selected, key="skip"):
@@ -153,10 +154,10 @@ def draw_actions(study: Study, queue: work.Work, tab: Tab, listed: list[int], se
                 skip(queue, listed, on=False)
 
 
-def draw_undo(queue: work.Work) -> None:
+def draw_undo(queue: context.Work) -> None:
     """Draw the button that undoes the last bulk skip, until something else is labelled or skipped in the queue."""
-    with database.reading(resources.engine()) as session:
-        last_skip = skips.latest(session, queue)
+    with connections.reading(resources.engine()) as session:
+        last_skip = effects.latest_skips(session, queue)
     if last_skip is None:
         return
     entry, count, skipped = last_skip
@@ -166,17 +167,17 @@ def draw_undo(queue: work.Work) -> None:
         if st.button("Undo", icon=":material/undo:", key="undo_skips", type="tertiary"):
             try:
                 with permissions.writing(queue.study.id, Permission.label, "") as session:
-                    skips.undo_latest(session, queue, entry)
+                    effects.undo_latest_skips(session, queue, entry)
             except Refused as refused:
                 st.toast(str(refused))
                 return
             st.rerun()
 
 
-def skip(queue: work.Work, task_ids: list[int], *, on: bool) -> None:
+def skip(queue: context.Work, task_ids: list[int], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
     with permissions.writing(queue.study.id, Permission.label, "") as session:
-        count = skips.skip_all(session, queue, task_ids, on=on)
+        count = effects.skip_all(session, queue, task_ids, on=on)
     st.toast(f"{numbers.format_count(count, 'item')} {'skipped' if on else 'back in the queue'}.")
     st.rerun()
 
@@ -193,7 +194,7 @@ def draw_empty(study: Study) -> None:
 study = shell.draw_header("Home", "Your open targets, and where you left off.")
 annotator = shell.require_annotator()
 annotator_id = home.prepare(resources.engine(), study.id, annotator)
-with database.reading(resources.engine()) as session:
+with connections.reading(resources.engine()) as session:
     summaries = home.summaries(session, study, annotator)
 if not summaries:
     draw_empty(study)

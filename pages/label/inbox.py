@@ -3,15 +3,16 @@
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.pairs import target_name
-from pages.label.parts import evidence
-from pages.parts import clickable_table, paging, permissions, resources, shell
+from core.items import target_name
+from pages.label.parts import adjudication_panel
+from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown, truncate
-from storage import database, views
-from storage.access import Permission
-from storage.labelling import assignment, inbox
-from storage.labelling.inbox import Thread
-from storage.studies import Study
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import assignment, home
+from storage.labelling.home import Thread
+from storage.labels import views
+from storage.studies.studies import Study
 
 LISTS = ("Open", "Closed")
 THREADS_PER_PAGE = 50
@@ -25,7 +26,7 @@ def draw_list(threads: list[Thread], *, closed: bool) -> None:
         return
     page = paging.current_page("page", len(listed), THREADS_PER_PAGE)
     shown = paging.page_slice(listed, page, THREADS_PER_PAGE)
-    clicked = clickable_table.draw(
+    clicked = tables.draw_clickable(
         [_row(thread) for thread in shown],
         f"threads_{closed}_{page}",
         max_height=740,
@@ -63,9 +64,9 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
         flag = " · :material/flag: flagged" if thread.flagged else ""
         st.caption(f"**{escape_markdown(thread.annotator)}**{flag}")
         if thread.note:
-            st.html(evidence.draw_text(thread.note))
-            with database.reading(resources.engine()) as session:
-                order = inbox.shown_order(session, study, thread)
+            st.html(adjudication_panel.draw_text(thread.note))
+            with connections.reading(resources.engine()) as session:
+                order = home.shown_order(session, study, thread)
             if list(order) != sorted(order):
                 numbers = ", ".join(map(str, order))
                 st.caption(
@@ -76,7 +77,7 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
             at = reply.at.astimezone(shell.time_zone())
             st.caption(f"**{escape_markdown(reply.author)}** · {at:%Y-%m-%d %H:%M}{' · closed' * reply.closed}")
             if reply.text:
-                st.html(evidence.draw_text(reply.text))
+                st.html(adjudication_panel.draw_text(reply.text))
     draw_reply(study, name, thread, may_close=may_reply)
     if may_reply:
         st.page_link(
@@ -90,14 +91,14 @@ def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> 
 def draw_reply(study: Study, name: str, thread: Thread, *, may_close: bool) -> None:
     """Draw the form of a reply."""
     with st.form("reply", clear_on_submit=True, border=False):
-        text = st.text_area("Reply", height=90, key="reply_text", max_chars=inbox.LONGEST_REPLY)
+        text = st.text_area("Reply", height=90, key="reply_text", max_chars=home.LONGEST_REPLY)
         with st.container(horizontal=True):
             send = st.form_submit_button("Reply", type="primary")
             close = may_close and not thread.closed and st.form_submit_button("Reply and close")
     if send or close:
         needed = Permission.label if name == thread.annotator else Permission.adjudicate
         with permissions.writing(study.id, needed, "") as session:
-            inbox.reply(session, study.id, thread.target_id, thread.annotator, name, text, closed=bool(close))
+            home.reply(session, study.id, thread.target_id, thread.annotator, name, text, closed=bool(close))
         st.rerun()
 
 
@@ -124,8 +125,8 @@ def requested_thread(threads: list[Thread]) -> Thread | None:
 study = shell.draw_header("Inbox", "Annotators' flags and notes: answer and close them.")
 name = shell.require_annotator()
 only_own = assignment.is_named(study.rules, name) or not permissions.allows(study.id, Permission.adjudicate)
-with database.reading(resources.engine()) as session:
-    all_threads = inbox.threads(session, study.id, name if only_own else None)
+with connections.reading(resources.engine()) as session:
+    all_threads = home.threads(session, study.id, name if only_own else None)
 requested = requested_thread(all_threads)
 if requested is not None:
     draw_thread(study, name, requested, may_reply=not only_own)

@@ -5,11 +5,11 @@ import streamlit as st
 from core.labels import Scale
 from pages.label.parts import workbench
 from pages.parts import permissions, resources, shell
-from storage import database
-from storage.access import Permission
-from storage.labelling import scorable_criteria
-from storage.labelling.scorable_criteria import ScaleKey
-from storage.studies import Study
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import targets
+from storage.labelling.targets import ScaleKey
+from storage.studies.studies import Study
 
 
 def choose_scale(scales: dict[ScaleKey, Scale]) -> ScaleKey:
@@ -43,13 +43,13 @@ def empty_state(study: Study) -> None:
 
 study = workbench.choose_study()
 annotator = shell.require_annotator()
-with database.reading(resources.engine()) as session:
-    scales = scorable_criteria.scales(session, study.id)
+with connections.reading(resources.engine()) as session:
+    scales = targets.scales(session, study.id)
 if not scales:
     empty_state(study)
 else:
     (kind, criterion), scenario = choose_scale(scales), workbench.choose_scenario(study)
     with permissions.writing(study.id, Permission.label, "") as session:
-        scorable_criteria.create_targets(session, study.id, kind, criterion, scales[kind, criterion])
+        targets.create_targets(session, study.id, kind, criterion, scales[kind, criterion])
     choices = {"criterion": criterion, "scenario": scenario}
     workbench.mount("answers" if kind == "answer" else "scores", study, choices)

@@ -4,10 +4,10 @@ import streamlit as st
 
 from pages.label.parts import workbench
 from pages.parts import resources, shell
-from storage import database
+from storage.db import connections
 from storage.labelling import queue
-from storage.labelling.work import queue_named
-from storage.studies import Study
+from storage.labelling.context import queue_named
+from storage.studies.studies import Study
 
 
 def draw_empty(study: Study) -> None:
@@ -23,7 +23,7 @@ def draw_empty(study: Study) -> None:
 study = workbench.choose_study()
 shell.require_annotator()
 scenario = workbench.choose_scenario(study)
-with database.reading(resources.engine()) as session:
+with connections.reading(resources.engine()) as session:
     has_targets = queue.has_targets(session, queue_named(study.id, "weights"))
 if has_targets:
     workbench.mount("weights", study, {"scenario": scenario})

@@ -2,14 +2,16 @@
 
 Without accounts a name is enough to sign in, so only this machine is served. This ASGI class is the outer check: it
 covers Streamlit's pages, uploads and downloads, and ends open sockets with their session. What an account may do in a
-study is decided by `storage.access`.
+study is decided by `storage.accounts.access`.
 """
 
 import ipaddress
+import re
 import time
 from pathlib import PurePath
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
+import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
@@ -20,11 +22,13 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from core.errors import TiebreakError
 from core.own_addresses import own_address, route_path
 from pages.parts import resources
+from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
 from pages.parts.sections import SECTIONS
-from storage import database, database_errors
 from storage.accounts import api_tokens, logins
-from storage.accounts.identity import Identity
-from storage.database_errors import DBAPIError
+from storage.accounts.registry import Actor, Identity
+from storage.db import connections, errors, guards
+from storage.db.errors import DBAPIError
+from storage.studies import annotators
 
 SESSION_COOKIE = "tiebreak_session"
 OIDC_COOKIE = "_streamlit_user"
@@ -84,7 +88,7 @@ class AccountGuard:
         try:
             identity = await run_in_threadpool(identify, connection)
         except (TiebreakError, DBAPIError) as error:
-            sentence = str(error) if isinstance(error, TiebreakError) else database_errors.describe(error)
+            sentence = str(error) if isinstance(error, TiebreakError) else errors.describe(error)
             await _refuse(scope, receive, send, _error(503, "unavailable", sentence))
             return
         scope[IDENTITY] = identity
@@ -132,18 +136,18 @@ def identify(connection: HTTPConnection) -> Identity:
     """Return who sends a request, by its token or else by its cookie; the time of the use is stored now and then."""
     token, engine = bearer_token(connection.headers), resources.engine()
     if token is not None:
-        with database.reading(engine) as session:
+        with connections.reading(engine) as session:
             identity = api_tokens.identify(session, token)
             due = identity.actor is not None and api_tokens.is_use_due(session, token)
         if due:
-            database.write(engine, lambda session: api_tokens.record_use(session, token))
+            connections.write(engine, lambda session: api_tokens.record_use(session, token))
         return identity
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         identity = logins.identify(session, connection.cookies.get(SESSION_COOKIE, ""))
         login_id = identity.login_id
         due = login_id is not None and logins.is_use_due(session, login_id)
     if due and login_id is not None:
-        database.write(engine, lambda session: logins.record_use(session, login_id))
+        connections.write(engine, lambda session: logins.record_use(session, login_id))
     return identity
 
 
@@ -265,3 +269,50 @@ def _is_loopback(name: str) -> bool:
         return False
     mapped = address.ipv4_mapped if address.version == 6 else None
     return (mapped or address).is_loopback
+
+
+# Who looks at a page: by the session's cookie, or by the name in a cookie on a server without accounts.
+
+COOKIE = "tiebreak_annotator"
+
+
+def current_identity() -> Identity:
+    """Return whom the session's cookie names, as the database had it when this run of the page asked first."""
+    return guards.once("identity", _read_identity)
+
+
+def _read_identity() -> Identity:
+    cookie = st.context.cookies.get(SESSION_COOKIE, "")
+    with connections.reading(resources.engine()) as session:
+        return logins.identify(session, cookie if isinstance(cookie, str) else "")
+
+
+def current_actor() -> Actor:
+    """Return who acts; the name is empty if nobody is signed in."""
+    identity = current_identity()
+    return identity.actor or Actor("" if identity.accounts else _named_annotator() or "")
+
+
+def current_annotator() -> str | None:
+    """Return the name of the annotator who is signed in; None if nobody is, or if the cookie has no valid name."""
+    return current_actor().name or None
+
+
+def current_visitor() -> str:
+    """Return a token of this browser, otherwise of this session, for views before signing in."""
+    token = st.context.cookies.get(VISITOR_COOKIE)
+    if isinstance(token, str) and re.fullmatch(r"[\w-]{16,64}", token):
+        return token
+    return str(st.session_state.setdefault("visitor", new_visitor()))
+
+
+def _named_annotator() -> str | None:
+    name = st.session_state.get("annotator")
+    if name is None:
+        name = st.context.cookies.get(COOKIE, "")
+    if not isinstance(name, str) or not name:
+        return None
+    try:
+        return annotators.normalize_name(unquote(name))
+    except TiebreakError:
+        return None

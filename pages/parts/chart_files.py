@@ -6,6 +6,7 @@ of Streamlit, because the next run of any page may delete such a file before the
 """
 
 import os
+import pickle
 import re
 import secrets
 import shutil
@@ -13,10 +14,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
+from hashlib import blake2b
 from html import unescape
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -27,12 +29,127 @@ from starlette.routing import BaseRoute, Route
 from core.formats.tables import cell, flatten, latex_table, rows_csv
 from core.own_addresses import own_address
 from core.provenance import INTERVALS, caption
-from pages.parts import account_guard, chart_selection, paper_colours, permissions, visitor
-from pages.parts.name_rows import LINE_LENGTH, count_lines, wrap_name, wrap_names
-from storage.access import Forbidden
+from pages.parts import account_guard, colours, permissions
+from pages.parts.axes import LINE_LENGTH, count_lines, wrap_name, wrap_names
+from storage.accounts.access import Forbidden
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+# The point of a chart that is selected.
+#
+# Streamlit takes a figure for the identity of its chart, so a figure with another selected point would be a new chart,
+# which takes a browser some tenths of a second. So the figure stays as it was when the chart was first drawn, and the
+# browser marks the point that was clicked. Only a selection that is not the last click, such as the one of an opened
+# address or none after "Close", makes a new chart.
+
+MAX_COPIES = 64
+"""Charts with a selection that are shared; the oldest are forgotten first."""
+DIGEST = "_digest"
+"""The attribute of a figure that has its digest."""
+UNDIMMED = {"textfont": {"color": "#000000"}}
+"""`selected` of texts that cannot be clicked: by its default Plotly makes them pale when a point is selected."""
+
+
+@dataclass
+class DrawnChart:
+    """What a visitor's browser shows of a chart."""
+
+    figure: bytes
+    """A digest of the figure without a selection."""
+    selected: Any
+    """The custom data of the point that was selected when the chart was drawn."""
+    number: int
+    """Of the chart, because an equal figure would be the same chart with the last click's point."""
+    marked: list[Any]
+    """The custom data of the points that the browser marks."""
+
+
+def mark_selected(figure: "go.Figure", key: str, selected: Any) -> "go.Figure":
+    """Return a figure with the point selected that has the custom data `selected`, unless the browser marks it."""
+    name = _state_name(key)
+    digest = digest_of(figure)
+    wanted = [] if selected is None else [as_json(selected)]
+    drawn: DrawnChart | None = st.session_state.get(name)
+    # A chart that was not drawn in the last run has lost what the browser marked.
+    is_current = drawn is not None and key in st.session_state and drawn.marked == wanted
+    if drawn is None or not is_current or drawn.figure != digest:
+        # A new figure, such as that of newer labels, needs no new number if no point is marked.
+        number = 1 if drawn is None else drawn.number + (bool(wanted) or not is_current)
+        drawn = DrawnChart(digest, selected, number, wanted)
+        st.session_state[name] = drawn
+    return with_selection(figure, drawn.selected, number=drawn.number)
+
+
+def recorded(key: str, on_select: Callable[[], None]) -> Callable[[], None]:
+    """Return the callback of a chart that also records which points the browser marks."""
+
+    def record() -> None:
+        drawn: DrawnChart | None = st.session_state.get(_state_name(key))
+        if drawn is not None:
+            drawn.marked = [as_json(point.get("customdata")) for point in st.session_state[key].selection.points]
+        on_select()
+
+    return record
+
+
+def digest_of(figure: "go.Figure") -> bytes:
+    """Return a digest of a figure, which is not modified any more: a shared one is written as JSON only once."""
+    digest: bytes | None = getattr(figure, DIGEST, None)
+    if digest is None:
+        digest = blake2b(str(figure.to_json(validate=False)).encode()).digest()
+        setattr(figure, DIGEST, digest)
+    return digest
+
+
+def with_selection(figure: "go.Figure", selected: Any, *, number: int = 1) -> "go.Figure":
+    """Return a chart with a selection and its number; the figure itself, if it is the first chart without one.
+
+    The chart is shared by all visitors, so do not modify it.
+    """
+    if selected is None and number == 1:
+        return figure
+    return _copy_with_selection(digest_of(figure), as_json(selected), number, figure)
+
+
+@st.cache_resource(max_entries=MAX_COPIES, show_spinner=False)
+def _copy_with_selection(digest: bytes, selected: Any, number: int, _figure: "go.Figure") -> "go.Figure":
+    import plotly.graph_objects as go
+
+    copy = go.Figure(_figure).update_layout(meta=number)
+    select_points(copy, selected)
+    return copy
+
+
+def select_points(figure: "go.Figure", selected: Any) -> None:
+    """Select the points of a figure that have the custom data `selected`, if any has: one of each series."""
+    wanted = as_json(selected)
+    places = {
+        number: [place for place, data in enumerate(trace.customdata) if as_json(data) == wanted]
+        for number, trace in enumerate(figure.data)
+        if selected is not None and trace.customdata is not None and trace.unselected.marker.opacity is not None
+    }
+    if any(places.values()):
+        for number, selected_places in places.items():
+            figure.data[number].selectedpoints = selected_places
+
+
+def clear_selection(figure: "go.Figure") -> None:
+    """Select no point of a figure."""
+    for trace in figure.data:
+        if "selectedpoints" in trace:
+            trace.selectedpoints = None
+
+
+def as_json(data: Any) -> Any:
+    """Return custom data as the browser returns it: a list for a tuple or an array."""
+    return data if isinstance(data, str | None) else list(data)
+
+
+def _state_name(key: str) -> str:
+    return f"_{key}_drawn"
+
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge")
 IMAGES = {"svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png"}
@@ -87,7 +204,7 @@ def draw_menu(figure: "go.Figure", key: str, data: ChartData) -> None:
     """Draw the menu under a chart: images, data, a LaTeX table and a caption."""
     title = plain_text(figure.layout.title.text or key)
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60] or "chart"
-    owner, check = visitor.current_actor().account_id, permissions.export_check()
+    owner, check = account_guard.current_actor().account_id, permissions.export_check()
     chart = Chart(figure, data, name, chart_caption(title, data), owner, check)
     token = st.session_state.setdefault(f"_{key}_files", secrets.token_urlsafe(16))
     with _charts_lock:
@@ -161,9 +278,9 @@ def draw_image(figure: "go.Figure", format: str, names: Sequence[str] = ()) -> b
 
     font = {"color": "#111418", "family": "Arial"}
     white = {"paper_bgcolor": "white", "plot_bgcolor": "white"}
-    paper = paper_colours.apply_light(figure).update_layout(template="plotly_white", font=font, **white)
+    paper = colours.apply_light(figure).update_layout(template="plotly_white", font=font, **white)
     paper.update_yaxes(ticks="outside", ticklen=NAME_GAP, tickcolor="rgba(0,0,0,0)")
-    chart_selection.clear(paper)
+    clear_selection(paper)
     texts, length = full_labels(names)
     if paper.layout.yaxis.ticktext is not None:
         paper.update_yaxes(ticktext=[_full_tick(text, texts) for text in paper.layout.yaxis.ticktext])
@@ -240,3 +357,29 @@ def _tick_names(axis: Any) -> dict[float, str]:
 def plain_text(text: str) -> str:
     """Return the text of a label without its tags."""
     return unescape(re.sub(r"<[^>]*>", " ", text)).strip()
+
+
+# Figures of charts that are built once for all visitors: Plotly validates every property, which takes 10 to 50 ms.
+
+Inputs = ParamSpec("Inputs")
+MAX_FIGURES = 64
+
+
+def built_once(build: "Callable[Inputs, go.Figure]") -> "Callable[Inputs, go.Figure]":
+    """Return a function that builds the figure of equal inputs and an equal theme only once.
+
+    The inputs can be pickled. The figure is shared by all visitors, so do not modify it.
+    """
+    name = f"{build.__module__}.{build.__qualname__}"
+
+    @wraps(build)
+    def load(*args: Inputs.args, **kwargs: Inputs.kwargs) -> "go.Figure":
+        content = pickle.dumps((name, st.context.theme.type, args, kwargs), pickle.HIGHEST_PROTOCOL)
+        return _load(blake2b(content).digest(), lambda: build(*args, **kwargs))
+
+    return load
+
+
+@st.cache_resource(max_entries=MAX_FIGURES, show_spinner=False)
+def _load(digest: bytes, _build: "Callable[[], go.Figure]") -> "go.Figure":
+    return _build()

@@ -13,12 +13,94 @@ from typing import TYPE_CHECKING, Any, Literal
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import axes, chart_cache, chart_files, chart_selection, colours, intervals, numbers
+from pages.parts import axes, chart_files, colours, numbers
+from pages.parts.axes import LINE_HEIGHT, place_rows, wrap_names
 from pages.parts.chart_files import ChartData
-from pages.parts.name_rows import LINE_HEIGHT, place_rows, wrap_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+    from core.statistics.data.arrays import Estimate
+
+
+# Points with their intervals, and the number of observations to the right of each interval.
+
+Interval = tuple[float | None, float | None, float | None]
+"""A value and the ends of its interval; an end is None if there is no interval."""
+
+
+def interval_of_estimate(estimate: "Estimate") -> Interval:
+    """Return the value and the ends of an estimate."""
+    return estimate.value, estimate.low, estimate.high
+
+
+def error_bars(intervals: Sequence[Interval], colour: str) -> dict[str, Any]:
+    """Return plotly's description of the intervals around their values."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [_distance(value, high) for value, _, high in intervals],
+        "arrayminus": [_distance(low, value) for value, low, _ in intervals],
+        "color": colour,
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _distance(lower: float | None, upper: float | None) -> float:
+    return 0.0 if lower is None or upper is None else max(0.0, upper - lower)
+
+
+def interval_counts(
+    ends: Sequence[float | None], places: Sequence[Any], numbers: Sequence[Sequence[int]]
+) -> "go.Scatter":
+    """Return n to the right of the end of each interval; of several intervals in a row, each n that differs."""
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=ends,
+        y=places,
+        mode="text",
+        text=[f"\u00a0\u00a0\u00a0n {', '.join(f'{number:,}' for number in dict.fromkeys(row))}" for row in numbers],
+        textposition="middle right",
+        textfont={"size": 11},
+        cliponaxis=False,
+        hoverinfo="skip",
+        selected=chart_files.UNDIMMED,
+        showlegend=False,
+    )
+
+
+def row_figure(
+    intervals: Sequence[Interval],
+    places: Sequence[Any],
+    hover_texts: Sequence[str],
+    numbers: Sequence[int],
+    colour: str,
+    selectable: Sequence[Any] | None = None,
+) -> "go.Figure":
+    """Return a figure with a row for each interval: its point, the interval and n.
+
+    `places` are positions or names on the vertical axis, `hover_texts` HTML; `selectable` is the data of a click.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure(
+        go.Scatter(
+            x=[value for value, _, _ in intervals],
+            y=places,
+            mode="markers",
+            marker={"size": 11, "color": colour},
+            error_x=error_bars(intervals, colour),
+            hovertext=hover_texts,
+            hoverinfo="text",
+            customdata=selectable,
+            unselected={"marker": {"opacity": 0.4}},
+        )
+    )
+    ends = [value if high is None else high for value, _, high in intervals]
+    return figure.add_trace(interval_counts(ends, places, [(number,) for number in numbers]))
+
 
 GREY = colours.RESPONSE[0]
 ROW_HEIGHT = 34
@@ -76,10 +158,10 @@ def draw(
     are its points. The figure is not modified.
     """
     if callable(on_select):
-        figure = chart_selection.mark(figure, key, selected)
-        on_select = chart_selection.recorded(key, on_select)
+        figure = chart_files.mark_selected(figure, key, selected)
+        on_select = chart_files.recorded(key, on_select)
     else:
-        figure = chart_selection.with_selection(figure, selected)
+        figure = chart_files.with_selection(figure, selected)
     config = CONFIG if chart_files.has_browser() else CAMERA_CONFIG
     # A phone shows the upper part of the chart in a container with this key: see collapsible.js.
     with st.container(key=f"tall-{key}"):
@@ -140,7 +222,7 @@ def interval_figure(
     return figure.update_layout(margin_r=max(figure.layout.margin.r, COUNT_CHARACTER * longest + 12))
 
 
-shared_interval_figure = chart_cache.built_once(interval_figure)
+shared_interval_figure = chart_files.built_once(interval_figure)
 """The same, for a figure that the caller does not modify."""
 
 
@@ -158,7 +240,7 @@ def add_intervals(figure: "go.Figure", series: Series, positions: Mapping[str, f
             name=series.name,
             mode="markers",
             marker={"size": 11, "color": colour, "symbol": "circle-open" if series.hollow else "circle"},
-            error_x=intervals.error_bars([(row.value, row.low, row.high) for row in rows.values()], colour),
+            error_x=error_bars([(row.value, row.low, row.high) for row in rows.values()], colour),
             customdata=list(rows),
             hovertext=[
                 hover_text(
@@ -181,7 +263,7 @@ def _add_counts(figure: "go.Figure", series: Sequence[Series], positions: Mappin
     rows_by_name = {name: [line.rows[name] for line in series if name in line.rows] for name in positions}
     ends = [max(_interval_end(row) for row in rows) for rows in rows_by_name.values()]
     items = [[row.items for row in rows] for rows in rows_by_name.values()]
-    figure.add_trace(intervals.counts(ends, list(positions.values()), items))
+    figure.add_trace(interval_counts(ends, list(positions.values()), items))
 
 
 def _interval_end(row: AgreementRow) -> float:

@@ -23,9 +23,9 @@ from starlette.routing import BaseRoute, Route
 from core.errors import TiebreakError
 from core.formats.tables import csv_text
 from core.own_addresses import own_address
-from pages.parts import account_guard, permissions, visitor
-from storage import operations
-from storage.access import Forbidden, Permission
+from pages.parts import account_guard, permissions
+from storage.accounts.access import Forbidden, Permission
+from storage.db import guards
 
 MakeFile = Callable[[], bytes]
 MAX_FILES = 500
@@ -82,7 +82,7 @@ def draw_file_link(label: str, file: File, key: str, permission: Permission | No
 def offer(file: File, key: str, permission: Permission | None = None) -> str:
     """Return the address at which this visitor can request a file."""
     token = st.session_state.setdefault(f"_{key}_file", secrets.token_urlsafe(16))
-    offered = Offer(file, visitor.current_actor().account_id, permissions.export_check(permission))
+    offered = Offer(file, account_guard.current_actor().account_id, permissions.export_check(permission))
     with _lock:
         _offers[token] = offered
         _offers.move_to_end(token)
@@ -113,7 +113,7 @@ async def send_file(request: Request) -> Response:
     return Response(content, media_type=offered.file.mime, headers=headers)
 
 
-@operations.reading_operation()
+@guards.reading_operation()
 def _content(offered: Offer) -> bytes:
     offered.check(offered.file.kind)
     return offered.file.make()

@@ -3,15 +3,52 @@
 import re
 from collections.abc import Mapping, Sequence
 from html import escape, unescape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, numbers
-from pages.parts.name_rows import LINE_HEIGHT, wrap_names
+from pages.parts import chart_files, charts, colours, numbers
+from pages.parts.axes import LINE_HEIGHT, wrap_names
 from pages.parts.text import natural_order, truncate
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+# The cells of a heat map that can be clicked: Plotly selects points and bars, but no cells.
+
+CELL_WIDTH, HEIGHT = 0.94, 0.9
+"""Of the frame of a cell; cells are 1 apart."""
+
+
+def clickable_cells(places: Sequence[tuple[int, int]], names: Sequence[Any], hover_texts: Sequence[str]) -> "go.Bar":
+    """Return an invisible bar over each cell, at its column and row, which has a frame while it is selected.
+
+    `names` are the custom data of the cells, `hover_texts` HTML.
+    """
+    import plotly.graph_objects as go
+
+    return go.Bar(
+        orientation="h",
+        base=[column - CELL_WIDTH / 2 for column, _ in places],
+        x=[CELL_WIDTH] * len(places),
+        y=[row for _, row in places],
+        width=HEIGHT,
+        marker={"color": "rgba(0,0,0,0)", "line": {"color": colours.UNDECIDED, "width": 3}, "opacity": 0},
+        selected={"marker": {"opacity": 1}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=names,
+        hovertext=hover_texts,
+        hoverinfo="text",
+        textposition="none",
+        showlegend=False,
+    )
+
+
+def set_ranges(figure: "go.Figure", columns: int, rows: int) -> None:
+    """Show exactly the cells, the first row on top; by themselves, axes of bars begin at 0."""
+    figure.update_xaxes(range=[-0.5, columns - 0.5], showgrid=False, zeroline=False)
+    figure.update_yaxes(range=[rows - 0.5, -0.5], showgrid=False, zeroline=False)
+
 
 CELL_SIZE = 74
 """Pixels for one cell."""
@@ -34,7 +71,7 @@ Places = Mapping[tuple[str, ...], tuple[int, int]]
 """Pair of raters -> column and row of its cell."""
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def heatmap_figure(rows: PairRows, previous: PairRows, *, title: str) -> "go.Figure":
     """Return a heat map of pairs of raters with the value and n in each cell, and the `previous` value if any.
 
@@ -66,7 +103,7 @@ def heatmap_figure(rows: PairRows, previous: PairRows, *, title: str) -> "go.Fig
         side="top" if is_numbered else "bottom",
     )
     row_height = _name_rows(figure, row_names, is_compact, is_numbered)
-    chart_cells.set_ranges(figure, len(labels), len(row_names))
+    set_ranges(figure, len(labels), len(row_names))
     charts.apply_layout(figure, title, 120 + row_height * len(row_names), right_margin=False)
     return _place_numbers(figure) if is_numbered else figure
 
@@ -134,13 +171,13 @@ def _cell_texts(rows: PairRows, previous: PairRows, places: Places) -> "go.Scatt
         text=[_cell_text(row, previous.get(pair)) for pair, row in rows.items()],
         textfont={"color": [colours.text_colour(background) for background in backgrounds], "size": 12},
         hoverinfo="skip",
-        selected=chart_selection.UNDIMMED,
+        selected=chart_files.UNDIMMED,
     )
 
 
 def _cell_buttons(rows: PairRows, places: Places) -> "go.Bar":
     hover_texts = [charts.hover_text(" × ".join(pair), row.reason, row) for pair, row in rows.items()]
-    return chart_cells.clickable([places[pair] for pair in rows], [list(pair) for pair in rows], hover_texts)
+    return clickable_cells([places[pair] for pair in rows], [list(pair) for pair in rows], hover_texts)
 
 
 def _cell_value(row: AgreementRow, is_compact: bool) -> float | None:

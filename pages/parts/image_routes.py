@@ -9,10 +9,12 @@ from starlette.routing import BaseRoute, Route
 
 from core.errors import TiebreakError
 from pages.parts import account_guard, resources
-from storage import access, database, study_images
-from storage.access import Permission
-from storage.accounts.identity import Actor, Identity
-from storage.study_images import RemoteImages
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.accounts.registry import Actor, Identity
+from storage.db import connections
+from storage.studies import study_images
+from storage.studies.study_images import RemoteImages
 
 HEADERS = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
@@ -45,7 +47,7 @@ def _may_see(identity: Identity, study: str, address: str, mark: str) -> bool:
     if not (study.isascii() and study.isdigit() and len(study) < 10):
         return False
     actor = identity.actor or Actor("")
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return access.allows(session, int(study), actor, Permission.open) and study_images.is_signed(
             session, int(study), address, mark
         )

@@ -11,7 +11,7 @@ from core.llm import images
 from pages.parts import downloads
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown, sanitize_markdown
-from storage.study_images import Route
+from storage.studies.study_images import Route
 
 IMAGE_WIDTH = 480
 """In pixels."""

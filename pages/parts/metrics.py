@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.errors import TiebreakError
 from core.own_addresses import route_path
 from pages.parts import account_guard, resources
-from storage import database
-from storage.database_errors import DBAPIError
-from storage.reports import server_counts
+from storage.db import connections
+from storage.db.errors import DBAPIError
+from storage.reports import overview
 
 MEASURED = ("/api/label/", "/ready")
 """Beginnings of the paths whose requests are measured. The pages themselves use one socket."""
@@ -37,8 +37,8 @@ class DatabaseCollector(Collector):
         works = not resources.worker_problem()
         yield GaugeMetricFamily("tiebreak_worker_up", "Whether a worker executes requested runs.", works)
         try:
-            with database.reading(resources.engine()) as session:
-                counts = server_counts.count(session)
+            with connections.reading(resources.engine()) as session:
+                counts = overview.count_on_server(session)
         except (TiebreakError, DBAPIError):
             yield GaugeMetricFamily("tiebreak_database_up", "Whether the database is available.", 0)
             return

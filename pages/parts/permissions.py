@@ -1,4 +1,4 @@
-"""What the visitor of a page may do: the checks of `storage.access` with the actor of the page.
+"""What the visitor of a page may do: the checks of `storage.accounts.access` with the actor of the page.
 
 The permission of each page is declared next to it in app.py. A page checks it for its study with `require_page`, and
 each change in the transaction that stores it with `writing`.
@@ -10,13 +10,15 @@ from functools import wraps
 
 import streamlit as st
 
-from pages.parts import resources, visitor
-from storage import access, audit, database, deletions, operations
-from storage.access import Permission
-from storage.accounts.identity import Actor
-from storage.audit import Action
-from storage.database import Session
-from storage.deletions import Deleted
+from pages.parts import account_guard, resources
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.accounts.registry import Actor
+from storage.db import audit, connections, guards
+from storage.db.audit import Action
+from storage.db.connections import Session
+from storage.transfer import deletions
+from storage.transfer.deletions import Deleted
 
 PAGE_KEY = "page_permission"
 """The name of the page's permission in the state of the session."""
@@ -48,7 +50,7 @@ def require_page(study_id: int, permission: Permission | None = None) -> None:
 
 def require(study_id: int, permission: Permission) -> None:
     """Raise Forbidden unless the visitor has the permission in a study."""
-    _require(study_id, visitor.current_actor(), permission)
+    _require(study_id, account_guard.current_actor(), permission)
 
 
 def permit(study_id: int, permission: Permission) -> bool:
@@ -71,10 +73,10 @@ def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]]
     def decorate(draw: Callable[[], None]) -> Callable[[], None]:
         @wraps(draw)
         def draw_checked() -> None:
-            if operations.in_reading_operation():  # the page is drawn
+            if guards.in_reading_operation():  # the page is drawn
                 return draw()
             study_id, needed = st.session_state.get(STUDY_KEY), st.session_state.get(PAGE_KEY)
-            with operations.reading_operation():
+            with guards.reading_operation():
                 if study_id is not None and needed is not None:
                     require(study_id, needed)
                 draw()
@@ -90,44 +92,44 @@ def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]]
 
 def allows(study_id: int, permission: Permission) -> bool:
     """Return whether the visitor has the permission in a study."""
-    with database.reading(resources.engine()) as session:
-        return access.allows(session, study_id, visitor.current_actor(), permission)
+    with connections.reading(resources.engine()) as session:
+        return access.allows(session, study_id, account_guard.current_actor(), permission)
 
 
 def allowed(study_id: int, wanted: Set[Permission]) -> Set[Permission]:
     """Return those of the permissions that the visitor has in a study."""
-    with database.reading(resources.engine()) as session:
-        return access.allowed(session, study_id, visitor.current_actor(), wanted)
+    with connections.reading(resources.engine()) as session:
+        return access.allowed(session, study_id, account_guard.current_actor(), wanted)
 
 
 def is_administrator() -> bool:
     """Return whether the visitor may manage accounts and create studies."""
-    with database.reading(resources.engine()) as session:
-        return access.is_unrestricted(session, visitor.current_actor())
+    with connections.reading(resources.engine()) as session:
+        return access.is_unrestricted(session, account_guard.current_actor())
 
 
 def require_administrator() -> None:
     """Raise Forbidden unless the visitor may manage accounts and create studies."""
-    with database.reading(resources.engine()) as session:
-        access.require_administrator(session, visitor.current_actor())
+    with connections.reading(resources.engine()) as session:
+        access.require_administrator(session, account_guard.current_actor())
 
 
 def study_names(permission: Permission = Permission.open) -> list[str]:
     """Return the names of the studies in which the visitor has a permission by role, newest first."""
-    with database.reading(resources.engine()) as session:
-        return access.study_names(session, visitor.current_actor(), permission)
+    with connections.reading(resources.engine()) as session:
+        return access.study_names(session, account_guard.current_actor(), permission)
 
 
 def deleted_studies() -> list[Deleted]:
     """Return the deleted studies that the visitor may restore, the newest deletion first."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return [one for one in deletions.deleted_studies(session) if allows(one.id, Permission.manage)]
 
 
 def permissions_anywhere() -> frozenset[Permission]:
     """Return the permissions that the visitor has in any study."""
-    with database.reading(resources.engine()) as session:
-        return access.permissions_anywhere(session, visitor.current_actor())
+    with connections.reading(resources.engine()) as session:
+        return access.permissions_anywhere(session, account_guard.current_actor())
 
 
 def allows_anywhere(permission: Permission) -> bool:
@@ -142,7 +144,7 @@ def export_check(permission: Permission | None = None) -> Callable[[str], None]:
     function is called when the file is requested: that is a request of its own, without the page's session. A file
     without a kind, such as an image, is not recorded.
     """
-    actor, study_id = visitor.current_actor(), st.session_state.get(STUDY_KEY)
+    actor, study_id = account_guard.current_actor(), st.session_state.get(STUDY_KEY)
     needed = permission or st.session_state.get(PAGE_KEY)
     assert permission is None or study_id is not None, "a file that needs a permission is offered on a page of a study"
 
@@ -151,7 +153,7 @@ def export_check(permission: Permission | None = None) -> Callable[[str], None]:
             return
         if not kind:
             return _require(study_id, actor, needed)
-        with audit.acting(actor.name), database.writing(resources.engine()) as session:
+        with audit.acting(actor.name), connections.writing(resources.engine()) as session:
             access.require(session, study_id, actor, needed)
             audit.record(session, Action.export, study_id=study_id, file=kind)
 
@@ -159,19 +161,19 @@ def export_check(permission: Permission | None = None) -> Callable[[str], None]:
 
 
 def _require(study_id: int, actor: Actor, permission: Permission) -> None:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         access.require(session, study_id, actor, permission)
 
 
 @contextmanager
 def writing(study_id: int, permission: Permission, change: str) -> Iterator[Session]:
-    """Open a session that changes a study, as `storage.database.writing`; raises Forbidden.
+    """Open a session that changes a study, as `storage.db.connections.writing`; raises Forbidden.
 
     `change` is the text of its entry in the audit log; empty if it has none, or if storage adds another one.
     """
-    with operations.operation():
-        actor = visitor.current_actor()
-        with audit.acting(actor.name), database.writing(resources.engine()) as session:
+    with guards.operation():
+        actor = account_guard.current_actor()
+        with audit.acting(actor.name), connections.writing(resources.engine()) as session:
             access.require(session, study_id, actor, permission)
             if change:
                 audit.record(session, Action.settings, study_id=study_id, change=change)

@@ -8,23 +8,15 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.llm.client import Model
 from core.llm.router import Router
-from storage import (
-    accounts,
-    database,
-    database_errors,
-    deletions,
-    operations,
-    retention,
-    runs,
-    studies,
-    study_images,
-    workers,
-)
-from storage.database import Engine
-from storage.database_errors import DBAPIError
-from storage.studies import Study
-from storage.study_images import Route
-from storage.transfer import imports, samples
+from storage import accounts
+from storage.db import connections, errors, guards
+from storage.db.connections import Engine
+from storage.db.errors import DBAPIError
+from storage.runs import calls, runs
+from storage.studies import studies, study_images
+from storage.studies.studies import Study
+from storage.studies.study_images import Route
+from storage.transfer import deletions, imports, retention, samples
 from storage.worker import RunWorker
 
 log = logging.getLogger("tiebreak")
@@ -35,14 +27,14 @@ NO_WORKER = "No worker is connected: requested runs wait until one is started (c
 
 def engine() -> Engine:
     """Return the engine of the database that this server was started on."""
-    return database.connect(database.database_url())
+    return connections.connect(connections.database_url())
 
 
 def prepare_database() -> None:
     """Migrate the database to this version; an empty one also gets the sample studies."""
-    if migrated := database.upgrade(engine()):
+    if migrated := connections.upgrade(engine()):
         log.info(migrated)
-    with database.writing(engine()) as session:
+    with connections.writing(engine()) as session:
         retention.remove_expired(session)
         empty = not studies.names(session) and not deletions.deleted_studies(session)
     for name, protocol in reversed(samples.studies().items()) if empty else ():
@@ -53,9 +45,9 @@ async def remove_expired_daily() -> None:
     """Remove what has expired, once a day, until the server ends; after an error, the next day."""
 
     def remove() -> None:
-        with operations.operation():
-            operations.grant(operations.EVERY_STUDY, "manage")
-            database.write(engine(), retention.remove_expired)
+        with guards.operation():
+            guards.grant(guards.EVERY_STUDY, "manage")
+            connections.write(engine(), retention.remove_expired)
 
     while True:
         await asyncio.sleep(DAY_SECONDS)
@@ -67,7 +59,7 @@ async def remove_expired_daily() -> None:
 
 def has_accounts() -> bool:
     """Return whether people sign in with accounts; without them a name is enough."""
-    with database.reading(engine()) as session:
+    with connections.reading(engine()) as session:
         return accounts.exist(session)
 
 
@@ -104,15 +96,15 @@ def waiting_problem() -> str:
     problem = worker_problem()
     if not problem or has_own_worker():
         return problem
-    with database.reading(engine()) as session:
+    with connections.reading(engine()) as session:
         return problem if runs.is_any_requested(session) else ""
 
 
 def _count_workers() -> int | None:
     """Return the number of workers that are alive; None while the database cannot be reached."""
     try:
-        with database.reading(engine()) as session:
-            return workers.count(session)
+        with connections.reading(engine()) as session:
+            return calls.count_workers(session)
     except (TiebreakError, DBAPIError):
         return None
 
@@ -120,12 +112,12 @@ def _count_workers() -> int | None:
 def database_problem() -> str:
     """Return why the database cannot be used, as a sentence; empty while it can."""
     try:
-        with database.reading(engine()) as session:
+        with connections.reading(engine()) as session:
             studies.names(session)
     except TiebreakError as error:
         return str(error)
     except DBAPIError as error:
-        return database_errors.describe(error)
+        return errors.describe(error)
     return ""
 
 
@@ -136,5 +128,5 @@ def model_client() -> Model:
 
 def image_route(study: Study) -> Route:
     """Return the function that names the addresses of a study's images of other hosts on this server."""
-    with database.reading(engine()) as session:
+    with connections.reading(engine()) as session:
         return study_images.routes(session, study.id, study.rules.image_hosts)

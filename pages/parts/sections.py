@@ -1,10 +1,10 @@
 """The pages of the sidebar, and the permission that each needs."""
 
-from storage.access import Permission
+from storage.accounts.access import Permission
 
 Entry = tuple[str, str, str, str | None, Permission]
 """The script of a page, its title, its icon, its name in the address if that is not the script's, and the permission
-that the visitor needs in the study of the page (see `storage.access`)."""
+that the visitor needs in the study of the page (see `storage.accounts.access`)."""
 SECTIONS: dict[str, tuple[Entry, ...]] = {
     "": (("results/overview.py", "Overview", "home", None, Permission.open),),
     "Watch": (

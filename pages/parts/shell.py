@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
 from html import escape
+from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -13,15 +14,27 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
-from pages.parts import assets, current_study, permissions, resources, sections, visitor
+from pages.parts import account_guard, current_study, permissions, resources, sections
+from pages.parts.account_guard import COOKIE, current_visitor
+from pages.parts.account_guard import current_annotator as current_annotator
 from pages.parts.text import escape_markdown
-from pages.parts.visitor import COOKIE, current_visitor
-from pages.parts.visitor import current_annotator as current_annotator
-from storage import annotator_merges, annotators, audit, database, former_studies, studies, views
-from storage.access import Permission
 from storage.accounts import logins
-from storage.studies import Study
-from storage.transfer import samples
+from storage.accounts.access import Permission
+from storage.db import audit, connections
+from storage.labels import merges, views
+from storage.studies import annotators, studies
+from storage.studies.studies import Study
+from storage.transfer import deletions, samples
+
+# Style sheets and scripts, which are in the folders of the pages that use them.
+
+PAGES = Path(__file__).parents[1]
+
+
+def read_asset(*names: str) -> str:
+    """Return the joined text of files, each named by its path below `pages`."""
+    return "\n".join((PAGES / name).read_text(encoding="utf-8") for name in names)
+
 
 _remember = st.components.v2.component(
     "remember",
@@ -33,9 +46,9 @@ _remember = st.components.v2.component(
     }
     """,
 )
-_collapsible = st.components.v2.component("collapsible", js=assets.read("parts/collapsible.js"))
-_unsent = st.components.v2.component("unsent", js=assets.read("parts/unsent.js"))
-_study_links = st.components.v2.component("study_links", js=assets.read("parts/study_links.js"))
+_collapsible = st.components.v2.component("collapsible", js=read_asset("parts/collapsible.js"))
+_unsent = st.components.v2.component("unsent", js=read_asset("parts/unsent.js"))
+_study_links = st.components.v2.component("study_links", js=read_asset("parts/study_links.js"))
 
 
 def draw_frame() -> None:
@@ -43,12 +56,12 @@ def draw_frame() -> None:
 
     Stops the page without a session.
     """
-    st.html(assets.PAGES / "parts" / "style.css")
+    st.html(PAGES / "parts" / "style.css")
     _collapsible(key="collapsible")
     _study_links(key="study_links")
     script, api = own_address("/assets/workbench/unsent.js"), own_address("/api/label")
     _unsent(key="unsent", data={"script": script, "api": api})
-    identity = visitor.current_identity()
+    identity = account_guard.current_identity()
     if identity.accounts and identity.actor is None:
         st.subheader("You are signed out")
         st.html(f'<a href="?{escape(urlencode(st.query_params.to_dict(), doseq=True))}" target="_self">Sign in</a>')
@@ -87,8 +100,8 @@ def require_annotator() -> str:
 
 def _check_similar(name: str) -> None:
     """Ask before a new name that looks like another annotator's: one person could become two annotators."""
-    with database.reading(resources.engine()) as session:
-        similar = annotator_merges.similar_names(session, name)
+    with connections.reading(resources.engine()) as session:
+        similar = merges.similar_names(session, name)
     if not similar:
         return
     st.warning(f"“{escape_markdown(name)}” is new, and looks like the name of an annotator. Who are you?")
@@ -102,9 +115,9 @@ def _check_similar(name: str) -> None:
 
 
 def _sign_out() -> None:
-    identity = visitor.current_identity()
+    identity = account_guard.current_identity()
     if identity.login_id is not None:
-        with audit.acting(current_annotator() or ""), database.writing(resources.engine()) as session:
+        with audit.acting(current_annotator() or ""), connections.writing(resources.engine()) as session:
             logins.revoke(session, identity.login_id)
         st.rerun()
     st.session_state["annotator"], st.session_state["annotator_new"] = "", True
@@ -114,7 +127,7 @@ def _sign_out() -> None:
 def record_views(study_id: int, viewed: Collection[Target]) -> bool:
     """Record that opinions about these targets are shown; return whether later labels are no longer blind."""
     annotator = current_annotator()
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         if annotator is not None:
             return views.record(session, study_id, viewed, annotator)
         views.record_visitor(session, study_id, viewed, current_visitor())
@@ -123,7 +136,7 @@ def record_views(study_id: int, viewed: Collection[Target]) -> bool:
 
 def _sign_in(name: str) -> None:
     st.session_state.pop("entered_name", None)
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         name = annotators.stored_name(session, name)
         annotators.get_or_create_id(session, name)
         views.assign_to_annotator(session, current_visitor(), name)
@@ -142,7 +155,7 @@ def draw_header(title: str, sentence: str) -> Study:
     name = study_name(names)
     with right:
         current_study.draw_choice(names, name)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, name)
     permissions.require_page(study.id)
     if study.sample:
@@ -197,8 +210,8 @@ def _present_name(requested: str, names: Sequence[str]) -> str:
     """Return the present name of a study; if it was deleted or is unknown, draw a sentence and stop the page."""
     if requested in names:
         return requested
-    with database.reading(resources.engine()) as session:
-        found = former_studies.find(session, visitor.current_actor(), requested)
+    with connections.reading(resources.engine()) as session:
+        found = deletions.find_former(session, account_guard.current_actor(), requested)
     if found is not None and found.problem:
         _draw_deleted_study(found.problem)
     if found is None or found.name not in names:
@@ -224,7 +237,7 @@ def time_zone() -> tzinfo:
 
 def page_path(script: str) -> str:
     """Return the path of a page's script, as `st.page_link` expects it."""
-    return str(assets.PAGES / script)
+    return str(PAGES / script)
 
 
 NOT_A_MEMBER = "You are not a member of any study. Ask the owner of a study to add you."

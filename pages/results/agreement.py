@@ -10,33 +10,22 @@ from core.statistics.measures.rater_sample import MIN_RATERS
 from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
-from pages.parts import (
-    case_orders,
-    charts,
-    clickable_table,
-    column_notes,
-    column_widths,
-    downloads,
-    heat_map,
-    name_columns,
-    numbers,
-    reasons,
-    resources,
-    shell,
-)
+from pages.label.parts import case_orders
+from pages.parts import charts, downloads, heat_map, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, alignment_rows, choices, item_drilldown, tag_section
+from pages.results.parts import agreement_rows, alignment_data, alignment_rows, item_drilldown, tag_section
 from pages.results.parts.agreement_rows import StatisticChoice
 from pages.results.parts.alignment_data import Version
-from storage import database, studies
+from storage.db import connections
 from storage.reports import agreement, reason_tags
 from storage.reports.agreement import AgreementReport, PanelReport
 from storage.reports.agreement_items import ItemQuery
 from storage.reports.opinions import RaterGroup, TargetNames, undecided_targets
 from storage.reports.reason_tags import TagRow
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 PAGE = "agreement"
@@ -54,7 +43,7 @@ def load_report(url: str, study_id: int, group: RaterGroup, version: Version) ->
     """Return the figures of a version of the labels; those of judges depend on the opinions and the scales alone."""
     if group == "people":
         return load_people(url, study_id, version)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         scales = case_orders.scales_key(session, study_id)
     return load_judges(url, study_id, alignment_data.opinion_version(version), scales)
 
@@ -62,7 +51,7 @@ def load_report(url: str, study_id: int, group: RaterGroup, version: Version) ->
 @st.cache_resource(max_entries=8, show_spinner=False)  # without the copy that each read of other caches makes
 def load_people(url: str, study_id: int, version: Version) -> AgreementReport:
     """Return the agreement of the annotators at a version; shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     overall = alignment_data.load_agreement(url, study_id, version).rows
     undecided = load_undecided(url, study_id, alignment_data.opinion_version(version))
@@ -72,7 +61,7 @@ def load_people(url: str, study_id: int, version: Version) -> AgreementReport:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def load_judges(url: str, study_id: int, opinion_version: Version, scales: str) -> AgreementReport:
     """Return the agreement of the judges at a version of the opinions and the scales; shared, so do not modify."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return agreement.report(resources.engine(), study, "judges")
 
@@ -80,14 +69,14 @@ def load_judges(url: str, study_id: int, opinion_version: Version, scales: str) 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_undecided(url: str, study_id: int, opinion_version: Version) -> set[TargetNames]:
     """Return the targets without a verdict at a version of the opinions; shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return undecided_targets(session, study_id)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def load_tags(url: str, study_id: int, version: Version) -> list[TagRow]:
     """Return the tags in the reasons of labels at a version."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return reason_tags.report(session, study_id)
 
 
@@ -105,7 +94,7 @@ def draw_page(study: Study) -> None:
     drawn_version = shown_version(study)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     item_drilldown.apply_selection()
-    row = choices.draw_row()
+    row = alignment_data.draw_row()
     with row:
         group = choose_group()
     start, version = time.thread_time(), shown_version(study)
@@ -157,7 +146,7 @@ def choose_view(report: AgreementReport) -> tuple[str, str, str] | None:
 def _choose(label: str, options: Sequence[str], key: str) -> str:
     """Draw a choice; a single option is returned without a widget."""
     name = agreement_rows.criterion_name if key == "criterion" else str
-    return choices.choose(label, options, key, name, item_drilldown.clear_selection)
+    return alignment_data.choose(label, options, key, name, item_drilldown.clear_selection)
 
 
 def empty_state(study: Study, group: str) -> None:
@@ -213,7 +202,7 @@ def draw_report(study: Study, report: AgreementReport, panels: list[PanelReport]
 @st.cache_data(max_entries=8, show_spinner="Measuring agreement …")
 def load_sample(url: str, study_id: int, version: Version) -> Sequence[AgreementRow]:
     """Return the agreement over everything with annotators as a sample, at a version of the labels."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return agreement.annotator_agreement(resources.engine(), study, annotators="sample").rows
 
@@ -301,7 +290,7 @@ def draw_points(
                 ChartData([row for line in series for row in line.rows.values()]),
                 item_drilldown.selected(axis_kind),
             )
-    reasons.draw({label(name): row.reason for name, row in undefined.items()})
+    numbers.draw_reasons({label(name): row.reason for name, row in undefined.items()})
 
 
 def _point_rows(
@@ -346,27 +335,27 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
     raters = heat_map.rater_names(pairs)
     lines = [
         {
-            "A × B": name_columns.pair_numbers(pair, raters),
+            "A × B": tables.pair_numbers(pair, raters),
             "n": row.items,
             "Value": numbers.format_estimate(row.value, row.low, row.high),
             **dict(zip("AB", pair, strict=True)),
         }
         for pair, row in ordered
     ]
-    table = name_columns.shorten(lines, {"A": PAIR_NAME_WIDTH, "B": PAIR_NAME_WIDTH})
+    table = tables.shorten(lines, {"A": PAIR_NAME_WIDTH, "B": PAIR_NAME_WIDTH})
     few = sum(row.items < FEW_ITEMS for _, row in ordered)
     st.caption(
         f"{name} of {numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) "
         f"first, then the lowest. {few:,} share fewer than {FEW_ITEMS}: the values of single pairs are imprecise. "
         "A × B: the numbers of the raters in the matrix."
     )
-    clickable_table.draw(
+    tables.draw_clickable(
         table.lines,
         key,
         lambda row, _: item_drilldown.select(raters=ordered[row][0]),
         max_height=480,
-        row_height=name_columns.DENSE_ROW,
-        column_config=column_widths.fit_figures(table.lines, "AB") | table.columns,
+        row_height=tables.DENSE_ROW,
+        column_config=tables.fit_figures(table.lines, "AB") | table.columns,
     )
     table.draw_full_names()
 
@@ -405,13 +394,13 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
 
     shown_lines = agreement_rows.without_single_criterion(list(lines.values()), by_scenario=by_scenario)
     names = {name: width for name, width in agreement_rows.WIDTHS.items() if any(name in line for line in shown_lines)}
-    figures = column_widths.fit_figures(shown_lines, names, agreement_rows.COLUMNS)
-    table = name_columns.shorten(shown_lines, column_widths.fit_names(shown_lines, names, figures))
+    figures = tables.fit_figures(shown_lines, names, agreement_rows.COLUMNS)
+    table = tables.shorten(shown_lines, tables.fit_names(shown_lines, names, figures))
     key = f"figures_{st.session_state.get('charted', 0)}"
-    clickable_table.draw(table.lines, key, select_line, column_config=figures | table.columns)
+    tables.draw_clickable(table.lines, key, select_line, column_config=figures | table.columns)
     table.draw_full_names()
     shown = set().union(*lines.values())
-    column_notes.draw({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
+    tables.draw_notes({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
     downloads.draw_csv_download(
         lambda: agreement_rows.to_csv(row for figures in stage_figures for row in figures.rows()), "agreement.csv"
     )

@@ -11,7 +11,7 @@ from core.formats.tables import flatten
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
-from pages.parts import charts, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.results.parts import (
@@ -19,23 +19,20 @@ from pages.results.parts import (
     alignment_charts,
     alignment_data,
     alignment_differences,
-    alignment_notes,
     alignment_rows,
-    alignment_table,
-    choices,
     chosen_labels_note,
     item_drilldown,
-    reference_choice,
 )
 from pages.results.parts.alignment_charts import JudgePoints
 from pages.results.parts.alignment_differences import AlignmentView
 from pages.results.parts.alignment_rows import KINDS, VIEWS, Figures
-from storage import database, studies
+from storage.db import connections
 from storage.reports import alignment
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.references import ADJUDICATED
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 
 Version = tuple[int, ...]
 PAGE = "alignment"
@@ -54,7 +51,7 @@ BIAS_NOTE = (
 @st.cache_data(max_entries=32, show_spinner="Comparing judges with people …")
 def load_rows(url: str, study_id: int, by: By, version: Version, reference: str) -> list[AlignmentRow]:
     """Return the figures at a version; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     data = alignment_data.load_data(url, study_id, version, reference)
     return alignment.rows_of(resources.engine(), study, data, by)
@@ -68,7 +65,7 @@ def draw_page(study: Study) -> None:
     cache_key = (str(resources.engine().url), study.id)
     start = time.thread_time()
     version = alignment_data.shown_version(study, PAGE)
-    reference, row = reference_choice.draw_choice(study, version)
+    reference, row = alignment_data.draw_reference_choice(study, version)
 
     def compute(newer: Version) -> tuple[AlignmentData, list[AlignmentRow]]:
         data = alignment_data.load_data(*cache_key, newer, reference)
@@ -145,7 +142,7 @@ def has_adjudications(data: AlignmentData, kind: str, criterion: str) -> bool:
 
 def _choose(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str]) -> str:
     """Draw a choice; a single option is returned without a widget."""
-    return choices.choose(label, options, key, format_func, alignment_differences.clear_selection)
+    return alignment_data.choose(label, options, key, format_func, alignment_differences.clear_selection)
 
 
 def empty_state(study: Study, data: AlignmentData) -> None:
@@ -170,7 +167,7 @@ def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[align
         (shell.STUDIES, "Import labels", ":material/upload_file:"),
     )
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("No verdict", "$ per 1,000")}
-    table = name_columns.shorten(lines, {"Judge": 300})
+    table = tables.shorten(lines, {"Judge": 300})
     st.dataframe(table.lines, key="bare", hide_index=True, column_config=table.columns | right_aligned)
     table.draw_full_names()
 
@@ -185,8 +182,8 @@ def draw_comparison(
     with left:
         draw_chart(by_judge, statistic, costs)
     with right:
-        alignment_notes.draw_notes(by_judge, statistic)
-    alignment_table.draw_table(by_place, order, statistic, costs, by_scenario, all_columns)
+        alignment_rows.draw_notes(by_judge, statistic)
+    alignment_differences.draw_table(by_place, order, statistic, costs, by_scenario, all_columns)
     return list(by_judge)
 
 

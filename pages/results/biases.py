@@ -9,19 +9,18 @@ import streamlit as st
 
 from core.formats.tables import rows_csv
 from core.provenance import BIAS_TESTS
-from core.statistics.reports.format_effects import FormatRow
-from core.statistics.reports.judge_biases import BiasRow, summarize
-from pages.parts import charts, column_notes, column_widths, downloads, name_columns, numbers, resources, shell
+from core.statistics.reports.biases import BiasRow, FormatRow, summarize
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, bias_chart, choices, format_section, reference_choice
+from pages.results.parts import alignment_data, bias_chart, format_section
 from pages.results.parts.alignment_data import Version
-from storage import database
-from storage.reports import format_effects, judge_biases, judge_families, order_consistency
+from storage.db import connections
+from storage.reports import alignment, format_effects, judge_biases, order_consistency
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.order_consistency import OrderPair
-from storage.studies import Study
+from storage.studies.studies import Study
 
 PAGE = "biases"
 WIDTHS = {"Judge": 300}
@@ -34,7 +33,7 @@ def load_both_orders(
     url: str, study_id: int, opinion_version: Version, judges: tuple[str, ...], _data: AlignmentData
 ) -> list[OrderPair]:
     """Return the choices of judges that were asked in both orders, at a version of the opinions."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return list(order_consistency.pairs(session, study_id, _data.opinions))
 
 
@@ -45,7 +44,7 @@ def load_rows(
     """Return the biases at a version; the cache is shared by all visitors."""
     opinions = alignment_data.opinion_version(version)
     both_orders = load_both_orders(url, study_id, opinions, tuple(sorted(_data.judges)), _data)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         people = judge_biases.choices_of_people(session, study_id)
     return judge_biases.report(_data, query, both_orders, people)
 
@@ -55,7 +54,7 @@ def load_formats(
     url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
 ) -> list[FormatRow]:
     """Return the effects of the criterion's format at a version."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         run_formats = format_effects.formats_of_runs(session, study_id)
     return format_effects.report(_data, query, run_formats)
 
@@ -65,7 +64,7 @@ def draw_page(study: Study) -> None:
     start = time.thread_time()
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    reference, row = reference_choice.draw_choice(study, drawn_version)
+    reference, row = alignment_data.draw_reference_choice(study, drawn_version)
     if not alignment_data.has_data(study, PAGE, drawn_version, reference):
         return
     url = str(resources.engine().url)
@@ -75,7 +74,7 @@ def draw_page(study: Study) -> None:
         st.info("Biases need judges and people who compare the same pairs of responses. This study has none yet.")
         return
     with row:
-        query = choices.choose_query(data, [("preference", criterion) for criterion in criteria])
+        query = alignment_data.choose_query(data, [("preference", criterion) for criterion in criteria])
 
     def compute(version: Version) -> tuple[list[BiasRow], list[FormatRow]]:
         data = alignment_data.load_data(url, study.id, version, reference)
@@ -87,7 +86,7 @@ def draw_page(study: Study) -> None:
     rows, formats = compute(drawn_version)
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
     systems = (of_item for _, of_item in data.systems.values())
-    draw_rows(rows, summarize(rows, judge_families.unknown_systems(systems, study.rules.families)))
+    draw_rows(rows, summarize(rows, alignment.unknown_systems(systems, study.rules.families)))
     format_section.draw_section(formats)
 
 
@@ -108,13 +107,13 @@ def draw_rows(rows: list[BiasRow], sentence: str) -> None:
     if rows:
         lines = [table_line(row) for row in rows]
         lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
-        figures = column_widths.fit_figures(lines, WIDTHS, COLUMNS)
+        figures = tables.fit_figures(lines, WIDTHS, COLUMNS)
         if "Note" in figures:
             figures["Note"] = st.column_config.TextColumn(width=NOTE_WIDTH)
-        table = name_columns.shorten(lines, column_widths.fit_names(lines, WIDTHS, figures))
+        table = tables.shorten(lines, tables.fit_names(lines, WIDTHS, figures))
         st.dataframe(table.lines, key="biases_table", hide_index=True, column_config=figures | table.columns)
         table.draw_full_names()
-        column_notes.draw({name: column for name, column in figures.items() if name in COLUMNS})
+        tables.draw_notes({name: column for name, column in figures.items() if name in COLUMNS})
         downloads.draw_csv_download(lambda: rows_csv(judge_biases.table(rows)), "biases.csv")
 
 

@@ -8,15 +8,15 @@ import streamlit as st
 
 from core.formats.tables import rows_csv
 from core.provenance import CAUSE_MODEL
-from core.statistics.measures.disagreement_causes import CAUSES
+from core.statistics.measures.causes import CAUSES
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import charts, column_widths, downloads, name_columns, numbers, permissions, reasons, resources, shell
+from pages.parts import charts, downloads, numbers, permissions, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, causes_chart, choices, item_drilldown, slice_comparison, slice_section
+from pages.results.parts import alignment_data, causes_chart, item_drilldown, slice_section
 from pages.results.parts.alignment_data import Version
-from storage import database
-from storage.access import Permission
+from storage.accounts.access import Permission
+from storage.db import connections
 from storage.reports import disagreements, discordance, judge_errors, judge_ranking, rationales
 from storage.reports import slice_comparison as compared_slices
 from storage.reports.alignment import AlignmentData
@@ -25,7 +25,7 @@ from storage.reports.judge_errors import Disagreement, JudgeErrors
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.rationales import RationaleReport
 from storage.reports.slice_comparison import Conditions
-from storage.studies import Study
+from storage.studies.studies import Study
 
 PAGE, SENTENCES = "causes", 3
 """The name of the page, and the judges with a sentence: the chart and the table have all."""
@@ -45,7 +45,7 @@ def load_errors(
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_contentions(url: str, study_id: int, opinion_version: Version) -> discordance.Contentions:
     """Return the contention of verdicts at a version of the opinions; shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return discordance.contentions(session, study_id)
 
 
@@ -68,7 +68,7 @@ def load_rationales(
     url: str, study_id: int, version: Version, query: RankingQuery, judge: str, _data: AlignmentData
 ) -> RationaleReport:
     """Return the clusters of a judge's replies at a version."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return rationales.report(session, _data, query, judge)
 
 
@@ -86,8 +86,8 @@ def draw_page(study: Study) -> None:
     if not keys:
         st.info(escape_markdown(judge_ranking.why_unranked(data)))
         return
-    with choices.draw_row():
-        query = choices.choose_query(data, keys)
+    with alignment_data.draw_row():
+        query = alignment_data.choose_query(data, keys)
 
     chosen = slice_section.chosen_slice()
     causes, slices, replies, label = draw_tabs(chosen)
@@ -124,7 +124,7 @@ def draw_of_judge(
         if not names:
             st.caption("No judge has disagreements that can be divided: the tab Causes has the reasons.")
             return
-        judge = choices.choose("Disagreements of", names, "judge")
+        judge = alignment_data.choose("Disagreements of", names, "judge")
         if tab is slices:
             draw_slices(study, query, data, judge, version)
         elif tab is replies:
@@ -138,7 +138,7 @@ def draw_of_judge(
 def draw_tabs(chosen: Slice | None) -> tuple[Any, ...]:
     """Draw the tabs of `SECTIONS`; the open one is in the URL, otherwise it is that of the chosen slice."""
     opened = SECTIONS[0] if chosen is None else SECTIONS[2] if chosen[0] == rationales.FEATURE else SECTIONS[1]
-    return tuple(choices.draw_tabs(SECTIONS, opened))
+    return tuple(alignment_data.draw_tabs(SECTIONS, opened))
 
 
 def draw_slices(study: Study, query: RankingQuery, data: AlignmentData, judge: str, version: Version) -> None:
@@ -154,12 +154,12 @@ def draw_slices(study: Study, query: RankingQuery, data: AlignmentData, judge: s
         differing = discordance.differing_targets(data, query, measured, judge, chosen, viewer)
         draw_slice(study, judge, chosen, differing)
     found = list(dict.fromkeys(row.slice for row in rows))
-    slice_comparison.draw_save(study, found, chosen)
+    slice_section.draw_save(study, found, chosen)
 
     def compare(names: tuple[str, str], slices: tuple[Conditions, Conditions]) -> list[SliceRow]:
         return compared_slices.compare(data, query, measured, names, slices)
 
-    slice_comparison.draw_comparison(study, found, compare)
+    slice_section.draw_comparison(study, found, compare)
 
 
 def draw_replies(study: Study, query: RankingQuery, data: AlignmentData, judge: str, version: Version) -> None:
@@ -191,7 +191,7 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
         data = ChartData(judge_errors.table(found), CAUSE_MODEL, "targets", names=names)
         charts.draw(causes_chart.causes_figure(found), "causes", sentences, data=data)
     draw_table([table_line(errors) for errors in found])
-    reasons.draw({errors.judge: errors.causes.reason for errors in found})
+    numbers.draw_reasons({errors.judge: errors.causes.reason for errors in found})
     if found:
         downloads.draw_csv_download(lambda: rows_csv(judge_errors.table(found)), "causes.csv")
 
@@ -199,8 +199,8 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
 def draw_table(lines: Sequence[dict[str, str]]) -> None:
     """Draw the table of judges, without columns that have no value."""
     lines = [{name: line[name] for name in line if any(one[name] not in ("", "–") for one in lines)} for line in lines]
-    figures = column_widths.fit_figures(lines, ("Judge",))
-    table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Judge": JUDGE_WIDTH}, figures))
+    figures = tables.fit_figures(lines, ("Judge",))
+    table = tables.shorten(lines, tables.fit_names(lines, {"Judge": JUDGE_WIDTH}, figures))
     st.dataframe(table.lines, key="causes_table", hide_index=True, column_config=figures | table.columns)
     table.draw_full_names()
 
@@ -220,7 +220,7 @@ def table_line(errors: JudgeErrors) -> dict[str, str]:
 
 def draw_request(study: Study, errors: JudgeErrors, query: RankingQuery) -> None:
     """Draw the estimate at the last request of more labels, and the present one."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         before = judge_errors.last_request(session, study.id, errors.judge, query)
     if before is not None:
         text = numbers.format_count(before.targets, "target")

@@ -11,23 +11,16 @@ from core.statistics.reports.run_comparison import Pair, RunComparison
 from core.wording import short_names
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown, shorten_names
-from pages.results.parts import (
-    agreement_rows,
-    alignment_data,
-    choices,
-    chosen_labels_note,
-    item_drilldown,
-    reference_choice,
-    run_sections,
-)
+from pages.results.parts import agreement_rows, alignment_data, chosen_labels_note, item_drilldown, run_sections
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
-from storage import database, runs
+from storage.db import connections
 from storage.reports import changed_verdicts
 from storage.reports import run_comparison as report
 from storage.reports.changed_verdicts import Transition
 from storage.reports.run_comparison import MAX_RUNS, ComparedRuns
-from storage.studies import Study
+from storage.runs import runs
+from storage.studies.studies import Study
 
 Scope = tuple[str, str, str | None]
 """The kind, the criterion and the scenario that are compared."""
@@ -72,7 +65,7 @@ def draw_page(study: Study) -> None:
         return
     start = time.thread_time()
     version = alignment_data.shown_version(study, PAGE)
-    reference, row = reference_choice.draw_choice(study, version)
+    reference, row = alignment_data.draw_reference_choice(study, version)
     url = str(resources.engine().url)
 
     def load(newer: Version) -> ComparedRuns:
@@ -93,7 +86,7 @@ def draw_page(study: Study) -> None:
 
 def choose_runs(study: Study) -> tuple[str, ...] | None:
     """Draw the choice of runs, which is in the URL unless it is the default; None until there are two."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         names = [run.name for run in runs.of_study(session, study.id)]
     if len(names) < 2:
         st.info("A comparison needs two runs of this study.")
@@ -104,7 +97,7 @@ def choose_runs(study: Study) -> tuple[str, ...] | None:
     requested = [name for name in st.query_params.get_all(PARAMETER) if name in names][:MAX_RUNS]
     if requested:
         st.session_state.setdefault(key, requested)
-    choices.follow_default(key, newest, is_chosen=bool(requested))
+    alignment_data.follow_default(key, newest, is_chosen=bool(requested))
     labels = shorten_names(names, MAX_NAME)
     chosen = st.multiselect(
         "Runs",
@@ -151,13 +144,15 @@ def choose_scope(compared: ComparedRuns, row: DeltaGenerator) -> Scope:
     """Draw the choices of kind, criterion and scenario into a row, if there are several."""
     kinds = list(dict.fromkeys(kind for kind, _ in compared.keys))
     with row:
-        kind = choices.choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), item_drilldown.close_item)
+        kind = alignment_data.choose(
+            "Kind", kinds, "kind", lambda name: KINDS.get(name, name), item_drilldown.close_item
+        )
         criteria = [criterion for key, criterion in compared.keys if key == kind]
-        criterion = choices.choose(
+        criterion = alignment_data.choose(
             "Criterion", criteria, "criterion", agreement_rows.criterion_name, item_drilldown.close_item
         )
         found = sorted(set(map(str, compared.dataset(kind, criterion).scenario.tolist())))
-        scenario = choices.choose_scenario(found, item_drilldown.close_item)
+        scenario = alignment_data.choose_scenario(found, item_drilldown.close_item)
     return kind, criterion, scenario
 
 
@@ -191,7 +186,7 @@ def draw_changes(study: Study, compared: ComparedRuns, dataset: Dataset, compari
 def choose_pair(pairs: Sequence[Pair], names: Mapping[str, str]) -> Pair:
     """Draw the choice of a pair, if there are several."""
     titles = {f"{names[pair.first]} → {names[pair.second]}": pair for pair in pairs}
-    return titles[choices.choose("Pair", list(titles), "compared", on_change=item_drilldown.close_item)]
+    return titles[alignment_data.choose("Pair", list(titles), "compared", on_change=item_drilldown.close_item)]
 
 
 def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
@@ -200,7 +195,7 @@ def choose_transition(dataset: Dataset, pair: Pair) -> Transition | None:
     titles = {f"{first} → {second}": (first, second) for first, second in counts}
     if len(titles) < 2:
         return None
-    chosen = choices.choose("Change", [ALL_CHANGES, *titles], "change", on_change=item_drilldown.close_item)
+    chosen = alignment_data.choose("Change", [ALL_CHANGES, *titles], "change", on_change=item_drilldown.close_item)
     listed = [f"{title}: {counts[transition]:,}" for title, transition in list(titles.items())[:MAX_TRANSITIONS]]
     more = f" · {len(titles) - MAX_TRANSITIONS} more" if len(titles) > MAX_TRANSITIONS else ""
     st.caption(escape_markdown(" · ".join(listed)) + more, width="content")

@@ -7,25 +7,18 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.formats.tables import csv_text
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import (
-    charts,
-    clickable_table,
-    column_notes,
-    column_widths,
-    downloads,
-    name_columns,
-    numbers,
-    resources,
-    shell,
-)
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, choices, critique_summary
-from storage import aius, database, labels, studies
+from pages.results.parts import alignment_data, critique_summary
+from storage.db import connections
+from storage.labels import labels
 from storage.reports import critiques
 from storage.reports.critiques import Accuracy, CritiqueDetail, Leaderboard, Row
-from storage.studies import Study
+from storage.runs import aius
+from storage.studies import studies
+from storage.studies.studies import Study
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
@@ -40,14 +33,14 @@ Interval = tuple[float, float] | None
 
 def data_version(study: Study) -> tuple[int, ...]:
     """Return a version that changes whenever a label, an opinion or an edit of AIUs is added."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return (*labels.version(session, study.id), aius.count_edits(session, study.id))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def load_leaderboard(url: str, study_id: int, version: tuple[int, ...]) -> Leaderboard:
     """Return the figures of a version of the data; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return critiques.leaderboard(resources.engine(), study)
 
@@ -70,7 +63,7 @@ def draw_page(study: Study) -> None:
 def choose_source(rows: Sequence[Row]) -> tuple[str, str]:
     """Draw the choices of the judge and of the level of averaging; both are in the URL."""
     sources = list(dict.fromkeys(row.source for row in rows))
-    with choices.draw_row():
+    with alignment_data.draw_row():
         source = st.segmented_control(
             "Judged by",
             sources,
@@ -124,9 +117,9 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
             names = [escape_markdown(display_name(row)) for row in ranking if row.reason == reason]
             st.caption(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}: {escape_markdown(reason)}.")
     lines = [table_line(row) for row in ranking]
-    figures = column_widths.fit_figures(lines, {"Author"})
-    table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Author": AUTHOR_WIDTH}, figures))
-    clickable_table.draw(
+    figures = tables.fit_figures(lines, {"Author"})
+    table = tables.shorten(lines, tables.fit_names(lines, {"Author": AUTHOR_WIDTH}, figures))
+    tables.draw_clickable(
         table.lines,
         "board",
         lambda row, _: _select(display_name(ranking[row])),
@@ -197,12 +190,12 @@ def draw_selected_critiques(study: Study, source: str) -> None:
     author = st.query_params.get("author")
     if author is None:
         return
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         details = critiques.drill_down(session, study.id, source, author_id(author), author in GROUP_NAMES.values())
     count = numbers.format_count(len(details), "critique")
     st.subheader(f"Selected: {count} by {escape_markdown(author)}", anchor=False)
     lines = [critique_line(detail) for detail in details]
-    clicked = clickable_table.draw(
+    clicked = tables.draw_clickable(
         lines, "selected_critiques", column_config=_right_aligned("Precision", "Recall", "F1")
     )
     if clicked is not None:
@@ -254,11 +247,11 @@ def draw_judges(leaderboard: Leaderboard) -> None:
     lines = accuracy_lines(leaderboard.accuracies)
     names = {"Judge": AUTHOR_WIDTH, "Task": AUTHOR_WIDTH}
     help_text = {"Range": st.column_config.TextColumn(alignment="right", help=numbers.RANGE_HELP)}
-    figures = column_widths.fit_figures(lines, names, help_text)
-    table = name_columns.shorten(lines, column_widths.fit_names(lines, names, figures))
+    figures = tables.fit_figures(lines, names, help_text)
+    table = tables.shorten(lines, tables.fit_names(lines, names, figures))
     st.dataframe(table.lines, hide_index=True, column_config=figures | table.columns)
     table.draw_full_names()
-    column_notes.draw(figures)
+    tables.draw_notes(figures)
 
 
 def display_name(row: Row) -> str:

@@ -8,32 +8,15 @@ import streamlit as st
 from core.formats.tables import rows_csv
 from core.provenance import WILSON
 from core.statistics.reports.discussions import AblationRow, ChangeRow, InfluenceRow, PanelReport
-from pages.parts import (
-    charts,
-    clickable_table,
-    column_notes,
-    column_widths,
-    downloads,
-    name_columns,
-    numbers,
-    resources,
-    shell,
-)
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import (
-    agreement_rows,
-    alignment_data,
-    choices,
-    discussion_chart,
-    item_drilldown,
-    reference_choice,
-)
+from pages.results.parts import agreement_rows, alignment_data, discussion_chart, item_drilldown
 from pages.results.parts.alignment_data import Version
-from storage import database
+from storage.db import connections
 from storage.reports import discussions
 from storage.reports.alignment import AlignmentData
-from storage.studies import Study
+from storage.studies.studies import Study
 
 PAGE = "discussions"
 SEPARATOR = " ← "
@@ -49,7 +32,7 @@ P_COLUMN = {
 @st.cache_data(max_entries=32, show_spinner="Reading discussions …")
 def load_reports(url: str, study_id: int, version: Version, reference: str, _data: AlignmentData) -> list[PanelReport]:
     """Return the discussions of all panels at a version; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return discussions.report(session, study_id, _data)
 
 
@@ -59,7 +42,7 @@ def draw_page(study: Study) -> None:
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     item_drilldown.apply_selection()
-    reference, row = reference_choice.draw_choice(study, drawn_version)
+    reference, row = alignment_data.draw_reference_choice(study, drawn_version)
     url = str(resources.engine().url)
 
     def compute(version: Version) -> list[PanelReport]:
@@ -76,7 +59,7 @@ def draw_page(study: Study) -> None:
         return
     names = [panel_name(panel) for panel in reports]
     with row:
-        panel = reports[names.index(choices.choose("Panel", names, "panel", on_change=clear_selection))]
+        panel = reports[names.index(alignment_data.choose("Panel", names, "panel", on_change=clear_selection))]
     st.markdown(f"**{escape_markdown(panel.sentence)}**")
     st.caption(
         f"{numbers.format_count(panel.debates, 'debate')} · {numbers.format_count(panel.rounds, 'round')}. An opinion "
@@ -120,14 +103,14 @@ def draw_changes(rows: Sequence[ChangeRow]) -> None:
         }
         for row in rows
     ]
-    table = name_columns.shorten(lines, {"Judge": NAME_WIDTH})
-    columns = column_widths.fit_figures(table.lines, {"Judge"}, P_COLUMN) | table.columns
+    table = tables.shorten(lines, {"Judge": NAME_WIDTH})
+    columns = tables.fit_figures(table.lines, {"Judge"}, P_COLUMN) | table.columns
     key = f"changes_{st.session_state.get('opened', 0)}"
-    clickable_table.draw(
+    tables.draw_clickable(
         table.lines, key, lambda row, _: select(rows[row].judge), max_height=MAX_HEIGHT, column_config=columns
     )
     table.draw_full_names()
-    column_notes.draw(columns)
+    tables.draw_notes(columns)
 
 
 def draw_ablations(rows: Sequence[AblationRow]) -> None:
@@ -147,9 +130,9 @@ def draw_ablations(rows: Sequence[AblationRow]) -> None:
         }
         for row in rows
     ]
-    table = name_columns.shorten(lines, {"Judges": NAME_WIDTH})
-    columns = column_widths.fit_figures(table.lines, {"Judges"}) | table.columns
-    height = min(clickable_table.HEADER + clickable_table.ROW * len(lines), MAX_HEIGHT)
+    table = tables.shorten(lines, {"Judges": NAME_WIDTH})
+    columns = tables.fit_figures(table.lines, {"Judges"}) | table.columns
+    height = min(tables.HEADER + tables.ROW * len(lines), MAX_HEIGHT)
     st.dataframe(table.lines, key="ablations", hide_index=True, height=height, column_config=columns)
     table.draw_full_names()
     st.caption(

@@ -12,28 +12,27 @@ from core.formats.tables import rows_csv
 from core.provenance import PAIRED_DIFFERENCES
 from core.statistics.measures.alternative_annotator import MIN_ITEMS
 from core.statistics.measures.comparison import Comparison
-from core.statistics.reports.decision_rule import LARGEST, Rule, describe_rule
-from core.statistics.reports.label_plans import PairPlan, PlanReport
-from core.statistics.reports.recommendations import (
+from core.statistics.reports.judges import (
     ABSTENTION_POLICIES,
+    LARGEST,
     Abstentions,
     JudgeEvaluation,
     Ranking,
+    Rule,
+    describe_rule,
     summarize,
 )
-from pages.parts import charts, column_notes, column_widths, downloads, name_columns, numbers, resources, shell
+from core.statistics.reports.label_plans import PairPlan, PlanReport
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import (
+    agreement_rows,
     alignment_data,
-    choices,
+    alignment_differences,
     chosen_labels_note,
-    cost_chart,
-    difference_list,
     item_drilldown,
     judge_charts,
-    label_plan_section,
-    reference_choice,
 )
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.judge_charts import format_estimate
@@ -41,7 +40,7 @@ from storage.reports import judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import DISPUTED_TARGETS
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
-from storage.studies import Study
+from storage.studies.studies import Study
 
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
@@ -127,7 +126,7 @@ def draw_page(study: Study) -> None:
     item_drilldown.apply_selection()
     start = time.thread_time()
     version = alignment_data.shown_version(study, PAGE)
-    reference, row = reference_choice.draw_choice(study, version)
+    reference, row = alignment_data.draw_reference_choice(study, version)
     if not alignment_data.has_data(study, PAGE, version, reference):
         return None
     data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
@@ -170,13 +169,13 @@ def draw_report(
     if cost.open:
         costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
         with cost:
-            cost_chart.draw_section(report.ranking, costs)
+            judge_charts.draw_costs(report.ranking, costs)
     if labels is not None and labels.open:
         plans, leaders = load_plans(
             str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
         )
         with labels:
-            label_plan_section.draw_section(plans, leaders, list(judge_charts.judge_numbers(report.ranking)))
+            agreement_rows.draw_label_plan(plans, leaders, list(judge_charts.judge_numbers(report.ranking)))
 
 
 def empty_state(study: Study, reason: str) -> None:
@@ -193,8 +192,8 @@ def empty_state(study: Study, reason: str) -> None:
 def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]], row: DeltaGenerator) -> RankingQuery:
     """Draw the choices into a row; they are in the URL."""
     with row:
-        query = choices.choose_query(data, keys, clear_selection)
-        abstentions = choices.choose(
+        query = alignment_data.choose_query(data, keys, clear_selection)
+        abstentions = alignment_data.choose(
             "Targets without a verdict", get_args(Abstentions), "abstentions", describe_policy, clear_selection
         )
         query = replace(query, rule=choose_rule())
@@ -232,7 +231,7 @@ def choose_rule() -> Rule:
 def draw_tabs(several: bool) -> tuple[Any, Any, Any, Any]:
     """Draw the tabs of `SECTIONS`, None for one that needs several judges; the open one is in the URL."""
     names = SECTIONS if several else (SECTIONS[0], SECTIONS[2])
-    tabs = choices.draw_tabs(names, SECTIONS[1] if several and "pair" in st.query_params else SECTIONS[0])
+    tabs = alignment_data.draw_tabs(names, SECTIONS[1] if several and "pair" in st.query_params else SECTIONS[0])
     by_name = dict(zip(names, tabs, strict=True))
     return by_name[SECTIONS[0]], by_name.get(SECTIONS[1]), by_name[SECTIONS[2]], by_name.get(SECTIONS[3])
 
@@ -316,12 +315,12 @@ def draw_table(ranking: Ranking) -> None:
         if estimate.value is not None
     ]
     lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
-    columns = column_widths.fit_figures(lines, ("Judge",), COLUMNS)
-    table = name_columns.shorten(lines, column_widths.fit_names(lines, {"Judge": JUDGE_WIDTH}, columns))
+    columns = tables.fit_figures(lines, ("Judge",), COLUMNS)
+    table = tables.shorten(lines, tables.fit_names(lines, {"Judge": JUDGE_WIDTH}, columns))
     st.dataframe(table.lines, key="judges_table", hide_index=True, column_config=columns | table.columns)
     table.draw_full_names()
     draw_reasons(ranking)
-    column_notes.draw(columns)
+    tables.draw_notes(columns)
 
 
 def draw_reasons(ranking: Ranking) -> None:
@@ -363,17 +362,17 @@ def draw_comparisons(
         "remain with p under 0.05 after Holm's correction; marked with *."
     )
     figure = judge_charts.difference_figure(comparisons, names)
-    paired = ChartData(difference_list.chart_rows(comparisons, names), PAIRED_DIFFERENCES, "targets", names=names)
+    paired = ChartData(alignment_differences.chart_rows(comparisons, names), PAIRED_DIFFERENCES, "targets", names=names)
     alt = "Differences in accuracy between judges"
     is_compact = len(names) > judge_charts.MAX_CELL_TEXT
     with st.container(key="many_differences" if is_compact else None):
         charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
-    difference_list.draw(comparisons, names, select, selected)
+    alignment_differences.draw_list(comparisons, names, select, selected)
     judges = selected.split(" × ", 1)
     if len(judges) == 2 and set(judges) <= set(names):
         draw_differing_targets(study, data, query, *judges)
     elif selected:
-        choices.draw_warning("Pair of judges", selected, "all pairs")
+        alignment_data.draw_warning("Pair of judges", selected, "all pairs")
 
 
 def _select_pair() -> None:

@@ -7,16 +7,17 @@ import streamlit as st
 
 from core.formats.tables import csv_text
 from core.labels import Target
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
-from pages.parts import charts, clickable_table, column_widths, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, laboratory_charts, reference_choice
+from pages.results.parts import alignment_data, weight_charts
 from pages.results.parts.alignment_data import Version
-from storage import database, studies
+from storage.db import connections
 from storage.reports import weight_laboratory
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 
 PAGE = "laboratory"
 NAME_WIDTH = 210
@@ -26,7 +27,7 @@ NAME_WIDTH = 210
 @st.cache_data(max_entries=32, show_spinner="Aggregating stored scores …")
 def load_reports(url: str, study_id: int, version: Version, reference: str) -> list[LaboratoryReport]:
     """Return the reports at a version of the labels; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return weight_laboratory.reports(resources.engine(), study, reference=reference)
 
@@ -36,7 +37,7 @@ def draw_page(study: Study) -> None:
     start = time.thread_time()
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    reference, row = reference_choice.draw_choice(study, drawn_version)
+    reference, row = alignment_data.draw_reference_choice(study, drawn_version)
     url = str(resources.engine().url)
 
     def compute(version: Version) -> list[LaboratoryReport]:
@@ -67,20 +68,18 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
     st.caption(escape_markdown(report.details))
     if report.unfitted:
         st.caption(f":material/info: No fitted weights: {escape_markdown(report.unfitted)}.")
-    charts.draw(
-        laboratory_charts.agreement_figure(report), "agreements", report.details, data=ChartData(report.schemes)
-    )
+    charts.draw(weight_charts.agreement_figure(report), "agreements", report.details, data=ChartData(report.schemes))
     if report.curve:
         charts.draw(
-            laboratory_charts.curve_figure(report.curve),
+            weight_charts.curve_figure(report.curve),
             "curve",
             describe_curve(report.curve),
             data=ChartData(report.curve),
         )
     lines = [scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes]
     names = {"Weights": NAME_WIDTH, "Minus": NAME_WIDTH}
-    figures = column_widths.fit_figures(lines, names, {"Note": st.column_config.TextColumn()})
-    table = name_columns.shorten(lines, column_widths.fit_names(lines, names, figures))
+    figures = tables.fit_figures(lines, names, {"Note": st.column_config.TextColumn()})
+    table = tables.shorten(lines, tables.fit_names(lines, names, figures))
     st.dataframe(table.lines, hide_index=True, column_config=figures | table.columns)
     table.draw_full_names()
     if report.weights:
@@ -120,7 +119,7 @@ def draw_weights(rows: Sequence[WeightRow]) -> None:
     for row in rows:
         lines.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
     rows_of_aspects = list(lines.values())
-    columns = column_widths.fit_figures(rows_of_aspects, {"Aspect"})
+    columns = tables.fit_figures(rows_of_aspects, {"Aspect"})
     st.dataframe(rows_of_aspects, hide_index=True, column_config=columns)
     st.caption("In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for.")
 
@@ -136,7 +135,7 @@ def draw_changes(study: Study, report: LaboratoryReport) -> None:
     viewed = {Target(item=change.item, kind="preference", criterion=change.criterion) for change in report.changes}
     shell.record_views(study.id, viewed)
     st.caption("1 and 2 are the responses, 0 is a tie. Click a row to open its trace.")
-    clicked = clickable_table.draw(
+    clicked = tables.draw_clickable(
         [
             {"Item": change.item, "Reference": str(change.reference)}
             | {scheme: "–" if value is None else str(value) for scheme, value in change.preferences.items()}

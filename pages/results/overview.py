@@ -7,19 +7,20 @@ import streamlit as st
 
 from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import case_orders, live, numbers, permissions, resources, shell
+from pages.label.parts import case_orders
+from pages.parts import live, numbers, permissions, resources, shell
 from pages.parts.shell import RUN, Link
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
 from pages.results.parts.alignment_data import Version
-from storage import database
-from storage.access import Permission
+from storage.accounts.access import Permission
+from storage.db import connections
 from storage.labelling import home
 from storage.labelling.home import QueueSummary
 from storage.reports import overview
 from storage.reports.chosen_labels import ALL_TARGETS, OF_DISPUTED
 from storage.reports.overview import Leaders, StudyCounts
-from storage.studies import Study
+from storage.studies.studies import Study
 
 IMPORT: Link = (shell.STUDIES, "Import items", ":material/upload_file:")
 LABEL: Link = ("label/home.py", "Label", ":material/edit:")
@@ -40,7 +41,7 @@ def load_leaders(url: str, study_id: int, version: Version, reference: str, over
 @st.cache_data(max_entries=64, show_spinner="Measuring agreement …")
 def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow | None, int]:
     """Return the agreement and the number of open adjudications at a version; shared by all visitors."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         scales = case_orders.scales_key(session, study_id)
     cases = case_orders.at_version(url, study_id, version, scales).undecided
     return overview.agreement(alignment_data.load_agreement(url, study_id, version)), cases
@@ -95,7 +96,7 @@ def load_counts(study: Study) -> StudyCounts:
     """Return the numbers of items, runs, traces, labels and annotators."""
 
     def read() -> StudyCounts:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             return overview.counts(session, study.id)
 
     return live.load_shared("counts", (live.study_topic(study.id),), read)
@@ -108,7 +109,7 @@ def draw_waiting(study: Study) -> int:
         draw_row(study, "For you", ["Sign in on a label page to see what waits for you."], [LABEL])
         return 0
     home.prepare(resources.engine(), study.id, annotator)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         summaries = home.summaries(session, study, annotator)
     waiting = sum(summary.todo for summary in summaries)
     draw_row(study, "For you", [waiting_sentence(summaries)], [LABEL] if waiting else [])

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.provenance import WILSON
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
 from core.statistics.reports.peer_errors import OutcomeSlice, TraceOutcome
-from pages.parts import charts, clickable_table, colours, numbers, resources, shell
+from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
+from pages.parts.numbers import format_value
 from pages.parts.text import escape_markdown
-from pages.parts.values import format_value
-from pages.results.parts import alignment_data, choices
-from storage import database
+from pages.results.parts import alignment_data
+from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.peer_reviews import PeerErrors
-from storage.runs import Run
-from storage.studies import Study
+from storage.runs.runs import Run
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -33,11 +33,11 @@ SHARE_TITLES = {
 
 def choose(runs: list[Run]) -> tuple[Run, str, float]:
     """Draw the choices; returns the run, the criterion and the tolerance as a share of the scale, all in the URL."""
-    with choices.draw_row():
+    with alignment_data.draw_row():
         names = [run.name for run in runs]
-        run = runs[names.index(choices.choose("Run", names, "run", on_change=clear_selection))]
+        run = runs[names.index(alignment_data.choose("Run", names, "run", on_change=clear_selection))]
         criteria = peer_reviews.criteria_of_run(run) or [""]
-        criterion = choices.choose("Criterion", criteria, "criterion", on_change=clear_selection)
+        criterion = alignment_data.choose("Criterion", criteria, "criterion", on_change=clear_selection)
         percent = round(100 * error_analysis.THRESHOLD)
         if run.settings.get("verdict", "score") == "score":
             percent = st.slider(
@@ -68,12 +68,12 @@ def empty_state(study: Study) -> None:
 def draw_page(study: Study) -> None:
     """Draw the shares, the chart, and the items of the selected bar."""
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         runs = peer_reviews.find_runs(session, study.id)
     if not runs:
         return empty_state(study)
     run, criterion, threshold = choose(runs)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         errors = peer_reviews.load_errors(session, run, shell.current_annotator(), criterion)
     if not errors.reviewed:
         return draw_missing_truth(study, errors)
@@ -276,7 +276,7 @@ def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> Non
         st.subheader(f"Selected traces: {len(selected):,}", anchor=False, width="content")
         st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     rows = [table_line(outcome, errors) for outcome in selected]
-    clicked = clickable_table.draw(rows, "selected_items")
+    clicked = tables.draw_clickable(rows, "selected_items")
     if clicked is not None:
         trace = selected[clicked].reviewed.trace
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace)})

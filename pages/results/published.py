@@ -5,17 +5,18 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import charts, column_widths, downloads, name_columns, numbers, resources, shell
+from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, choices, published_chart, reference_choice
+from pages.results.parts import alignment_data, published_chart
 from pages.results.parts.alignment_data import Version
-from storage import database, studies
+from storage.db import connections
 from storage.reports import published
 from storage.reports.alignment import AlignmentData
 from storage.reports.published import PublishedRow, PublishedTable
 from storage.reports.published.rows import MEAN
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 
 DOCS = "docs/published.md"
 PAGE = "published"
@@ -26,7 +27,7 @@ WIDTHS = {"Scorer": 210, "Group": 250, "Statistic": 190}
 @st.cache_data(max_entries=64, show_spinner="Computing the table …")
 def load_rows(url: str, study_id: int, version: Version, name: str, reference: str) -> list[PublishedRow]:
     """Return the rows of a table at a version of the labels; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
 
     def load() -> AlignmentData:
@@ -41,20 +42,20 @@ def draw_page(study: Study) -> None:
     start = time.thread_time()
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         tables = {table.name: table for table in published.available(session, study.id)}
     if not tables:
         return empty_state(study)
-    row = choices.draw_row()
+    row = alignment_data.draw_row()
     name = row.selectbox(
         "Table or figure",
         list(tables),
         key="table",
         bind="query-params",
-        width=choices.width("Table or figure", tables),
+        width=alignment_data.width("Table or figure", tables),
         help="Those for which this study has values of the right kind.",
     )
-    reference = reference_choice.draw_choice(study, drawn_version, row)[0] if tables[name].has_reference else ""
+    reference = alignment_data.draw_reference_choice(study, drawn_version, row)[0] if tables[name].has_reference else ""
     url = str(resources.engine().url)
 
     def compute(version: Version) -> list[PublishedRow]:
@@ -98,8 +99,8 @@ def draw_table(
     lines = [line(row) for row in rows]
     if len({row.statistic for row in rows}) == 1:  # the sentence and the chart name it, and the notes need its room
         lines = [{name: cell for name, cell in one.items() if name != "Statistic"} for one in lines]
-    shortened = name_columns.shorten(lines, WIDTHS)
-    columns = column_widths.fit_figures(lines, {*WIDTHS, "Note"}) | shortened.columns
+    shortened = tables.shorten(lines, WIDTHS)
+    columns = tables.fit_figures(lines, {*WIDTHS, "Note"}) | shortened.columns
     st.dataframe(shortened.lines, key="published_rows", hide_index=True, column_config=columns)
     shortened.draw_full_names()
     downloads.draw_csv_download(lambda: downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
@@ -109,10 +110,10 @@ def choose_rows(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     """Draw the choice of a statistic and a group; returns the rows with a value, one for each scorer."""
     if not rows:
         return []
-    statistic = choices.choose("Statistic", list(dict.fromkeys(row.statistic for row in rows)), "statistic")
+    statistic = alignment_data.choose("Statistic", list(dict.fromkeys(row.statistic for row in rows)), "statistic")
     found = dict.fromkeys(row.group for row in rows if row.statistic == statistic)
     groups = sorted(found, key=lambda name: name != MEAN)  # the mean of all groups first, if there is one
-    group = choices.choose("Group", groups, "group")
+    group = alignment_data.choose("Group", groups, "group")
     chosen = [row for row in rows if (row.statistic, row.group) == (statistic, group) and row.value is not None]
     return list({row.scorer: row for row in chosen}.values())
 

@@ -11,29 +11,18 @@ from streamlit.delta_generator import DeltaGenerator
 from core.formats.tables import rows_csv
 from core.statistics.data.frames import ALL
 from core.statistics.reports.systems import SystemRow
-from pages.parts import (
-    chart_cache,
-    charts,
-    column_notes,
-    column_widths,
-    downloads,
-    intervals,
-    name_columns,
-    numbers,
-    resources,
-    shell,
-)
+from pages.parts import chart_files, charts, downloads, numbers, resources, shell, tables
+from pages.parts.axes import ROW_HEIGHT, place_rows
 from pages.parts.chart_files import ChartData
-from pages.parts.name_rows import ROW_HEIGHT, place_rows
 from pages.parts.text import escape_markdown
-from pages.results.parts import agreement_rows, alignment_data, choices, chosen_labels_note, reference_choice
+from pages.results.parts import agreement_rows, alignment_data, chosen_labels_note
 from pages.results.parts.alignment_data import Version
 from pages.results.parts.alignment_rows import KINDS
 from storage.reports import systems
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS, OF_DISPUTED
 from storage.reports.systems import Choice, SystemReport
-from storage.studies import Study
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -76,7 +65,7 @@ def draw_page(study: Study) -> None:
     start = time.thread_time()
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    reference, row = reference_choice.draw_choice(study, drawn_version)
+    reference, row = alignment_data.draw_reference_choice(study, drawn_version)
     if not alignment_data.has_data(study, PAGE, drawn_version, reference):
         return
     data = alignment_data.load_data(str(resources.engine().url), study.id, drawn_version, reference)
@@ -113,13 +102,13 @@ def choose(found: Sequence[Choice], row: DeltaGenerator) -> tuple[Choice, str]:
     """Draw the choices of kind, criterion and judge into a row; they are in the URL. The judge is "" for none."""
     with row:
         kinds = list(dict.fromkeys(choice.kind for choice in found))
-        kind = choices.choose("Kind", kinds, "kind", KINDS.__getitem__)
+        kind = alignment_data.choose("Kind", kinds, "kind", KINDS.__getitem__)
         of_kind = {choice.criterion: choice for choice in found if choice.kind == kind}
-        criterion = choices.choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name)
+        criterion = alignment_data.choose("Criterion", list(of_kind), "criterion", agreement_rows.criterion_name)
         choice = of_kind[criterion]
         judges = [*choice.judges, NO_JUDGE]
-        choices.follow_default("judge", judges[0], is_chosen="judge" in st.query_params)
-        judge = choices.choose("Judge", judges, "judge")
+        alignment_data.follow_default("judge", judges[0], is_chosen="judge" in st.query_params)
+        judge = alignment_data.choose("Judge", judges, "judge")
     return choice, "" if judge == NO_JUDGE else judge
 
 
@@ -164,12 +153,12 @@ def draw_report(report: SystemReport) -> None:
     by_scenario = len(rows) < len(report.rows)
     widths = {"System": 220} | ({"Scenario": 160} if by_scenario else {})
     lines = [table_line(row, by_scenario) for row in report.rows]
-    figures = column_widths.fit_figures(lines, widths, COLUMNS)
-    table = name_columns.shorten(lines, column_widths.fit_names(lines, widths, figures))
+    figures = tables.fit_figures(lines, widths, COLUMNS)
+    table = tables.shorten(lines, tables.fit_names(lines, widths, figures))
     shown = {name: column for name, column in COLUMNS.items() if any(line[name] != "–" for line in table.lines)}
     st.dataframe(table.lines, key="systems_table", hide_index=True, column_config=table.columns | figures)
     table.draw_full_names()
-    column_notes.draw(shown)
+    tables.draw_notes(shown)
     downloads.draw_csv_download(lambda: rows_csv(report.rows), "systems.csv")
 
 
@@ -190,7 +179,7 @@ def describe(rows: Sequence[SystemRow]) -> str:
     return f"{best.system} {verdict} {second.system}. {text}; {second.system}: {other}."
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> "go.Figure":
     """Return a row for each system: the corrected value, people's labels alone, and the judge alone."""
     import plotly.graph_objects as go
@@ -211,7 +200,7 @@ def system_figure(rows: Sequence[SystemRow], unit: str, *, with_judge: bool) -> 
                 name=name,
                 mode="markers",
                 marker={"size": 10, "symbol": symbol, "color": colour},
-                error_x=intervals.error_bars([(value, low, high) for _, value, low, high in defined], colour),
+                error_x=charts.error_bars([(value, low, high) for _, value, low, high in defined], colour),
                 hovertext=[
                     f"<b>{escape(row.system, quote=False)}</b><br>{name}<br>"
                     f"{numbers.format_estimate(value, low, high)}<br>"

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.reports.weight_distances import (
     ALL,
     PEOPLE,
@@ -18,14 +18,15 @@ from core.statistics.reports.weight_distances import (
     rank_distance,
     top_k_distance,
 )
-from pages.parts import clickable_table, column_notes, column_widths, name_columns, numbers, resources, shell
+from pages.parts import numbers, resources, shell, tables
 from pages.parts.text import escape_markdown, truncate
-from pages.results.parts import alignment_data, choices, weight_charts
+from pages.results.parts import alignment_data, weight_charts
 from pages.results.parts.alignment_data import Version
-from storage import database, studies
+from storage.db import connections
 from storage.reports import weights
 from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 
 PAGE = "weights"
 MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
@@ -78,7 +79,7 @@ def load_tables(
 
 def load_study(study_id: int) -> Study:
     """Return a study by its id."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return studies.by_id(session, study_id)
 
 
@@ -119,7 +120,7 @@ def empty_state(study: Study) -> None:
 
 def choose_distance(largest: int) -> DistanceChoice:
     """Draw the choice of a distance; `largest` is the highest number of aspects in a set."""
-    with choices.draw_row():
+    with alignment_data.draw_row():
         name = st.segmented_control(
             "Distance",
             list(MEASURES),
@@ -219,11 +220,11 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
     help_text = "Equal weights have no order. The paper counts them as the same order; here they are left out."
     zero_column = {"Undefined as 0": st.column_config.TextColumn(alignment="right", help=help_text)}
     names = {"Rater": RATER_WIDTH, "Other rater": RATER_WIDTH}
-    figures = column_widths.fit_figures(lines, {*names, "Between"}, zero_column)
-    table = name_columns.shorten(lines, names)
-    clicked = clickable_table.draw(table.lines, "pairs", column_config=figures | table.columns)
+    figures = tables.fit_figures(lines, {*names, "Between"}, zero_column)
+    table = tables.shorten(lines, names)
+    clicked = tables.draw_clickable(table.lines, "pairs", column_config=figures | table.columns)
     table.draw_full_names()
-    column_notes.draw(zero_column)
+    tables.draw_notes(zero_column)
     st.caption("Click a row, or a point of the chart, to list the weightings.")
     return None if clicked is None else rows[clicked]
 
@@ -235,7 +236,7 @@ def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) ->
     st.subheader(f"Weightings of {escape_markdown(pair)}: {len(details):,}", anchor=False)
     if any(detail.blind for detail in details):
         st.caption(":material/visibility_off: Weights for aspects that you have not weighted are hidden.")
-    clicked = clickable_table.draw([weighting_line(detail) for detail in details], f"weightings-{pair}")
+    clicked = tables.draw_clickable([weighting_line(detail) for detail in details], f"weightings-{pair}")
     if clicked is not None and details[clicked].trace is not None:
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(details[clicked].trace)})
 

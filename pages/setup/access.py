@@ -6,12 +6,15 @@ import streamlit as st
 
 from core.errors import TiebreakError
 from core.own_addresses import own_address
-from pages.parts import permissions, resources, shell, visitor
+from pages.parts import account_guard, permissions, resources, shell
 from pages.parts.text import escape_markdown
-from storage import access, accounts, annotator_merges, annotators, database
-from storage.access import Permission, Role
-from storage.accounts import invitations, registry
-from storage.studies import Study
+from storage import accounts
+from storage.accounts import access, invitations, registry
+from storage.accounts.access import Permission, Role
+from storage.db import connections
+from storage.labels import merges
+from storage.studies import annotators
+from storage.studies.studies import Study
 
 ROLES: dict[Role, str] = {
     Role.owner: "Owner: everything, also members, addresses and prices of models",
@@ -29,7 +32,7 @@ def draw_page(study: Study) -> None:
         st.info("This server has no accounts: people sign in by name, on this machine only, and may do everything.")
         st.code('python cli.py accounts add "YOUR NAME"', language=None)
         return
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         members = access.members(session, study.id)
         everybody = registry.everybody(session)
     administrators = [account.name for account in everybody if account.administrator]
@@ -91,8 +94,8 @@ def draw_invitation_form(study: Study) -> None:
 
 def similar_names(name: str) -> list[str]:
     """Return the names of annotators that a new name looks like."""
-    with database.reading(resources.engine()) as session:
-        return annotator_merges.similar_names(session, annotators.normalize_name(name))
+    with connections.reading(resources.engine()) as session:
+        return merges.similar_names(session, annotators.normalize_name(name))
 
 
 def draw_similar(name: str, similar: list[str]) -> bool:
@@ -102,13 +105,13 @@ def draw_similar(name: str, similar: list[str]) -> bool:
     return st.button(f"Create an account of another person: “{escape_markdown(name)}”", key="another_person")
 
 
-def invite(session: database.Session, study_id: int, name: str, role: Role) -> str:
+def invite(session: connections.Session, study_id: int, name: str, role: Role) -> str:
     """Return the token of an invitation; raises TiebreakError for an account that exists, except by an administrator.
 
     The link replaces a password, so it would otherwise open the account's other studies to the owner of this one.
     """
     account = accounts.find(session, name)
-    if account is not None and not access.is_unrestricted(session, visitor.current_actor()):
+    if account is not None and not access.is_unrestricted(session, account_guard.current_actor()):
         raise TiebreakError(f"{account.name} has an account: give it a role. Administrators can send a new link.")
     account = account or registry.add(session, name)
     access.set_role(session, study_id, account.name, role)

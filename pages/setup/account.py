@@ -5,12 +5,11 @@ from datetime import datetime, timedelta
 import streamlit as st
 
 from core.errors import TiebreakError
-from pages.parts import resources, shell, visitor
+from pages.parts import account_guard, resources, shell
 from pages.parts.text import escape_markdown
-from storage import audit, database
 from storage.accounts import api_tokens, logins, registry, sign_in
-from storage.accounts.identity import Identity
-from storage.accounts.registry import Account
+from storage.accounts.registry import Account, Identity
+from storage.db import audit, connections
 
 DEFAULT_DAYS = 90
 
@@ -21,7 +20,7 @@ def draw_page(identity: Identity) -> None:
     if identity.actor is None or identity.actor.account_id is None:
         st.info("This server has no accounts: people sign in by name, on this machine only.")
         return
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         account = registry.by_id(session, identity.actor.account_id)
     kind = "administrator" if account.administrator else "account"
     st.caption(f"{escape_markdown(account.name)} · {kind}")
@@ -55,7 +54,7 @@ def draw_password(account: Account) -> None:
 
 def draw_sessions(account: Account, own: int | None) -> None:
     """Draw the open sessions, each with a button that ends it."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         listed = logins.active(session, account)
     for login in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"login-{login.id}"):
@@ -63,14 +62,14 @@ def draw_sessions(account: Account, own: int | None) -> None:
             used = f"signed in {_time(login.created_at)} · used {_time(login.used_at)} · {login.address}{here}"
             st.markdown(f"{escape_markdown(login.browser or 'unknown browser')}  \n:small[{escape_markdown(used)}]")
             if st.button("End", key=f"end_{login.id}"):
-                with audit.acting(account.name), database.writing(resources.engine()) as session:
+                with audit.acting(account.name), connections.writing(resources.engine()) as session:
                     logins.revoke(session, login.id, account.id)
                 st.rerun()
 
 
 def draw_tokens(account: Account) -> None:
     """Draw the API tokens, and the form of a new one."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         listed = api_tokens.active(session, account)
     for token in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"token-{token.id}"):
@@ -78,7 +77,7 @@ def draw_tokens(account: Account) -> None:
             expires = f"expires {_time(token.expires_at)}" if token.expires_at else "does not expire"
             st.markdown(f"**{escape_markdown(token.name)}**  \n:small[{used} · {expires}]")
             if st.button("Revoke", key=f"revoke_{token.id}"):
-                with audit.acting(account.name), database.writing(resources.engine()) as session:
+                with audit.acting(account.name), connections.writing(resources.engine()) as session:
                     api_tokens.revoke(session, account, token.name)
                 st.rerun()
     with (
@@ -89,7 +88,7 @@ def draw_tokens(account: Account) -> None:
         days = st.number_input("Days", 1, 3650, DEFAULT_DAYS, key="token_days", width=120)
         clicked = st.form_submit_button("Create a token")
     if clicked:
-        with audit.acting(account.name), database.writing(resources.engine()) as session:
+        with audit.acting(account.name), connections.writing(resources.engine()) as session:
             text = api_tokens.create(session, account, name, timedelta(days=days))
         st.session_state["new_token"] = text
         st.rerun()
@@ -102,4 +101,4 @@ def _time(at: datetime) -> str:
     return f"{at.astimezone(shell.time_zone()):%Y-%m-%d %H:%M}"
 
 
-draw_page(visitor.current_identity())
+draw_page(account_guard.current_identity())

@@ -6,19 +6,19 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.statistics.reports.agreement import AgreementRow, agreement_row
-from pages.parts import charts, name_columns, numbers, permissions, resources, shell
+from pages.parts import charts, numbers, permissions, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
-from pages.parts.name_columns import ShortenedTable
+from pages.parts.tables import ShortenedTable
 from pages.parts.text import natural_order
-from pages.setup.parts import annotator_figures, drift_chart
-from storage import database
-from storage.access import Permission
+from pages.setup.parts import annotator_figures
+from storage.accounts.access import Permission
+from storage.db import connections
 from storage.labelling import assignment
 from storage.reports import annotators, training
 from storage.reports.annotators import AnnotatorSummary, Pace, Share
 from storage.reports.training import TrainingResult
-from storage.studies import Study
+from storage.studies.studies import Study
 
 NAME_WIDTH = 170  # pixels: a long name is shortened, so a phone shows a figure next to it
 KIND_NAMES = {
@@ -35,7 +35,7 @@ KIND_NAMES = {
 
 def load_training(study: Study) -> list[TrainingResult]:
     """Return the results of training and hidden checks."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         events = annotators.label_events(session, study.id, adjudicated=True)
         return training.results(session, study, events)
 
@@ -75,7 +75,7 @@ def draw_tables(summaries: list[AnnotatorSummary]) -> None:
 
 def _draw_table(lines: Sequence[Mapping[str, object]]) -> ShortenedTable:
     """Draw lines with an annotator each; a missing figure is a dash."""
-    table = name_columns.shorten(lines, {"Annotator": NAME_WIDTH})
+    table = tables.shorten(lines, {"Annotator": NAME_WIDTH})
     st.dataframe(table.lines, hide_index=True, column_config=_columns() | table.columns, placeholder="–")
     return table
 
@@ -179,7 +179,12 @@ def draw_details(summaries: list[AnnotatorSummary]) -> None:
         )
     if len(summary.drift) > 1:
         alt = f"Agreement of {name} with the majority by week"
-        charts.draw(drift_chart.figure(summary.drift), "drift", alt, data=ChartData(drift_chart.rows(summary.drift)))
+        charts.draw(
+            annotator_figures.drift_figure(summary.drift),
+            "drift",
+            alt,
+            data=ChartData(annotator_figures.drift_rows(summary.drift)),
+        )
     else:
         st.caption("Drift: labels of two or more weeks are needed, on targets where the others have a majority.")
 

@@ -3,11 +3,12 @@
 import streamlit as st
 
 from core.formats.tables import csv_text
-from pages.parts import downloads, key_paging, numbers, permissions, resources, shell, visitor
+from pages.parts import account_guard, downloads, numbers, paging, permissions, resources, shell
 from pages.parts.downloads import File
-from storage import access, audit, database
-from storage.audit import COLUMNS, Action, Entry, Filter
-from storage.studies import Study
+from storage.accounts import access
+from storage.db import audit, connections
+from storage.db.audit import COLUMNS, Action, Entry, Filter
+from storage.studies.studies import Study
 
 ENTRIES_PER_PAGE = 100
 THIS_STUDY, WHOLE_SERVER = "This study", "Whole server"
@@ -24,9 +25,9 @@ NAMES = {
 def draw_page(study: Study) -> None:
     """Draw the filter, the entries and the download."""
     wanted = draw_filter(study)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         count = audit.count(session, wanted)
-        page = audit.page(session, wanted, after=key_paging.place(("audit", wanted)), size=ENTRIES_PER_PAGE)
+        page = audit.page(session, wanted, after=paging.key_place(("audit", wanted)), size=ENTRIES_PER_PAGE)
     if not count:
         st.info("No entry matches.")
         return
@@ -38,7 +39,7 @@ def draw_page(study: Study) -> None:
         height=min(38 + 35 * len(page.rows), 640),
         column_config={NAMES["details"]: st.column_config.TextColumn(width="large")},
     )
-    key_paging.draw(page)
+    paging.draw_key_paging(page)
     kind = "audit log" if wanted.study_id is not None else "audit log of the server"
     downloads.draw_file_link("Download all as CSV", File(export(wanted), "audit.csv", "text/csv", kind), "audit")
 
@@ -65,10 +66,10 @@ def named_cells(entry: Entry) -> dict[str, str]:
 
 def export(wanted: Filter) -> downloads.MakeFile:
     """Return a function that writes the matching entries as CSV."""
-    actor = visitor.current_actor()
+    actor = account_guard.current_actor()
 
     def make() -> bytes:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             if wanted.study_id is None:
                 access.require_administrator(session, actor)
             entries = audit.entries(session, wanted)

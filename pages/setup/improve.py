@@ -5,12 +5,12 @@ import streamlit as st
 from core.improvement.suggestion import Case
 from core.wording import format_count
 from pages.parts import resources, shell
-from pages.setup.parts import improve_cases, improve_form, improve_split, improve_variants
-from storage import database
-from storage.improvement import disagreements, evaluations, judges, splits
+from pages.setup.parts import improvement
+from storage.db import connections
+from storage.improvement import evaluations, judges, splits
 from storage.improvement.evaluations import Version
 from storage.improvement.judges import CurrentJudge
-from storage.studies import Study
+from storage.studies.studies import Study
 
 CASES, PROPOSE, VARIANTS = "Disagreements", "Propose", "Variants"
 STEPS = (CASES, PROPOSE, VARIANTS)
@@ -18,14 +18,14 @@ STEPS = (CASES, PROPOSE, VARIANTS)
 
 def draw_page(study: Study) -> None:
     """Draw the split, or its form; then the steps."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         split = splits.find(session, study.id)
         runs = judges.choices(session, study.id)
         version = evaluations.version(session, study.id)
     if split is None:
-        improve_split.draw_form(study)
+        improvement.draw_split_form(study)
         return
-    improve_split.draw_summary(study, split, version)
+    improvement.draw_summary(study, split, version)
     if not runs:
         st.info("A judge is improved from a run with verdicts by a criterion: start a run first.")
         shell.draw_links(study, ("setup/runs.py", "Runs", ":material/play_circle:"))
@@ -41,13 +41,13 @@ def draw_page(study: Study) -> None:
         label_visibility="collapsed",
     )
     if step == VARIANTS:
-        improve_variants.draw_variants(study, split, current.kind, current.judge.criterion.name, version)
+        improvement.draw_variants(study, split, current.kind, current.judge.criterion.name, version)
         return
     criterion = current.judge.criterion.name
     cases = load_cases(str(resources.engine().url), study.id, current.run.id, criterion, version, current)
     if step == CASES:
         draw_disagreements(study, cases)
-    elif improve_form.draw_form(study, current, cases):
+    elif improvement.draw_form(study, current, cases):
         st.session_state["improve_next"] = VARIANTS
         st.rerun()
 
@@ -57,7 +57,7 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
     names = list(runs)
     requested = st.query_params.get("run")
     if requested not in runs:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             requested = judges.newest_current(session, study.id, runs)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("Run of the judge", names, names.index(requested), key=f"improve_run_{study.id}", width=520)
@@ -67,7 +67,7 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
         criterion = st.selectbox("Criterion", criteria, chosen, key=f"improve_criterion_{run}", width=300)
     # Not bound to the URL: a bound widget omits its default there, which changes with the next run.
     st.query_params["run"], st.query_params["criterion"] = run, criterion
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return judges.of_run(session, study.id, run, criterion)
 
 
@@ -76,8 +76,8 @@ def load_cases(
     url: str, study_id: int, run_id: int, criterion: str, version: Version, _current: CurrentJudge
 ) -> list[Case]:
     """Return the disagreements on development items at a version of the study, shared by all visitors."""
-    with database.reading(resources.engine()) as session:
-        return disagreements.cases(session, study_id, _current)
+    with connections.reading(resources.engine()) as session:
+        return splits.disagreement_cases(session, study_id, _current)
 
 
 def draw_disagreements(study: Study, cases: list[Case]) -> None:
@@ -90,7 +90,7 @@ def draw_disagreements(study: Study, cases: list[Case]) -> None:
         f"{format_count(len(cases), 'disagreement')} on development items, {adjudicated:,} of them adjudicated. "
         "Held-out items are not shown here."
     )
-    improve_cases.draw_cases(study, cases)
+    improvement.draw_cases(study, cases)
 
 
 if next_step := st.session_state.pop("improve_next", None):

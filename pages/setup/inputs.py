@@ -3,18 +3,18 @@
 import streamlit as st
 
 from pages.parts import shell
-from pages.setup.parts import aiu_matches, standing_inputs
+from pages.setup.parts import inputs
 
 study = shell.draw_header(
     "Inputs", "What new runs judge by: the references, aspects and AIUs of the items, as people edited them."
 )
-standing_inputs.draw_result()
-aiu_matches.draw_result()
+inputs.draw_result()
+inputs.draw_match_result()
 annotator = shell.current_annotator()
 if annotator is None:
     st.caption("Sign in on a page of the section Label to change inputs.")
 items, aius = st.tabs(["References and aspects", "AIUs of another extraction"])
 with items:
-    standing_inputs.draw(study, annotator)
+    inputs.draw(study, annotator)
 with aius:
-    aiu_matches.draw(study, annotator)
+    inputs.draw_matches(study, annotator)

@@ -4,17 +4,18 @@ import streamlit as st
 
 from pages.parts import paging, resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts import run_cards, run_form, study_actions
-from storage import database, runs
-from storage.studies import Study
+from pages.setup.parts import run_form, study_form
+from storage.db import connections
+from storage.runs import runs
+from storage.studies.studies import Study
 
 RUNS_PER_PAGE = 20
 
 
 def draw_overview(study: Study) -> None:
     """Draw the study's runs, newest first."""
-    run_cards.redraw_on_change(study)  # before they are read: a change meanwhile draws the page again
-    with database.reading(resources.engine()) as session:
+    run_form.redraw_on_change(study)  # before they are read: a change meanwhile draws the page again
+    with connections.reading(resources.engine()) as session:
         study_runs = runs.of_study(session, study.id)
     if not study_runs:
         st.info("This study has no runs yet. A run executes one protocol on the items of the study.")
@@ -24,9 +25,9 @@ def draw_overview(study: Study) -> None:
         st.query_params["view"] = "new"
         st.rerun()
     page = paging.current_page("runs_page", len(study_runs), RUNS_PER_PAGE)
-    run_cards.draw_cards(study, paging.page_slice(study_runs, page, RUNS_PER_PAGE))
+    run_form.draw_cards(study, paging.page_slice(study_runs, page, RUNS_PER_PAGE))
     paging.draw_pagination("runs_page", len(study_runs), RUNS_PER_PAGE, bind="query-params")
-    study_actions.draw_deleted_runs(study)
+    study_form.draw_deleted_runs(study)
 
 
 def draw_new_run(study: Study) -> None:

@@ -5,12 +5,14 @@ from collections.abc import Collection
 import streamlit as st
 
 from core.formats.registry import FileReport
-from pages.parts import current_study, numbers, permissions, resources, shell, visitor
+from pages.parts import account_guard, current_study, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
-from pages.setup.parts import import_steps, study_actions, study_form
-from storage import access, database, studies
-from storage.access import Permission
-from storage.studies import Progress, Study
+from pages.setup.parts import import_steps, study_form
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.studies import studies
+from storage.studies.studies import Progress, Study
 
 PURPOSE = "A study holds items, criteria, guidelines, runs and labels."
 ICON = ":material/upload_file:"
@@ -18,7 +20,7 @@ ICON = ":material/upload_file:"
 
 def draw_overview() -> None:
     """Draw every study as a card."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         all_studies = [studies.get(session, name) for name in permissions.study_names()]
         progress = studies.progress(session)
     left, right = st.columns([4, 1], vertical_alignment="bottom", gap="medium")
@@ -38,7 +40,7 @@ def draw_overview() -> None:
         with grid.container(border=True, key=f"study-{study.id}"):
             allowed = {permission for permission, names in permitted.items() if study.name in names}
             draw_card(study, progress[study.id], allowed)
-    study_actions.draw_deleted_studies(deleted)
+    study_form.draw_deleted_studies(deleted)
 
 
 def draw_import_result() -> None:
@@ -143,8 +145,8 @@ match st.query_params.get("view"):
         import_steps.draw_import()
     case "study":
         draw_back_button()
-        with database.reading(resources.engine()) as reading:
-            chosen = access.study(reading, visitor.current_actor(), st.query_params.get("open", ""))
+        with connections.reading(resources.engine()) as reading:
+            chosen = access.study(reading, account_guard.current_actor(), st.query_params.get("open", ""))
         permissions.require_page(chosen.id, Permission.edit)
         st.title(escape_markdown(chosen.name), anchor=False)
         study_form.draw_study(chosen)

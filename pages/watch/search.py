@@ -6,9 +6,10 @@ import streamlit as st
 
 from pages.parts import resources, shell
 from pages.watch.parts import turns
-from storage import database, search
-from storage.search import AREAS, PAGE, START, TURNS_AT_ONCE, Area, Match, Place
-from storage.studies import Study
+from storage.db import connections
+from storage.runs import search
+from storage.runs.search import AREAS, PAGE, START, TURNS_AT_ONCE, Area, Match, Place
+from storage.studies.studies import Study
 
 NAMES: dict[Area, str] = {
     "items": "Questions and responses",
@@ -36,7 +37,7 @@ def draw_page(study: Study) -> None:
         return
     after = requested_place(study, text, area)
     found, next = find(study, text, area, after)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         viewed = search.shown_targets(session, found, shell.current_annotator())
     if not found:
         st.info("No match." if after == START else "No further match.")
@@ -63,7 +64,7 @@ def find(study: Study, text: str, area: Area, after: Place) -> tuple[list[Match]
     next: Place | None = after
     progress = st.empty()
     while next is not None and len(found) < PAGE:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             part = search.find(session, study.id, text, area, after=next, limit=PAGE - len(found), turns=TURNS_AT_ONCE)
             last = search.last_trace(session) if part.next is not None and area == "turns" else 0
         found, next = found + part.matches, part.next

@@ -6,38 +6,26 @@ from typing import Any
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.items import Item
+from core.items import Item, pair_item, pair_numbers
 from core.labels import Target
 from core.llm import images
-from core.pairs import pair_item, pair_numbers
 from core.protocols import Subject
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, ReadingReplaced, ReadingWithdrawn, ReplyExtracted, TraceRestarted
-from pages.parts import (
-    clickable_table,
-    colours,
-    column_notes,
-    current_study,
-    items,
-    key_paging,
-    live,
-    numbers,
-    permissions,
-    resources,
-    shell,
-)
+from pages.parts import colours, current_study, items, live, numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
-from pages.watch.parts import stated_values, turns, views
-from storage import aius, call_totals, database, runs, studies, trace_filter, trace_opinions, traces
-from storage import items as stored_items
-from storage.access import Permission
-from storage.call_totals import Totals
-from storage.labelling import trace_criteria
-from storage.readings import FINISHED
+from pages.watch.parts import stated_values, turns
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import targets
 from storage.reports import peer_reviews
-from storage.studies import Study
-from storage.trace_order import Order
-from storage.traces import STATUSES, Filter, Trace
+from storage.runs import aius, call_totals, runs, trace_opinions, traces
+from storage.runs.call_totals import Totals
+from storage.runs.readings import FINISHED
+from storage.runs.traces import STATUSES, Filter, Order, Trace
+from storage.studies import items as stored_items
+from storage.studies import studies
+from storage.studies.studies import Study
 
 TRACES_PER_PAGE = 50
 ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"}
@@ -84,8 +72,8 @@ def draw_list(study: Study) -> None:
             label_visibility="collapsed",
         )
         shows_opinions = st.toggle("Show opinions", key="opinions", bind="query-params", help=OPINIONS_HELP)
-    after = key_paging.place(("traces", chosen, order))
-    with database.reading(resources.engine()) as session:
+    after = paging.key_place(("traces", chosen, order))
+    with connections.reading(resources.engine()) as session:
         page = traces.page(session, chosen, sizes, after=after, size=TRACES_PER_PAGE, order=ORDERS[order])
         matches = page.rows
         opinions = trace_opinions.summarize_last(session, [trace.id for trace in matches])
@@ -93,15 +81,15 @@ def draw_list(study: Study) -> None:
     if shows_opinions:
         record_list_views(study, matches)
     draw_table(matches, opinions if shows_opinions else None, verdicts)
-    key_paging.draw(page)
+    paging.draw_key_paging(page)
 
 
 def load_sizes(chosen: Filter) -> dict[int, int]:
     """Return the number of matching traces by run. With a filter they are counted, so not again for each page."""
 
     def read() -> dict[int, int]:
-        with database.reading(resources.engine()) as session:
-            return trace_filter.count_by_run(session, chosen)
+        with connections.reading(resources.engine()) as session:
+            return traces.count_by_run(session, chosen)
 
     return live.load("trace_sizes", (live.study_topic(chosen.study_id),), read, scope=chosen)
 
@@ -112,7 +100,7 @@ FILTER: Any = {"bind": "query-params"}
 
 def choose_filter(study: Study) -> Filter:
     """Draw the filters and return the selection; every choice is in the URL."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
         study_runs = runs.of_study(session, study.id)
         has_verdict_criteria = any(not run.criterion for run in study_runs)
@@ -159,7 +147,7 @@ def empty_state(study: Study, chosen: Filter) -> None:
 
 def record_list_views(study: Study, matches: list[Trace]) -> None:
     """Record that the judges' opinions in these traces are shown, and say so."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         viewed = {target for trace in matches for target in trace_opinions.judged_targets(session, trace.id)}
     if shell.record_views(study.id, viewed):
         st.caption(turns.NOT_BLIND)
@@ -184,8 +172,8 @@ def draw_table(
         }
         for trace in matches
     ]
-    clicked = clickable_table.draw(rows, "traces_table", max_height=740, column_config=COLUMNS)
-    column_notes.draw({name: column for name, column in COLUMNS.items() if any(name in row for row in rows)})
+    clicked = tables.draw_clickable(rows, "traces_table", max_height=740, column_config=COLUMNS)
+    tables.draw_notes({name: column for name, column in COLUMNS.items() if any(name in row for row in rows)})
     if clicked is not None:
         st.query_params["trace"] = str(matches[clicked].id)
         st.rerun()
@@ -220,12 +208,12 @@ def requested_trace() -> Trace | None:
         trace_id = shell.number_parameter("trace")
         if trace_id is None:
             return None
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             study_id = traces.study_id(session, trace_id)
         if not permissions.allows(study_id, Permission.open):
             raise TiebreakError(traces.no_trace(trace_id))
         permissions.require_page(study_id)
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             return traces.get(session, trace_id)
     except TiebreakError:
         draw_back_button()
@@ -234,7 +222,7 @@ def requested_trace() -> Trace | None:
 
 def draw_trace(trace: Trace) -> None:
     """Draw one trace: the item, then its events."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         run = runs.get(session, trace.run_id)
         whole = aius.evaluated_item(session, run, stored_items.get(session, trace.study_id, trace.item))
         study = studies.by_id(session, trace.study_id)
@@ -289,8 +277,8 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
     if not permissions.allows(study.id, Permission.label):
         return
     judges = judged_kind(trace)
-    with database.reading(resources.engine()) as session:
-        criterion = trace_criteria.criterion_to_label(session, trace)
+    with connections.reading(resources.engine()) as session:
+        criterion = targets.criterion_to_label(session, trace)
     address = {"study": study.name, "item": trace.item} | ({"part": trace.part} if trace.part else {})
     if judges == "critique":
         st.page_link(
@@ -321,7 +309,7 @@ def record_view(trace: Trace) -> None:
     """Record that the judges' opinions are shown, so a later label is not blind, and draw a note."""
     preference = Target(item=trace.item, kind="preference", criterion=trace.criterion, part=trace.part)
     is_open = trace.status in UNDECIDED and judged_kind(trace) != "critique"
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         viewed = peer_reviews.verdict_targets(session, trace.id)
         if not viewed and is_open:
             judged = trace_opinions.judged_targets(session, trace.id)
@@ -336,7 +324,7 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
 
     def read() -> tuple[list[tuple[int, Event]], Trace, Totals]:
         events = load_events(trace.id)
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             return events, traces.get(session, trace.id), call_totals.of_trace(session, trace.id)
 
     @permissions.fragment(run_every=1.0 if is_live else None)
@@ -345,7 +333,7 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
         if is_live and current.status not in ACTIVE:
             st.rerun()
         draw_status(current, totals)
-        views.render(current, item, events, settings, live=current.status == "running")
+        turns.render_trace(current, item, events, settings, live=current.status == "running")
 
     refresh()
 
@@ -356,10 +344,10 @@ def load_events(trace_id: int) -> list[tuple[int, Event]]:
     loaded_id, loaded = st.session_state.get("events", (None, []))
     if loaded_id == trace_id:
         events = loaded
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         added = traces.events(session, trace_id, after=events[-1][0] if events else -1)
     if events and any(isinstance(event, CHANGES_EARLIER_EVENTS) for _, event in added):
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             events = traces.events(session, trace_id)
     else:
         events = events + added

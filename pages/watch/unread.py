@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.pairs import item_name
-from pages.parts import column_notes, numbers, resources, shell
+from core.items import item_name
+from pages.parts import numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
-from storage import database, runs, trace_opinions, unread
-from storage.studies import Study
-from storage.unread import JudgeStep, UnreadCount, UnreadFilter, UnreadReply
+from storage.db import connections
+from storage.runs import outcomes, runs, trace_opinions
+from storage.runs.outcomes import JudgeStep, UnreadCount, UnreadFilter, UnreadReply
+from storage.studies.studies import Study
 
 UNREADABLE, READ_SINCE = "Unreadable", "Read since"
 FILTERS = ("judge", "step", "reason")
@@ -26,13 +27,13 @@ def _known_totals(url: str) -> dict[int, tuple[int, dict[JudgeStep, int]]]:
 def draw_page(study: Study) -> None:
     """Draw the filters, the counts and one page of the replies; their share of all replies follows."""
     filter = choose_filter(study)
-    with database.reading(resources.engine()) as session:
-        counts = unread.counts(session, filter, {})
+    with connections.reading(resources.engine()) as session:
+        counts = outcomes.count_unread(session, filter, {})
     stated_values.draw_undo()
     if not counts:
         return empty_state(filter)
-    with database.reading(resources.engine()) as session:
-        replies = unread.count_replies(session, filter.study_id, filter.run_id)
+    with connections.reading(resources.engine()) as session:
+        replies = outcomes.count_replies(session, filter.study_id, filter.run_id)
     known = _known_totals(str(resources.engine().url))
     changed = [run for run, number in replies.items() if known.get(run, (None,))[0] != number]
     place = st.empty()
@@ -40,8 +41,8 @@ def draw_page(study: Study) -> None:
         draw_counts(with_totals(counts, replies), filter, is_complete=not changed)
     draw_replies(study, filter, sum(count.replies for count in counts))
     if changed:
-        with database.reading(resources.engine()) as session:
-            known |= {run: (replies[run], totals) for run, totals in unread.replies_by_step(session, changed).items()}
+        with connections.reading(resources.engine()) as session:
+            known |= {run: (replies[run], totals) for run, totals in outcomes.replies_by_step(session, changed).items()}
         with place.container():
             draw_counts(with_totals(counts, replies), filter, is_complete=True)
 
@@ -49,7 +50,7 @@ def draw_page(study: Study) -> None:
 def with_totals(counts: list[UnreadCount], run_ids: Iterable[int]) -> list[UnreadCount]:
     """Return the counts with the number of all replies of these runs, as far as they are counted."""
     known = _known_totals(str(resources.engine().url))
-    totals = unread.sum_by_step(known[run_id][1] for run_id in run_ids if run_id in known)
+    totals = outcomes.sum_by_step(known[run_id][1] for run_id in run_ids if run_id in known)
     return [replace(count, of=totals.get((count.judge, count.step), 0)) for count in counts]
 
 
@@ -61,10 +62,10 @@ def choose_filter(study: Study) -> UnreadFilter:
             "Show", (UNREADABLE, READ_SINCE), default=UNREADABLE, required=True, key="show", bind="query-params",
             on_change=reset_page,
         )  # fmt: skip
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         run_ids = {run.name: run.id for run in runs.of_study(session, study.id)}
         everything = UnreadFilter(study.id, read=shown == READ_SINCE)
-        counts = unread.counts(session, everything, {})
+        counts = outcomes.count_unread(session, everything, {})
     options = {name: sorted({getattr(count, name) for count in counts}) for name in FILTERS}
     run = _choose(columns[1], "run", list(run_ids))
     judge, step, reason = (
@@ -133,7 +134,7 @@ def draw_counts(counts: list[UnreadCount], filter: UnreadFilter, *, is_complete:
         column_config=COLUMNS,
         key=f"counts_{is_complete}",
     )
-    column_notes.draw(COLUMNS)
+    tables.draw_notes(COLUMNS)
     if not is_complete:
         st.caption(":material/hourglass: Counting all replies of these judges …")
 
@@ -141,9 +142,9 @@ def draw_counts(counts: list[UnreadCount], filter: UnreadFilter, *, is_complete:
 def draw_replies(study: Study, filter: UnreadFilter, total: int) -> None:
     """Draw one page of the replies; the address has the key of the last reply before it."""
     after = shell.number_parameter("after") or 0
-    with database.reading(resources.engine()) as session:
-        replies = unread.find(session, filter, after=after, limit=unread.PAGE + 1)
-    shown = replies[: unread.PAGE]
+    with connections.reading(resources.engine()) as session:
+        replies = outcomes.find_unread(session, filter, after=after, limit=outcomes.UNREAD_PAGE + 1)
+    shown = replies[: outcomes.UNREAD_PAGE]
     if shown:
         record_views(study, shown)
     for reply in shown:
@@ -161,7 +162,7 @@ def draw_replies(study: Study, filter: UnreadFilter, total: int) -> None:
 
 def record_views(study: Study, replies: list[UnreadReply]) -> None:
     """Record that judges' replies about these targets are shown: later labels are not blind."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         trace_ids = {reply.trace_id for reply in replies}
         viewed = {target for trace_id in trace_ids for target in trace_opinions.judged_targets(session, trace_id)}
     if shell.record_views(study.id, viewed):

@@ -8,12 +8,11 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import audit, database
-from storage.accounts import tokens
-from storage.accounts.identity import Actor, Identity
-from storage.accounts.registry import Account, exist
-from storage.audit import Action
-from storage.tables import AccountRow, AnnotatorRow, ApiTokenRow
+from storage.accounts import logins
+from storage.accounts.registry import Account, Actor, Identity, exist
+from storage.db import audit, connections
+from storage.db.audit import Action
+from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow
 
 PREFIX = "tiebreak_"
 """So that scanners for secrets recognise a token."""
@@ -42,12 +41,12 @@ def create(session: Session, account: Account, name: str, lifetime: timedelta | 
     row = ApiTokenRow
     if session.scalar(select(col(row.id)).where(col(row.account_id) == account.id, col(row.name) == name)) is not None:
         raise TiebreakError(f"{account.name} has had a token named {name!r} already.")
-    token, at = PREFIX + tokens.new_token(), database.clock(session)
+    token, at = PREFIX + logins.new_token(), connections.clock(session)
     session.add(
         ApiTokenRow(
             account_id=account.id,
             name=name,
-            token=tokens.hash_token(token),
+            token=logins.hash_token(token),
             created_at=at,
             expires_at=None if lifetime is None else at + lifetime,
         )
@@ -72,7 +71,7 @@ def revoke(session: Session, account: Account, name: str) -> None:
             col(ApiTokenRow.name) == name,
             col(ApiTokenRow.revoked_at).is_(None),
         )
-        .values(revoked_at=database.clock(session))
+        .values(revoked_at=connections.clock(session))
     )
     if not session.scalars(query.returning(col(ApiTokenRow.id))).all():
         raise TiebreakError(f"{account.name} has no token named {name[:80]!r}.")
@@ -89,7 +88,7 @@ def identify(session: Session, token: str) -> Identity:
         .join(AccountRow, col(AccountRow.id) == col(ApiTokenRow.account_id))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(AccountRow.annotator_id))
         .where(
-            col(ApiTokenRow.token) == tokens.hash_token(token),
+            col(ApiTokenRow.token) == logins.hash_token(token),
             *_is_active(session),
             col(AccountRow.disabled_at).is_(None),
         )
@@ -100,17 +99,17 @@ def identify(session: Session, token: str) -> Identity:
 
 def is_use_due(session: Session, token: str) -> bool:
     """Return whether the time of the token's last use should be stored again."""
-    query = select(col(ApiTokenRow.used_at)).where(col(ApiTokenRow.token) == tokens.hash_token(token))
+    query = select(col(ApiTokenRow.used_at)).where(col(ApiTokenRow.token) == logins.hash_token(token))
     used = session.scalar(query)
-    return used is None or database.clock(session) - used > USED_INTERVAL
+    return used is None or connections.clock(session) - used > USED_INTERVAL
 
 
 def record_use(session: Session, token: str) -> None:
     """Store the time of the last use."""
-    query = update(ApiTokenRow).where(col(ApiTokenRow.token) == tokens.hash_token(token))
-    session.execute(query.values(used_at=database.clock(session)))
+    query = update(ApiTokenRow).where(col(ApiTokenRow.token) == logins.hash_token(token))
+    session.execute(query.values(used_at=connections.clock(session)))
 
 
 def _is_active(session: Session) -> tuple[ColumnElement[bool], ...]:
     expiry = col(ApiTokenRow.expires_at)
-    return col(ApiTokenRow.revoked_at).is_(None), or_(expiry.is_(None), expiry > database.clock(session))
+    return col(ApiTokenRow.revoked_at).is_(None), or_(expiry.is_(None), expiry > connections.clock(session))

@@ -7,11 +7,11 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import audit, database
-from storage.accounts import registry, tokens
+from storage.accounts import logins, registry
 from storage.accounts.registry import Account
-from storage.audit import Action
-from storage.tables import AccountRow, InvitationRow
+from storage.db import audit, connections
+from storage.db.audit import Action
+from storage.db.tables import AccountRow, InvitationRow
 
 LIFETIME = timedelta(days=7)
 INVALID = "This invitation is unknown, expired or used; ask for a new one."
@@ -21,10 +21,10 @@ def create(session: Session, account: Account, lifetime: timedelta = LIFETIME) -
     """Return the token of a new invitation; earlier open ones of the account become useless."""
     if account.disabled_at is not None:
         raise TiebreakError(f"The account of {account.name!r} is disabled.")
-    token, at = tokens.new_token(), database.clock(session)
+    token, at = logins.new_token(), connections.clock(session)
     earlier = (col(InvitationRow.account_id) == account.id, col(InvitationRow.used_at).is_(None))
     session.execute(update(InvitationRow).where(*earlier).values(used_at=at))
-    row = InvitationRow(account_id=account.id, token=tokens.hash_token(token), created_at=at, expires_at=at + lifetime)
+    row = InvitationRow(account_id=account.id, token=logins.hash_token(token), created_at=at, expires_at=at + lifetime)
     session.add(row)
     audit.record(session, Action.account, change="invited", account=account.name)
     return token
@@ -48,7 +48,7 @@ def accept(session: Session, token: str, hashed: str) -> Account:
     used = (
         update(InvitationRow)
         .where(*_is_open(session, token))
-        .values(used_at=database.clock(session))
+        .values(used_at=connections.clock(session))
         .returning(col(InvitationRow.account_id))
     )
     account_id = session.scalars(used).first()
@@ -64,8 +64,8 @@ def _is_open(session: Session, token: str) -> list[ColumnElement[bool]]:
     """Return the conditions of an invitation that can be accepted."""
     enabled = select(col(AccountRow.id)).where(col(AccountRow.disabled_at).is_(None))
     return [
-        col(InvitationRow.token) == tokens.hash_token(token),
+        col(InvitationRow.token) == logins.hash_token(token),
         col(InvitationRow.used_at).is_(None),
-        col(InvitationRow.expires_at) > database.clock(session),
+        col(InvitationRow.expires_at) > connections.clock(session),
         col(InvitationRow.account_id).in_(enabled),
     ]

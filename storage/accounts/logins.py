@@ -1,5 +1,9 @@
 """Sessions: a random token in a signed cookie, of which the database has the hash."""
 
+import hashlib
+import hmac
+import os
+import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,12 +12,70 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import audit, database
-from storage.accounts import tokens
-from storage.accounts.identity import Actor, Identity
-from storage.accounts.registry import Account, by_id, exist
-from storage.audit import Action
-from storage.tables import AccountRow, AnnotatorRow, LoginRow
+from storage.accounts.registry import Account, Actor, Identity, by_id, exist
+from storage.db import audit, connections
+from storage.db.audit import Action
+from storage.db.connections import insert_missing
+from storage.db.tables import AccountRow, AnnotatorRow, LoginRow, ServerSecretRow
+
+# Random tokens, of which only hashes are stored, and the signature of the session's cookie.
+
+SECRET_VARIABLE = "TIEBREAK_SECRET"
+"""The key with which cookies are signed; without it a random key is stored in the database."""
+SHORTEST_SECRET = 32
+TOKEN_BYTES = 32
+PURPOSE = "cookies"
+
+
+def new_token() -> str:
+    """Return a random token: 256 bits in 43 characters, safe in URLs and cookies."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def hash_token(token: str) -> str:
+    """Return what is stored of a token. A token is random, so its hash needs neither a salt nor work."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def sign(token: str, secret: str) -> str:
+    """Return a token with its signature, as it is in the cookie."""
+    return f"{token}.{_signature(token, secret)}"
+
+
+def verify_signature(signed: str, secret: str) -> str | None:
+    """Return the token of a cookie; None unless the signature is of this secret."""
+    token, _, signature = signed.partition(".")
+    return token if hmac.compare_digest(signature.encode(), _signature(token, secret).encode()) else None
+
+
+def find_secret(session: Session) -> str | None:
+    """Return the server's secret; None if the database has none yet.
+
+    Raises TiebreakError for a secret in the environment that is too short.
+    """
+    given = os.environ.get(SECRET_VARIABLE)
+    if given:
+        if len(given) < SHORTEST_SECRET:
+            raise TiebreakError(f"{SECRET_VARIABLE} should have at least {SHORTEST_SECRET} characters.")
+        return given
+    query = select(col(ServerSecretRow.value)).where(col(ServerSecretRow.purpose) == PURPOSE)
+    return session.scalar(query)
+
+
+def get_or_create_secret(session: Session) -> str:
+    """Return the server's secret, which is created at the first sign-in."""
+    found = find_secret(session)
+    if found is None:
+        row = {"purpose": PURPOSE, "value": secrets.token_urlsafe(TOKEN_BYTES)}
+        insert_missing(session, ServerSecretRow, [row])
+        found = find_secret(session)
+    assert found is not None, "it was inserted above"
+    return found
+
+
+def _signature(token: str, secret: str) -> str:
+    return hmac.new(secret.encode(), f"tiebreak session {token}".encode(), hashlib.sha256).hexdigest()
+
 
 LIFETIME = timedelta(days=30)
 """From the sign-in to the end of a session."""
@@ -37,11 +99,11 @@ class Login:
 
 def create(session: Session, account_id: int, *, address: str, browser: str) -> str:
     """Store a new session and return the value of its cookie, which is stored nowhere."""
-    token, at = tokens.new_token(), database.clock(session)
+    token, at = new_token(), connections.clock(session)
     session.add(
         LoginRow(
             account_id=account_id,
-            token=tokens.hash_token(token),
+            token=hash_token(token),
             created_at=at,
             used_at=at,
             expires_at=at + LIFETIME,
@@ -49,7 +111,7 @@ def create(session: Session, account_id: int, *, address: str, browser: str) -> 
             browser="".join(filter(str.isprintable, browser))[:200],
         )
     )
-    return tokens.sign(token, tokens.get_or_create_secret(session))
+    return sign(token, get_or_create_secret(session))
 
 
 def device_of(cookie: str) -> str:
@@ -57,7 +119,7 @@ def device_of(cookie: str) -> str:
 
     It is the stored hash, from which nobody can compute the session's cookie.
     """
-    return tokens.hash_token(cookie.partition(".")[0])
+    return hash_token(cookie.partition(".")[0])
 
 
 def identify(session: Session, cookie: str) -> Identity:
@@ -74,12 +136,12 @@ def identify(session: Session, cookie: str) -> Identity:
 def is_use_due(session: Session, login_id: int) -> bool:
     """Return whether the time of the last use should be stored again."""
     used = session.scalar(select(col(LoginRow.used_at)).where(col(LoginRow.id) == login_id))
-    return used is not None and database.clock(session) - used > USED_INTERVAL
+    return used is not None and connections.clock(session) - used > USED_INTERVAL
 
 
 def record_use(session: Session, login_id: int) -> None:
     """Store the time of the last use."""
-    session.execute(update(LoginRow).where(col(LoginRow.id) == login_id).values(used_at=database.clock(session)))
+    session.execute(update(LoginRow).where(col(LoginRow.id) == login_id).values(used_at=connections.clock(session)))
 
 
 def active(session: Session, account: Account | None = None) -> list[Login]:
@@ -105,7 +167,7 @@ def revoke(session: Session, login_id: int, account_id: int | None = None) -> No
     if account_id is not None:
         query = query.where(col(LoginRow.account_id) == account_id)
     changed = session.scalars(
-        query.values(revoked_at=database.clock(session)).returning(col(LoginRow.account_id))
+        query.values(revoked_at=connections.clock(session)).returning(col(LoginRow.account_id))
     ).all()
     if not changed:
         raise TiebreakError(f"There is no session {login_id}.")
@@ -117,27 +179,27 @@ def revoke_all(session: Session, account_id: int, keep: int | None = None) -> No
     query = update(LoginRow).where(col(LoginRow.account_id) == account_id, col(LoginRow.revoked_at).is_(None))
     if keep is not None:
         query = query.where(col(LoginRow.id) != keep)
-    session.execute(query.values(revoked_at=database.clock(session)))
+    session.execute(query.values(revoked_at=connections.clock(session)))
     audit.record(session, Action.session, change="all ended", account=by_id(session, account_id).name)
 
 
 def _find(session: Session, cookie: str) -> tuple[LoginRow, str, bool] | None:
-    secret = tokens.find_secret(session) if cookie else None
-    token = tokens.verify(cookie, secret) if secret else None
+    secret = find_secret(session) if cookie else None
+    token = verify_signature(cookie, secret) if secret else None
     if token is None:
         return None
     query = (
         select(LoginRow, col(AnnotatorRow.name), col(AccountRow.administrator))
         .join(AccountRow, col(AccountRow.id) == col(LoginRow.account_id))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(AccountRow.annotator_id))
-        .where(col(LoginRow.token) == tokens.hash_token(token), *_is_active(session))
+        .where(col(LoginRow.token) == hash_token(token), *_is_active(session))
     )
     row = session.execute(query).first()
     return None if row is None else (row[0], row[1], row[2])
 
 
 def _is_active(session: Session) -> tuple[ColumnElement[bool], ...]:
-    at = database.clock(session)
+    at = connections.clock(session)
     return (
         col(LoginRow.revoked_at).is_(None),
         col(LoginRow.expires_at) > at,

@@ -1,18 +1,25 @@
 """The accounts: who has one, and what an operator or the person changes about it."""
 
+import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import annotators, audit, database, operations
-from storage.audit import Action
-from storage.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationRow, LoginRow
+from storage.db import audit, connections, guards
+from storage.db.audit import Action
+from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow, InvitationRow, LoginRow
+from storage.studies import annotators
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Account:
 def exist(session: Session) -> bool:
     """Return whether there is any account, so that a name alone is not enough to sign in; a page reads it once."""
     query = select(col(AccountRow.id)).limit(1)
-    return operations.once("accounts", lambda: session.execute(query).first() is not None)
+    return guards.once("accounts", lambda: session.execute(query).first() is not None)
 
 
 def add(session: Session, name: str, *, administrator: bool = False, email: str | None = None) -> Account:
@@ -45,7 +52,7 @@ def add(session: Session, name: str, *, administrator: bool = False, email: str 
             annotator_id=annotators.get_or_create_id(session, name),
             email=_new_email(session, email),
             administrator=administrator or not exist(session),
-            created_at=database.clock(session),
+            created_at=connections.clock(session),
         )
     )
     session.flush()
@@ -95,7 +102,7 @@ def set_password(session: Session, account_id: int, hashed: str) -> None:
 def set_disabled(session: Session, account_id: int, disabled: bool) -> None:
     """Disable an account, with its sessions, tokens and invitations; or allow new sign-ins again."""
     _record(session, account_id, "disabled" if disabled else "enabled")
-    change(session, account_id, disabled_at=database.clock(session) if disabled else None)
+    change(session, account_id, disabled_at=connections.clock(session) if disabled else None)
     if disabled:
         _end_credentials(session, account_id)
 
@@ -130,7 +137,7 @@ def _end_credentials(session: Session, account_id: int) -> None:
     )
     for table, column in tables:
         current = (table.account_id == account_id, getattr(table, column).is_(None))
-        session.execute(update(table).where(*current).values({column: database.clock(session)}))
+        session.execute(update(table).where(*current).values({column: connections.clock(session)}))
 
 
 def _new_email(session: Session, email: str | None) -> str | None:
@@ -163,3 +170,159 @@ def _first(session: Session, query: Select[*tuple[Any, ...]]) -> Account | None:
 
 def _account(row: Sequence[Any]) -> Account:
     return Account(*row)
+
+
+# Who acts: an account, or an annotator by name on a server without accounts.
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Somebody who uses the pages, the API or the command line."""
+
+    name: str
+    """The annotator's name; empty for a visitor of a server without accounts who has not entered one."""
+    account_id: int | None = None
+    """None on a server without accounts."""
+    administrator: bool = False
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a cookie or a token proves."""
+
+    accounts: bool
+    """Whether the server has accounts; without them a name is enough."""
+    actor: Actor | None = None
+    """None if nobody is signed in with an account."""
+    login_id: int | None = None
+    """The session; None for an API token."""
+    token: str = ""
+    """The name of the API token; empty for a session."""
+
+
+# Passwords: argon2id with the parameters that argon2-cffi recommends (RFC 9106, low memory).
+#
+# A hash takes 64 MiB and about a tenth of a second, so few are computed at a time.
+
+SHORTEST, LONGEST = 10, 1_000
+"""Characters. A limit above keeps hashing of a request of megabytes out."""
+LEAST_UNPREDICTABLE = 8
+"""Characters that remain if each predictable part counts as one."""
+_WORDS = """
+password passwort passphrase passcode passw pass welcome letmein login admin administrator root user guest master
+secret iloveyou love princess prince sunshine monkey dragon football baseball basketball soccer hockey superman batman
+spiderman shadow michael jennifer jessica charlie jordan killer trustno starwars computer internet google facebook
+youtube freedom whatever cheese summer winter spring autumn january february march april june july august september
+october november december monday tuesday wednesday thursday friday saturday sunday hello test testing default change
+changeme chelsea liverpool arsenal barcelona flower butterfly angel lovely mustang corvette ferrari mercedes yamaha
+harley pokemon naruto samsung iphone nothing forever family friend friends jesus heaven blessed happy purple orange
+yellow tiebreak label labels annotator judge judges study research university global telecom telekom tianya pakistan
+india world
+"""
+WORDS = frozenset(_WORDS.split())
+"""Words that the most frequent passwords consist of, and those of this product."""
+ROWS = (
+    "abcdefghijklmnopqrstuvwxyz",
+    "01234567890",
+    "qwertyuiop",
+    "qwertzuiop",
+    "azertyuiop",
+    "asdfghjkl",
+    "zxcvbnm",
+    "yxcvbnm",
+    "!@#$%^&*()",
+    "qazwsxedcrfvtgbyhnujm",
+    "1qaz2wsx3edc4rfv5tgb6yhn7ujm",
+    "1q2w3e4r5t6y7u8i9o0p",
+    "q1w2e3r4t5y6u7i8o9p0",
+)
+"""Sequences of the alphabet, of digits and of keyboards; three characters in a row, or backwards, are predictable."""
+LONGEST_PART = max(map(len, ROWS))
+LETTERS = str.maketrans("013457@$!", "oleastasi")
+"""Characters that replace letters."""
+_slots = threading.BoundedSemaphore(4)
+
+
+def check(password: str) -> None:
+    """Raise TiebreakError for a password that is too short, too long or predictable."""
+    if len(password) < SHORTEST:
+        raise TiebreakError(f"A password has at least {SHORTEST} characters.")
+    if len(password) > LONGEST:
+        raise TiebreakError(f"A password has at most {LONGEST:,} characters.")
+    if _unpredictable_length(password) < LEAST_UNPREDICTABLE:
+        raise TiebreakError(
+            f"This password is easy to guess: besides common words, years, sequences and repetitions it has fewer than "
+            f"{LEAST_UNPREDICTABLE} characters."
+        )
+
+
+def _unpredictable_length(password: str) -> int:
+    """Return the number of characters, where a common word, a year, a sequence or a repetition counts as one."""
+    lower = password.lower()
+    once = re.sub(r"(.+?)\1+", r"\1", lower)  # "abcabcabc" is "abc"
+    return min(_shortest(lower), _shortest(once))
+
+
+def _shortest(text: str) -> int:
+    """Return the smallest number of characters and predictable parts that make up a text."""
+    plain = text.translate(LETTERS)
+    lengths = [0]
+    for end in range(1, len(text) + 1):
+        words = (
+            start
+            for start in range(max(0, end - LONGEST_PART), end)
+            if _is_predictable(text[start:end]) or plain[start:end] in WORDS
+        )
+        lengths.append(min([lengths[-1], *(lengths[start] for start in words)]) + 1)
+    return lengths[-1]
+
+
+def _is_predictable(part: str) -> bool:
+    """Return whether a part is a year or three or more characters of a sequence or of the same one."""
+    if len(part) < 3:
+        return False
+    if re.fullmatch(r"(19|20)\d\d", part) or part == part[0] * len(part):
+        return True
+    return any(part in row or part[::-1] in row for row in ROWS)
+
+
+def hash_password(password: str) -> str:
+    """Return the hash of a new password, with its salt and parameters."""
+    check(password)
+    return hash_again(password)
+
+
+def hash_again(password: str) -> str:
+    """Return the hash of a password that is stored already; one of an earlier version may be predictable."""
+    with _slots:
+        return _hasher().hash(password)
+
+
+def verify_password(stored: str | None, password: str) -> bool:
+    """Return whether a password has the stored hash; without one, the same work is done and the result is False."""
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    with _slots:
+        try:
+            matches = _hasher().verify(stored or _unused_hash(), password[:LONGEST])
+        except (VerificationError, InvalidHashError):
+            return False
+    return matches and stored is not None and len(password) <= LONGEST
+
+
+def is_password_outdated(stored: str) -> bool:
+    """Return whether a hash has other parameters than new ones."""
+    return _hasher().check_needs_rehash(stored)
+
+
+@cache
+def _hasher() -> "PasswordHasher":
+    from argon2 import PasswordHasher
+
+    return PasswordHasher()
+
+
+@cache
+def _unused_hash() -> str:
+    """Return a hash to compare with if there is no account, so that the time reveals no name."""
+    return _hasher().hash("no account has this password")

@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, select, text
+from sqlalchemy import ColumnElement, Engine, delete, func, select, text
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import annotators, audit, database
-from storage.accounts import logins, passwords, registry
+from storage.accounts import logins, registry
 from storage.accounts.registry import Account
-from storage.audit import Action
-from storage.database import Engine
-from storage.tables import AccountRow, AnnotatorRow, LoginRow, SignInAttemptRow
+from storage.db import audit, connections
+from storage.db.audit import Action
+from storage.db.tables import AccountRow, AnnotatorRow, LoginRow, SignInAttemptRow
+from storage.studies import annotators
 
 WINDOW = timedelta(minutes=15)
 MOST_OF_NAME, MOST_OF_ADDRESS, MOST_OF_NAME_ELSEWHERE = 10, 100, 100
@@ -47,19 +47,19 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
     `device`: see `logins.device_of`.
     """
     name, network = _stored_name(name), _network(address)
-    place = database.write(engine, lambda session: _store_attempt(session, name, network, device))
-    with database.reading(engine) as session:
+    place = connections.write(engine, lambda session: _store_attempt(session, name, network, device))
+    with connections.reading(engine) as session:
         account = _find(session, name)
         stored = registry.password_hash(session, account.id) if account else None
-    matches = passwords.verify(stored, password)
+    matches = registry.verify_password(stored, password)
     if account is None or stored is None or not matches or account.disabled_at is not None:
         # Somebody may enter the password as the name, so only names of accounts are stored.
         known = account.name if account is not None else "unknown name"
-        database.write(
+        connections.write(
             engine, lambda session: audit.record(session, Action.failed_sign_in, actor=known, address=address)
         )
         raise WrongPassword(WRONG)
-    hashed = passwords.hash_again(password) if passwords.is_outdated(stored) else None
+    hashed = registry.hash_again(password) if registry.is_password_outdated(stored) else None
     account_id, account_name = account.id, account.name
 
     def finish(session: Session) -> str:
@@ -70,7 +70,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
         audit.record(session, Action.sign_in, actor=account_name, address=address)
         return logins.create(session, account_id, address=address, browser=browser)
 
-    return database.write(engine, finish)
+    return connections.write(engine, finish)
 
 
 UNVERIFIED = "The provider does not state that it has verified the address {!r}, so no account is opened by it."
@@ -104,7 +104,7 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
         audit.record(session, Action.sign_in, actor=name, address=address, provider=str(claims["iss"]))
         return logins.create(session, account_id, address=address, browser=browser)
 
-    return database.write(engine, enter)
+    return connections.write(engine, enter)
 
 
 def _account_of_subject(session: Session, subject: str) -> int | None:
@@ -124,18 +124,18 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
 
     There is a limit as of sign-ins, so a stolen session cannot be used to guess the password.
     """
-    hashed, name = passwords.hash_password(new), _stored_name(name)
+    hashed, name = registry.hash_password(new), _stored_name(name)
 
     def begin(session: Session) -> None:
         at = _begin_attempt(session)
         _check_limit(session, [col(SignInAttemptRow.name) == name, col(SignInAttemptRow.address) == SESSION], at)
         session.add(SignInAttemptRow(name=name, address=SESSION, at=at))
 
-    database.write(engine, begin)
-    with database.reading(engine) as session:
+    connections.write(engine, begin)
+    with connections.reading(engine) as session:
         account_id = registry.get(session, name).id
         stored = registry.password_hash(session, account_id)
-    if not passwords.verify(stored, current):
+    if not registry.verify_password(stored, current):
         raise WrongPassword("The current password is wrong.")
 
     def finish(session: Session) -> None:
@@ -143,7 +143,7 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
         _forget_attempts(session, name, SESSION)
         registry.set_password(session, account_id, hashed)
 
-    database.write(engine, finish)
+    connections.write(engine, finish)
 
 
 def _check_unchanged(session: Session, account_id: int, stored: str | None) -> None:
@@ -156,7 +156,7 @@ def _check_unchanged(session: Session, account_id: int, stored: str | None) -> N
 
 def limit_invitations(engine: Engine, address: str) -> None:
     """Count the use of an invitation as an attempt of its address; raises TooManyAttempts."""
-    database.write(engine, lambda session: _store_attempt(session, "", _network(address), ""))
+    connections.write(engine, lambda session: _store_attempt(session, "", _network(address), ""))
 
 
 def _store_attempt(session: Session, name: str, network: str, device: str) -> str:
@@ -179,7 +179,7 @@ def _begin_attempt(session: Session) -> datetime:
     """Remove attempts that count no longer, and return the time; one transaction at a time does this."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": ATTEMPT_LOCK})
-    at = database.clock(session)
+    at = connections.clock(session)
     session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.at) < at - WINDOW))
     return at
 

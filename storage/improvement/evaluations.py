@@ -15,19 +15,21 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.experiments import Definition
+from core.improvement.changes import PARTS, Part, set_names
 from core.improvement.comparison import Decision, PairedResult, compare, decide
-from core.improvement.split import PARTS, Part, set_names
 from core.labels import Target, Value
 from core.wording import equate_p, format_estimate
-from storage import audit, experiments, items, studies
-from storage.database import reading, write
-from storage.experiments import Experiment, Progress
-from storage.improvement import disagreements, splits, variants, versions
+from storage.db import audit
+from storage.db.connections import reading, write
+from storage.db.tables import CriterionVersionRow, HeldOutUseRow, ItemPartRow, RunRow, VariantRow, now
+from storage.improvement import judges, splits, variants
 from storage.improvement.judges import AXIS, CURRENT
 from storage.improvement.variants import Variant
 from storage.reports import disagreements as reports
-from storage.studies import Study
-from storage.tables import CriterionVersionRow, HeldOutUseRow, ItemPartRow, RunRow, VariantRow, now
+from storage.runs import experiments
+from storage.runs.experiments import Experiment, Progress
+from storage.studies import items, studies
+from storage.studies.studies import Study
 from storage.worker import Plan, plan, start
 
 Version = tuple[object, ...]
@@ -103,7 +105,7 @@ def record_start(session: Session, study: Study, variant: Variant, planned: Defi
             f"The held-out items were used {len(made)} times for {variant.criterion!r}, as often as planned: "
             "another use would find improvements by chance."
         )
-    versions.check_is_current(session, study.id, variant.current)
+    judges.check_is_current(session, study.id, variant.current)
     session.add(
         HeldOutUseRow(
             study_id=study.id,
@@ -204,14 +206,14 @@ def accept(session: Session, study: Study, evaluation: Evaluation) -> int:
     if not decision.accepted:
         raise TiebreakError(f"The variant {variant.name!r} is not accepted: {decision.reason}")
     current = variant.current
-    versions.check_is_current(session, study.id, current)
+    judges.check_is_current(session, study.id, current)
     result = use.result
     difference = format_estimate(result.difference, result.low, result.high, 3, sign=True)
     note = (
         f"variant {variant.name} accepted: difference {difference} on {result.targets:,} held-out "
         f"targets, corrected {equate_p(decision.p_corrected)}"
     )
-    return versions.replace(
+    return judges.replace_version(
         session,
         study.id,
         variant.changed_criterion,
@@ -256,7 +258,7 @@ def _compare(
     if progress.state != "finished" or progress.failed or progress.done < progress.traces:
         return None, progress
     cells = {run.id: (run.cell or {}).get(AXIS) for run in experiments.runs_of(session, experiment.id)}
-    verdicts = disagreements.verdicts_of_runs(session, list(cells), variant.kind, variant.criterion)
+    verdicts = splits.verdicts_of_runs(session, list(cells), variant.kind, variant.criterion)
     by_level: dict[str | None, dict[Target, Value | None]] = {CURRENT: {}, variant.name: {}}
     for (run, target), (_, value) in verdicts.items():
         by_level[cells[run]][target] = value

@@ -1,26 +1,35 @@
 """Variants: proposed changes of the judge of a run, by a person or by a model. A stored variant never changes."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.experiments import Axis, Definition, Level
 from core.experiments.definition import MAX_LABEL
-from core.improvement.changes import Changes, Judge, assignments
-from core.improvement.split import Part
+from core.improvement import suggestion
+from core.improvement.changes import Changes, Judge, Part, assignments
 from core.items import Criterion
 from core.labels import Kind
-from storage import audit, studies
-from storage.improvement import disagreements, splits, versions
+from core.llm import secrets
+from core.llm.client import Model
+from core.llm.router import Router
+from core.protocols import registry, settings_file
+from core.trace import Ask, Spec, model_specs
+from storage.db import audit
+from storage.db.connections import reading
+from storage.db.tables import VariantRow, now
+from storage.improvement import judges, splits
 from storage.improvement.judges import AXIS, CURRENT, CurrentJudge, judge_of
-from storage.studies import Study
-from storage.tables import VariantRow, now
+from storage.runs.runs import Run
+from storage.studies import studies
+from storage.studies.studies import Study
 
 PERSON = "person"
 
@@ -98,7 +107,7 @@ def add(
         raise TiebreakError(f"The study has a variant {name!r} already.")
     splits.get(session, study_id)
     chosen = changes.examples or ()
-    examples = disagreements.examples(session, study_id, current, chosen) if chosen else ()
+    examples = splits.disagreement_examples(session, study_id, current, chosen) if chosen else ()
     row = VariantRow(
         study_id=study_id,
         name=name,
@@ -116,7 +125,7 @@ def add(
     same = [v.name for v in known if (v.base, v.assignments, v.protocol) == (row.base, row.assignments, row.protocol)]
     if same:
         raise TiebreakError(f"The variant {same[0]!r} has the same changes of the same judge.")
-    versions.check_is_current(session, study_id, current.judge)
+    judges.check_is_current(session, study_id, current.judge)
     session.add(row)
     session.flush()
     audit.record_change(session, study_id, f"variant {name} proposed ({origin})")
@@ -167,3 +176,61 @@ def _variant(row: VariantRow) -> Variant:
         development=row.development,
         at=row.at,
     )
+
+
+# Proposals by a model: it gets the disagreements on development items, and nothing of held-out items.
+
+MAX_TOKENS = 2000
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for a proposal."""
+
+    ask: Ask
+    criterion: Criterion
+    cases: int
+
+    @property
+    def model(self) -> str:
+        """The model that is asked."""
+        return self.ask.spec.model
+
+
+def prepare_suggestions(
+    engine: Engine, study: Study, run: str, criterion: str | None = None, model: str | None = None, cases: int = 10
+) -> Request:
+    """Return the request with at most `cases` disagreements; `model` is by default that of the run's first judge.
+
+    Raises TiebreakError without a disagreement, or if the model has no key.
+    """
+    with reading(engine) as session:
+        current = judges.of_run(session, study.id, run, criterion)
+        found = splits.disagreement_cases(session, study.id, current)[:cases]
+    spec = next((own for own in suggestion_specs(current.run) if model in (None, own.model)), Spec(model=model or ""))
+    spec = spec.model_copy(update={"max_tokens": max(spec.max_tokens, MAX_TOKENS), "answer_format": "text"})
+    if problem := secrets.describe_problem(spec.model, spec.address or "", spec.key_variable or ""):
+        raise TiebreakError(f"{spec.model}: {problem}")
+    judge = current.judge
+    template = suggestion.study_template(study.prompts)
+    ask = suggestion.suggestion_request(judge.criterion, judge.guidelines, found, spec, template)
+    return Request(ask, judge.criterion, len(found))
+
+
+def suggestion_specs(run: Run) -> list[Spec]:
+    """Return the models of a run."""
+    settings = settings_file.validate_settings(run.settings, registry.get(run.protocol))
+    return [spec for _, spec in model_specs(settings)]
+
+
+def request_changes(request: Request, model: Model | None = None) -> Changes:
+    """Return the changes that the model proposes, in one call; raises TiebreakError."""
+
+    async def ask() -> Changes:
+        client = model or Router()
+        try:
+            return await suggestion.suggest(client, request.ask, request.criterion)
+        finally:
+            await client.close()
+
+    return asyncio.run(ask())

@@ -12,22 +12,21 @@ from functools import cache, partial
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import Engine, Select, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage import views
-from storage.database import Engine, execute, reading, write
-from storage.database_errors import DatabaseUnavailable
-from storage.json_columns import sanitize
-from storage.labelling import action_log, action_state, panels, tasks
-from storage.labelling.action_fields import Action, problem
-from storage.labelling.action_transaction import Transaction, standing_now
+from storage.db.columns import sanitize
+from storage.db.connections import execute, reading, write
+from storage.db.dialects import DEFERRED
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import AnnotatorRow
+from storage.labelling import action_transaction, panels, tasks
+from storage.labelling.action_transaction import Action, Transaction, problem, standing_now
+from storage.labelling.context import Json, Refused, Task, Work, locate, target_name
 from storage.labelling.effects import CARRY_OUT
-from storage.labelling.work import Json, Refused, Task, Work, locate, target_name
-from storage.postgresql import DEFERRED
-from storage.tables import AnnotatorRow
+from storage.labels import views
 
 MOST = 50
 """Actions in one request."""
@@ -108,7 +107,7 @@ def _store_result(
     """Return the stored result of an action, or store and return the result of `perform`."""
     seq = int(fields["seq"])
     _lock_annotator(session, work)
-    state = action_state.read(session, work, client, seq, fields.get("task"))
+    state = action_transaction.read_state(session, work, client, seq, fields.get("task"))
     if sequence is not None:
         sequence.check(state.last)
     digest = _digest(fields)
@@ -126,7 +125,7 @@ def _store_result(
     else:
         outcome = perform(Transaction(session, client, action, state))
     result = {"seq": seq, **outcome, "digest": digest}
-    action_log.save_result(session, work, client, seq, result)
+    action_transaction.save_result(session, work, client, seq, result)
     return result
 
 

@@ -10,15 +10,14 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.formats.study_records import StudyRules
-from storage.labelling.opaque_ids import OpaqueIds
-from storage.operations import reading_for
-from storage.read_guard import QUEUE
-from storage.tables import ItemRow, LabelRow, OpinionRow, TargetRow
+from storage.db.guards import QUEUE, reading_for
+from storage.db.opaque_ids import OpaqueIds
+from storage.db.tables import ItemRow, LabelRow, OpinionRow, TargetRow
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from storage.labelling.work import Task, Work
+    from storage.labelling.context import Task, Work
 
 NOT_ASSIGNED = "This item is assigned to other annotators."
 NO_LIMIT = 1 << 30
@@ -74,8 +73,8 @@ def shuffled_key(ids: OpaqueIds, annotator_id: int, target_id: int) -> bytes:
 
 
 def _informative_places(session: Session, work: "Work", target_ids: Sequence[int]) -> dict[int, int]:
-    """Return target -> its place, most informative first: see `core.statistics.measures.effort.next_targets`."""
-    from core.statistics.measures.effort import next_targets
+    """Return target -> its place, most informative first: see `core.statistics.measures.planning.next_targets`."""
+    from core.statistics.measures.planning import next_targets
 
     labels, opinions = _label_votes(session, work), _opinion_votes(session, work)
     values = sorted({value for side in (labels, opinions) for votes in side.values() for value in votes})

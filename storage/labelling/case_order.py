@@ -13,10 +13,11 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from storage import annotators, studies, targets
+from storage.db.tables import AdjudicationRow, LabelRow, OpinionRow, TargetRow
 from storage.labelling.adjudication import UNDECIDED_KINDS, Case, State, count_after, parse_value
-from storage.studies import Study
-from storage.tables import AdjudicationRow, LabelRow, OpinionRow, TargetRow
+from storage.labels import targets
+from storage.studies import annotators, studies
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,7 +133,7 @@ class _Measures:
 
 def _targets(session: Session, study_id: int) -> Iterator[tuple[int, str, str, int]]:
     """Yield the id, kind and criterion of each target that can be adjudicated, and the position of its item."""
-    from storage import current_labels
+    from storage.labels import current_labels
 
     known = current_labels.read_targets(session, study_id)
     kinds, criteria = (known.stored[name].tolist() for name in ("kind", "criterion"))
@@ -143,7 +144,7 @@ def _targets(session: Session, study_id: int) -> Iterator[tuple[int, str, str, i
 
 def _labels(session: Session, study_id: int) -> dict[int, Texts]:
     """Return target id -> the current labels."""
-    from storage import current_labels
+    from storage.labels import current_labels
 
     target_ids, _, texts = current_labels.read(session, study_id).present()
     given: dict[int, list[str]] = defaultdict(list)

@@ -8,20 +8,22 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Engine, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core import critique_ratings
 from core.aius import EditedAius
-from core.critiques import critique_targets, hypothesis_critiques, reference_critique
+from core.critiques import Critique, critique_targets, hypothesis_critiques, reference_critique
 from core.labels import Target
-from storage import aius
-from storage.database import clock
+from core.protocols.critique_baselines.protocol import QUALITY, pair_name
+from storage.db.connections import clock, reading, write
+from storage.db.tables import ItemRow, LabelRow, LeaseRow, MarkRow, StudyRow, TargetRow
+from storage.labelling.context import Task
 from storage.labelling.queue import Queue, TargetState
-from storage.labelling.work import Task
-from storage.tables import ItemRow, LabelRow, LeaseRow, MarkRow, StudyRow, TargetRow
-from storage.target_summaries import is_current
+from storage.labels import targets
+from storage.labels.targets import is_current
+from storage.runs import aius
 
 KINDS = ("aiu_precision", "aiu_recall")
 MAX_CACHED_STUDIES = 8
@@ -247,3 +249,43 @@ def _holders(session: Session, scope: _Scope, annotator_id: int) -> dict[int, li
     for task_id, name in session.execute(query):
         holders[task_id].append(name)
     return holders
+
+
+# The targets of critiques: they exist as soon as the critiques do, so the queues of a study are complete from then on.
+#
+# An import adds them with the items. `create_missing` adds those of studies that were imported by earlier versions.
+
+NAMES = (critique_ratings.AIU_EXTRACTION.name, QUALITY)
+"""The criteria of the ratings that every critique has."""
+
+
+def targets_of_item(item: str, critiques: Sequence[Critique]) -> list[Target]:
+    """Return the targets of an item's critiques: AIUs and rating of each, and each two of one response."""
+    listed = hypothesis_critiques(critiques)
+    tasks = [critique_ratings.extraction_target(item, critique.id) for critique in listed]
+    ratings = [Target(item=item, kind="likert", criterion=QUALITY, part=critique.id) for critique in listed]
+    pairs = [
+        Target(item=item, kind="preference", criterion=QUALITY, part=pair_name(first, second))
+        for place, first in enumerate(listed)
+        for second in listed[place + 1 :]
+        if first.of == second.of
+    ]
+    return [*tasks, *ratings, *pairs]
+
+
+def create_missing_targets(engine: Engine, study_id: int) -> None:
+    """Add the targets of the critiques of a study that has none; nothing is written if there is nothing to add."""
+    with reading(engine) as session:
+        missing = _missing(session, study_id)
+    if missing:
+        write(engine, lambda session: targets.get_or_create_ids(session, study_id, missing))
+
+
+def _missing(session: Session, study_id: int) -> list[Target]:
+    query = select(col(TargetRow.criterion)).where(
+        col(TargetRow.study_id) == study_id, col(TargetRow.kind) == "likert", col(TargetRow.criterion).in_(NAMES)
+    )
+    if len(set(session.scalars(query.distinct()))) == len(NAMES):
+        return []
+    states = current_states(session, study_id)
+    return [target for item, state in states.items() for target in targets_of_item(item, state.critiques)]

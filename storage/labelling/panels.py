@@ -11,13 +11,13 @@ from core.formats.study_records import ScaleRecord
 from core.items import Criterion, Item
 from core.labels import Kind, Scale, Target, Value, is_match
 from core.protocols.dna_eval.settings import QUALITIES
-from storage import aspects, studies
-from storage.labelling import aiu_panel, critique_panels
-from storage.labelling.blocks import above, better_options, response_blocks, target_json
-from storage.labelling.levels import level_options
+from storage.labelling import critique_panels
+from storage.labelling.blocks import above, better_options, level_options, response_blocks, target_json
+from storage.labelling.context import Json, Refused, Task, Work, target_name
 from storage.labelling.response_order import Order
-from storage.labelling.work import Json, Refused, Task, Work, target_name
-from storage.studies import Scales
+from storage.runs import aspects
+from storage.studies import studies
+from storage.studies.studies import Scales
 
 OWN_SCALES: Mapping[Kind, Scale] = {"aspect_quality": aspects.QUALITY, "likert": SEVEN_POINT_SCALE}
 """Scales that the first label of a study declares."""
@@ -32,7 +32,7 @@ def task_content(
     """
     match work.name:
         case "aius":
-            return aiu_panel.content(session, work, task, item)
+            return critique_panels.aiu_content(session, work, task, item)
         case "critiques" | "critique_ratings" | "refined_answers":
             return critique_panels.content(session, work, task, item, order or (1, 2))
         case "disagreements":
@@ -47,7 +47,7 @@ def targets_of(session: Session, work: Work, task: Task) -> list[Target]:
     """Return the targets of a task."""
     match work.name:
         case "aius":
-            return aiu_panel.targets_of(session, work, task)
+            return critique_panels.targets_of(session, work, task)
         case "weights":
             return [task.target, *(aspects.quality_target(task.target, quality) for quality in QUALITIES)]
         case _:
@@ -66,7 +66,7 @@ def find_target(session: Session, work: Work, task: Task, name: str) -> Target:
 
 def is_required(work: Work, task: Task, target: Target) -> bool:
     """Return whether a task is finished only with a label of this target; the overlap counts these labels."""
-    return target.kind in aiu_panel.QUESTIONS if work.name == "aius" else target == task.target
+    return target.kind in critique_panels.QUESTIONS if work.name == "aius" else target == task.target
 
 
 def checked_value(session: Session, work: Work, target: Target, value: Any, declared: Scales) -> Value:

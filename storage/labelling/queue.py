@@ -1,9 +1,12 @@
 """The labelling queue: targets and their leases, drafts, skips, flags and notes."""
 
-from collections.abc import Callable, Mapping
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from threading import Lock
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, case, delete, exists, func, not_, select
@@ -13,13 +16,11 @@ from sqlmodel import col
 
 from core.formats.study_records import MarkRecord
 from core.labels import Kind, Target
-from storage import annotators, targets
-from storage.database import clock, execute, insert_missing, upsert
-from storage.fingerprints import mark_row, with_fingerprint
-from storage.json_columns import sanitize
-from storage.operations import reading_for
-from storage.read_guard import QUEUE
-from storage.tables import (
+from storage.db.columns import sanitize
+from storage.db.connections import clock, execute, insert_missing, upsert
+from storage.db.fingerprints import mark_row, with_fingerprint
+from storage.db.guards import QUEUE, reading_for
+from storage.db.tables import (
     DraftRow,
     ItemRow,
     LabelRow,
@@ -30,8 +31,10 @@ from storage.tables import (
     TraceRow,
     now,
 )
-from storage.target_summaries import DISPUTED, is_current, own_outcome
-from storage.views import views_condition
+from storage.labels import targets
+from storage.labels.targets import DISPUTED, is_current, own_outcome
+from storage.labels.views import views_condition
+from storage.studies import annotators
 
 Mark = Literal["skip", "flag", "note"]
 NO_ID = 0
@@ -250,3 +253,26 @@ def _belongs_to(table: Any, target_id: int, annotator_id: int) -> ColumnElement[
 
 def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
     return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
+
+
+# The orders of queues that were used last in this process: to shuffle a long queue takes a tenth of a second.
+
+MAX_STORED = 64
+_stored: OrderedDict[Hashable, tuple[Hashable, Sequence[int]]] = OrderedDict()
+_lock = Lock()
+
+
+def find_order(key: Hashable, version: Hashable, compute: Callable[[], Sequence[int]]) -> Sequence[int]:
+    """Return the order under a key, computed if there is none or its version is another one."""
+    with _lock:
+        stored = _stored.get(key)
+        if stored is not None and stored[0] == version:
+            _stored.move_to_end(key)
+            return stored[1]
+    order = array("q", compute())
+    with _lock:
+        _stored[key] = (version, order)
+        _stored.move_to_end(key)
+        while len(_stored) > MAX_STORED:
+            _stored.popitem(last=False)
+    return order

@@ -1,28 +1,149 @@
 """A queue as one annotator sees it: the tasks of each tab, in the annotator's order, and their numbers.
 
-Numbers are counted by the database from the summaries of targets (`storage.target_summaries`), and lists are walked
+Numbers are counted by the database from the summaries of targets (`storage.labels.targets`), and lists are walked
 only as far as they are read. Nothing here claims a target.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, get_args
 
 from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
-from storage.database import clock, execute
-from storage.labelling import assignment, checks, orders, training
-from storage.labelling.critique_view import CritiqueView
+from storage.db.connections import clock, execute
+from storage.db.guards import QUEUE, reading_for
+from storage.db.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
+from storage.labelling import assignment, claims, critique_queue, queue, training
+from storage.labelling.context import Json, Work
 from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
-from storage.labelling.tabs import Tab, View, is_in_tab
-from storage.labelling.work import Json, Work
-from storage.operations import reading_for
-from storage.read_guard import QUEUE
-from storage.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
-from storage.target_summaries import is_current
+from storage.labelling.training import Training
+from storage.labels.targets import is_current
+
+# The lists of a queue, and what a queue is for one annotator.
+
+Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
+TABS: tuple[Tab, ...] = get_args(Tab)
+
+
+class View(Protocol):
+    """A queue as one annotator sees it."""
+
+    @property
+    def training(self) -> Training | None:
+        """The training of the queue, if it has one."""
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The tasks that the annotator gets or has labelled, in the annotator's order."""
+
+    @property
+    def drafts(self) -> Collection[int]:
+        """The tasks that were begun and not finished, the oldest first."""
+
+    def tab(self, tab: Tab) -> Iterator[int]:
+        """Yield the tasks of a list in the annotator's order."""
+
+    def count(self, tab: Tab) -> int:
+        """Return the number of tasks in a list."""
+
+    def labels(self) -> tuple[int, int]:
+        """Return how many required targets the annotator has labelled, and has labelled or can label."""
+
+    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
+        """Return the states of tasks of the queue."""
+
+
+def is_in_tab(state: TargetState, tab: Tab, drafts: Collection[int]) -> bool:
+    """Return whether a task is in a list of its queue; `drafts` are the tasks that were begun."""
+    match tab:
+        case "drafts":
+            return state.id in drafts
+        case "done":
+            return state.labelled
+        case "skipped":
+            return state.skipped and not state.labelled
+        case "flagged":
+            return state.flagged
+    return not (state.labelled or state.skipped or state.full)
+
+
+# The queue of critiques as one annotator sees it: training first, then what is assigned, with hidden checks.
+
+
+class CritiqueView:
+    """The queue of critiques, whose AIUs change when they are edited: it is evaluated whole, from the edits."""
+
+    def __init__(self, session: Session, work: Work, *, again: bool = True) -> None:
+        self.session, self.work = session, work
+        plan = training.load(session, work)
+        self.training = plan.again() if plan is not None and again else plan
+        items = [] if self.training is None else training.item_states(session, work, self.training)
+        visible = [] if items and work.study.rules.training_required else self._visible()
+        chosen, ordinary = self._divided(visible)
+        ordered = assignment.order_ids(session, work, {state.id: state.position for state in ordinary})
+        mixed = claims.mix_checks(work, ordered, [state.id for state in chosen])
+        self._states = {state.id: state for state in (*items, *chosen, *ordinary)}
+        self.order: Sequence[int] = [*(state.id for state in items), *mixed]
+
+    def _visible(self) -> list[TargetState]:
+        """Return the critiques that the annotator gets or has labelled, without training items."""
+        rules = self.work.study.rules
+        found = critique_queue.critique_states(self.session, self.work.queue, self.work.annotator_id, rules.overlap)
+        trained = self.training.tasks if self.training is not None else ()
+        return [
+            state
+            for state in found
+            if state.id not in trained
+            and (state.labelled or assignment.is_assigned(rules, self.work.annotator, state.scenario))
+        ]
+
+    def _divided(self, visible: Sequence[TargetState]) -> tuple[list[TargetState], list[TargetState]]:
+        """Return the hidden checks of the annotator and the other critiques.
+
+        A check is a critique with a decision on each of its AIUs, none of them by the annotator.
+        """
+        decided = claims.decided_targets(self.session, self.work) if claims.has_checks(self.work) else {}
+        complete = {state.id: _adjudicated_by_annotator(state, decided) for state in visible}
+        if all(own is not None for own in complete.values()):
+            return [], list(visible)
+        ordinary = [state for state in visible if complete[state.id] is None or (complete[state.id] and state.labelled)]
+        possible = [state for state in visible if complete[state.id] is False]
+        available = sum(complete[state.id] is None and (state.labelled or not state.full) for state in ordinary)
+        return claims.select_checks(self.work, available, possible), ordinary
+
+    @cached_property
+    def drafts(self) -> Collection[int]:
+        """See `View`."""
+        begun = [state for state in self._states.values() if state.labels and not state.labelled]
+        return dict.fromkeys(state.id for state in sorted(begun, key=lambda state: state.newest))
+
+    def tab(self, tab: Tab) -> Iterator[int]:
+        """See `View`."""
+        return (task_id for task_id in self.order if is_in_tab(self._states[task_id], tab, self.drafts))
+
+    def count(self, tab: Tab) -> int:
+        """See `View`."""
+        return sum(is_in_tab(state, tab, self.drafts) for state in self._states.values())
+
+    def labels(self) -> tuple[int, int]:
+        """See `View`."""
+        states = self._states.values()
+        return sum(state.labels for state in states), sum(state.available for state in states)
+
+    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
+        """See `View`."""
+        return {task_id: self._states[task_id] for task_id in task_ids if task_id in self._states}
+
+
+def _adjudicated_by_annotator(state: TargetState, decided: Mapping[int, bool]) -> bool | None:
+    """Return whether the annotator decided on an AIU of a critique; None if an AIU has no decision."""
+    if not state.parts or not all(aiu_id in decided for aiu_id in state.parts):
+        return None
+    return any(decided[aiu_id] for aiu_id in state.parts)
+
 
 FIRST_STEP, LARGEST_STEP = 64, 4096
 """Targets in one query for open tasks: the number grows, because labelled targets come first."""
@@ -75,9 +196,9 @@ class TargetView:
     @cached_property
     def decided(self) -> Mapping[int, bool]:
         """The targets that are offered as checks only -> whether the annotator adjudicated them."""
-        if self.only_training or not checks.has_checks(self.work):
+        if self.only_training or not claims.has_checks(self.work):
             return {}
-        decided = checks.decided_targets(self.session, self.work)
+        decided = claims.decided_targets(self.session, self.work)
         others = self._query(col(TargetRow.id), with_checks=True).where(~_adjudicated())
         return decided if decided and self._execute(others.limit(1)).first() is not None else {}
 
@@ -89,7 +210,7 @@ class TargetView:
         query = self._query(col(TargetRow.id), with_checks=True).where(_adjudicated())
         possible = [row[0] for row in self._execute(query) if not self.decided[row[0]]]
         own = sum(is_own and target_id in self.labelled for target_id, is_own in self.decided.items())
-        return checks.select_checks(self.work, len(self.labelled) + self.open_count - own, self._states(possible))
+        return claims.select_checks(self.work, len(self.labelled) + self.open_count - own, self._states(possible))
 
     @cached_property
     def fixed(self) -> dict[int, TargetState]:
@@ -99,7 +220,7 @@ class TargetView:
     @cached_property
     def order(self) -> Sequence[int]:
         """See `View`."""
-        ordered = checks.mix(self.work, self._ordinary_order(), [state.id for state in self.checks])
+        ordered = claims.mix_checks(self.work, self._ordinary_order(), [state.id for state in self.checks])
         return [*(state.id for state in self.items), *ordered] if self.items else ordered
 
     def _ordinary_order(self) -> Sequence[int]:
@@ -113,7 +234,7 @@ class TargetView:
         version = tuple(self._execute(query).one())
         names = rules.model_dump_json(include={"order", "annotators", "groups"})
         key = (self.session.get_bind().engine, self.work.queue, self.work.annotator_id, names)
-        return orders.find(key, version, lambda: assignment.order_ids(self.session, self.work, self._places()))
+        return queue.find_order(key, version, lambda: assignment.order_ids(self.session, self.work, self._places()))
 
     def _places(self) -> dict[int, int]:
         """Return target -> the position of its item."""

@@ -11,7 +11,7 @@ Only the screen has this order. Values, blocks and evidence have the item's own 
 from collections.abc import Mapping, Sequence
 
 from core.items import Item
-from storage.labelling.work import Refused, Task, Work
+from storage.labelling.context import Refused, Task, Work
 
 Order = tuple[int, ...]
 """The numbers of the texts of an item, in the order in which they are shown."""
@@ -24,7 +24,7 @@ LISTS = ("scores", "answers")
 def count_texts(work: Work, task: Task, item: Item) -> int:
     """Return how many texts a task shows side by side; 0 if there are no several ones.
 
-    `item` is the one of the target: `core.pairs.target_item`.
+    `item` is the one of the target: `core.items.target_item`.
     """
     if work.name in PAIRS:
         return 2 if work.name != "disagreements" or len(item.responses) == 2 else 0

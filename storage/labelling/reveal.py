@@ -1,26 +1,226 @@
 """The reveal after a label: the stances of the judges, their reasons, and their references and quotations."""
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 from urllib.parse import urlencode
 
+from pydantic import ValidationError
+from rapidfuzz import fuzz
+from sqlalchemy import Integer, Select, Text, bindparam, cast, select
 from sqlalchemy.orm import Session
+from sqlmodel import col
 
+from core.errors import TiebreakError
 from core.items import Item
-from core.labels import Target, Value
+from core.labels import Opinion, Target, Value
 from core.own_addresses import own_address
+from core.protocols import registry
+from core.protocols.critique_baselines.protocol import CritiqueAsk, pair_name
+from core.protocols.metacritique.evaluation import AiuJudgement, collect_judgements
+from core.protocols.metacritique.protocol import replay_turns
+from core.protocols.metacritique.settings import Settings
 from core.protocols.registry import PROTOCOLS
-from core.stances import list_stances
-from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
-from core.verdicts import criterion_outcomes
-from storage import aspects, debates
-from storage.debates import Debate
-from storage.labelling import critique_opinions, response_order
+from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached, current_numbered_events
+from core.verdicts import criterion_outcomes, list_stances
+from storage.db.connections import execute
+from storage.db.guards import REVEAL, reading_for
+from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow
+from storage.labelling import critique_panels, response_order
 from storage.labelling.blocks import response_blocks
-from storage.labelling.judge_texts import find_quotations, find_references, first_sentence
-from storage.labelling.work import Json, Task, Work
-from storage.operations import reading_for
-from storage.read_guard import REVEAL
-from storage.traces import Trace
+from storage.labelling.context import Json, Task, Work
+from storage.labelling.response_order import PAIRS
+from storage.runs import aius, aspects, runs, traces
+from storage.runs.events import parse_event
+from storage.runs.traces import Trace, trace_of_row, trace_query
+
+# Texts of judges: their first sentence, the responses that they refer to, and the passages that they quote.
+
+REFERENCE = re.compile(
+    r"\b(?:submission|response|assistant|answer|candidate|critique)\s+(?:#|no\.\s*)?([12AB])\b", re.IGNORECASE
+)
+QUOTATION = re.compile(r"“([^”]{8,300})”|\"([^\"]{8,300})\"|«([^»]{8,300})»")
+"""Minimum length of a quotation; a shorter one may occur by chance."""
+SIMILAR = 90.0
+"""The minimum similarity, in percent, of a quotation and the quoted passage."""
+REASON_LENGTH = 200
+
+
+def first_sentence(text: str) -> str:
+    """Return the beginning of a text: its first line up to the end of the first sentence with content."""
+    line = text.split("\n", 1)[0]
+    end = next((match.end() for match in re.finditer(r"[.!?](?=\s|$)", line) if match.end() > 20), len(line))
+    return line[: min(end, REASON_LENGTH)]
+
+
+def find_references(text: str, shown: Sequence[int], responses: int, block: str = "response") -> Iterator[Json]:
+    """Yield the places where a judge wrote "Submission 1" and the like, with the block of the referenced text.
+
+    `shown` has the number of the response at each place of the prompt.
+    """
+    order = tuple(shown) or tuple(range(1, responses + 1))
+    for match in REFERENCE.finditer(text) if len(order) > 1 else ():
+        place = {"1": 0, "A": 0, "2": 1, "B": 1}[match[1].upper()]
+        if place < len(order):
+            yield {"start": match.start(), "end": match.end(), "column": f"{block}-{order[place]}"}
+
+
+def find_quotations(text: str, item: Item) -> Iterator[Json]:
+    """Yield the passages of the responses that a judge quotes, allowing a few different characters."""
+    for match in QUOTATION.finditer(text):
+        quotation = next(group for group in match.groups() if group)
+        passages = [_locate(quotation, number, response.text) for number, response in enumerate(item.responses, 1)]
+        located = [passage for passage in passages if passage is not None]
+        if located:
+            yield max(located, key=lambda pair: pair[0])[1]
+
+
+def _locate(quotation: str, number: int, text: str) -> tuple[float, Json] | None:
+    """Return the similarity and the place of a quotation in a response; None if it does not occur."""
+    exact = text.find(quotation)
+    if exact >= 0:
+        return 101.0, {"block": f"response-{number}", "start": exact, "end": exact + len(quotation)}
+    if len(text) < len(quotation):  # the alignment would find the text in the quotation
+        return None
+    alignment = fuzz.partial_ratio_alignment(quotation, text, score_cutoff=SIMILAR)
+    if alignment is None:
+        return None
+    return alignment.score, {"block": f"response-{number}", "start": alignment.dest_start, "end": alignment.dest_end}
+
+
+# Judges' answers about AIUs, critiques and refined answers. To be sent after the annotator's own label only.
+
+AiuOpinions = dict[Target, dict[str, Json]]
+"""AIU -> judge -> its answer in its newest run."""
+
+
+def about_aius(session: Session, study_id: int, item: Item) -> AiuOpinions:
+    """Return the judges' answers about the AIUs of an item."""
+    query = (
+        select(col(TraceRow.id), col(TraceRow.run_id))
+        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(TraceRow.study_id) == study_id, col(ItemRow.key) == item.id)
+        .where(col(RunRow.protocol).in_(registry.with_artifact("aius")))
+        .order_by(col(RunRow.id))
+    )
+    answers: AiuOpinions = {}
+    for trace_id, run_id in session.execute(query).all():
+        events = [event for _, event in traces.events(session, trace_id)]
+        run = runs.get(session, run_id)
+        for target, answer in _aiu_answers(aius.evaluated_item(session, run, item), run.settings, events):
+            answers.setdefault(target, {})[answer["judge"]] = answer
+    return answers
+
+
+def about_critiques(session: Session, work: Work, task: Task, item: Item) -> list[Json]:
+    """Return the opinion of each judge about a critique or a pair in its newest run, with its reply."""
+    opinions: dict[str, Json] = {}
+    for trace in traces.of_target(session, work.study.id, task.target):
+        asks = critique_panels.asks_of(session, trace, item)
+        turns = {ask.judge: ask.turn for ask in asks if ask.step != "refine" and _part(ask) == task.target.part}
+        events = [event for _, event in traces.events(session, trace.id)]
+        for opinion in _verdict_opinions(events):
+            if (opinion.kind, opinion.criterion, opinion.part) == _key(task.target):
+                opinions.setdefault(opinion.judge, _opinion(work, opinion, turns.get(opinion.judge)))
+    return list(opinions.values())
+
+
+def _aiu_answers(item: Item, settings: object, events: list[Event]) -> Iterator[tuple[Target, Json]]:
+    """Yield (AIU, answer) of a trace's verdict, with the rationale if the turns have one."""
+    rationales = {(judgement.judge, judgement.target): judgement for judgement in _judgements(item, settings, events)}
+    for opinion in _verdict_opinions(events):
+        target = Target(item=item.id, kind=opinion.kind, part=opinion.part)
+        if opinion.stage != "verdict":
+            continue
+        rationale = rationales.get((opinion.judge, target))
+        answer = {
+            "judge": opinion.judge,
+            "value": opinion.value if isinstance(opinion.value, bool) else None,
+            "problem": opinion.problem,
+            "reason": rationale.reasoning if rationale is not None else opinion.reason,
+            "evidence": rationale.evidence if rationale is not None else "",
+        }
+        yield target, answer
+
+
+def _judgements(item: Item, settings: object, events: list[Event]) -> list[AiuJudgement]:
+    """Replay a trace; an imported one may have settings that are invalid here, and gives none."""
+    try:
+        valid = Settings.model_validate(settings)
+        turns = {event.ask: event.turn for event in events if isinstance(event, TurnCompleted)}
+        return collect_judgements(replay_turns(item, valid, turns).evaluation)
+    except (ValidationError, TiebreakError):
+        return []
+
+
+def _verdict_opinions(events: list[Event]) -> Iterator[Opinion]:
+    for event in events:
+        if isinstance(event, VerdictReached):
+            yield from event.verdict.opinions
+
+
+def _part(ask: CritiqueAsk) -> str:
+    """Return the part of the target of an ask: a critique, or a pair."""
+    return ask.critiques[0].id if len(ask.critiques) == 1 else pair_name(*ask.critiques)
+
+
+def _key(target: Target) -> tuple[str, str, str]:
+    return target.kind, target.criterion, target.part
+
+
+def _opinion(work: Work, opinion: Opinion, turn: Turn | None) -> Json:
+    reason = turn.reply.strip() if turn is not None else opinion.reason
+    block = PAIRS.get(work.name)
+    references = list(find_references(reason, turn.shown, 2, block)) if turn is not None and block else []
+    return {
+        "judge": opinion.judge,
+        "value": opinion.value,
+        "problem": opinion.problem,
+        "reason": reason,
+        "references": references,
+    }
+
+
+# Traces with their events and the settings of their runs, as they are shown after a label.
+
+
+@dataclass(frozen=True)
+class Debate:
+    """A trace with its events and the settings of its run."""
+
+    trace: Trace
+    settings: Mapping[str, object]
+    events: Sequence[tuple[int, Event]]
+    """See `storage.runs.traces.events`."""
+
+
+def debate_of_target(session: Session, target_id: int) -> list[Debate]:
+    """Return the traces that judged a target with their events, newest run first."""
+    rows = execute(session, _traces_query(), {"target": target_id}).all()
+    events_by_trace: dict[int, list[tuple[int, Event]]] = defaultdict(list)
+    for trace_id, seq, body in execute(session, _events_query(), {"traces": [row[0] for row in rows]}):
+        events_by_trace[trace_id].append((seq, parse_event(body)))
+    return [Debate(trace_of_row(row[:-1]), row[-1], current_numbered_events(events_by_trace[row[0]])) for row in rows]
+
+
+@cache  # to build the queries takes longer than to execute them
+def _traces_query() -> Select[*tuple[Any, ...]]:
+    target = bindparam("target", type_=Integer)
+    judged = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == target)
+    query = trace_query(None).add_columns(col(RunRow.settings)).where(col(TraceRow.id).in_(judged))
+    return query.order_by(col(RunRow.id).desc())
+
+
+@cache
+def _events_query() -> Select[*tuple[Any, ...]]:
+    traces = bindparam("traces", type_=Integer, expanding=True)
+    query = select(col(EventRow.trace_id), col(EventRow.seq), cast(col(EventRow.body), Text))
+    return query.where(col(EventRow.trace_id).in_(traces)).order_by(col(EventRow.trace_id), col(EventRow.seq))
+
 
 OUTCOMES = {"agreed": "Agreed", "disputed": "No consensus", "no_verdict": "No verdict"}
 
@@ -32,7 +232,7 @@ def reveals(session: Session, work: Work, task: Task, item: Item, wanted: Collec
     If no judge has an opinion, there is no reveal.
     """
     if work.name == "aius":
-        opinions = critique_opinions.about_aius(session, work.study.id, item)
+        opinions = about_aius(session, work.study.id, item)
         return {target: {"opinions": list(opinions[target].values())} for target in wanted if target in opinions}
     if task.target not in wanted:
         return {}
@@ -49,8 +249,8 @@ def _main_reveal(session: Session, work: Work, task: Task, item: Item) -> Json:
             named = [{"judge": judge, "weights": values} for judge, values in weights.items()]
             return {"weights": named, "columns": response_blocks(work, task, item, order)}
         case "critiques" | "critique_ratings" | "refined_answers":
-            return {"opinions": critique_opinions.about_critiques(session, work, task, item)}
-    grids = [_grid(work, task.target, item, debate) for debate in debates.of_target(session, task.id)]
+            return {"opinions": about_critiques(session, work, task, item)}
+    grids = [_grid(work, task.target, item, debate) for debate in debate_of_target(session, task.id)]
     return {"stances": [grid for grid in grids if grid["judges"]]}
 
 

@@ -3,19 +3,19 @@
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
+from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.items import Criterion
+from core.items import Criterion, target_item
 from core.labels import Target
-from core.pairs import target_item
-from storage import items, studies, targets, views
-from storage.database import Engine, write
+from storage.db.connections import write
 from storage.labelling import panels, queue_view
-from storage.labelling.entered import Entered, target_ids
-from storage.labelling.queue_view import open_view
+from storage.labelling.context import Json, Task, Work, find_tasks, target_name, task_name
+from storage.labelling.entries import Entered, target_ids
+from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
 from storage.labelling.reveal import reveals
-from storage.labelling.tabs import Tab, View, is_in_tab
-from storage.labelling.work import Json, Task, Work, find_tasks, target_name, task_name
+from storage.labels import targets, views
+from storage.studies import items, studies
 
 MOST = 60
 """Tasks in one reply."""

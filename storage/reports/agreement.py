@@ -15,7 +15,7 @@ from core.statistics.data.label_table import LabelTable, combined_codes, find_po
 from core.statistics.measures.agreement import COUNT_STATISTICS
 from core.statistics.reports.agreement import AgreementRow, Annotators, agreement_rows
 from core.wording import scenario_group
-from storage import database, items
+from storage.db import connections
 from storage.reports.opinions import (
     RaterGroup,
     RaterPanel,
@@ -26,7 +26,8 @@ from storage.reports.opinions import (
     judge_panels,
     undecided_targets,
 )
-from storage.studies import Study
+from storage.studies import items
+from storage.studies.studies import Study
 
 HIGH_AGREEMENT = 0.8
 LOW_KAPPA = 0.4
@@ -82,7 +83,7 @@ def rows(
 
     `annotators`: what the annotators' intervals are for; judges are fixed.
     """
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         panels = [annotator_panel(session, study), *judge_panels(session, study)]
         scales = find_scales(session, study, panels)
         pooled = _pooled_pairs(session, study.id)
@@ -127,7 +128,7 @@ def report(
     `overall` are the annotators' rows of `annotator_agreement`, and `undecided` those of `undecided_targets`, if
     the caller has them.
     """
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         panels = [annotator_panel(session, study)] if group == "people" else judge_panels(session, study)
         scales = find_scales(session, study, panels)
         coverage: Mapping[tuple[str, str], float] = {}
@@ -162,7 +163,7 @@ def annotator_agreement(
     engine: Engine, study: Study, *, resamples: int = 1000, annotators: Annotators = "fixed"
 ) -> OverallAgreement:
     """Return the agreement of the annotators over everything; `annotators` as in `rows`."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         panel = annotator_panel(session, study)
         scales = find_scales(session, study, [panel])
     declared = dict(scales) | pooled_scales(find_pools(panel.values, scales))

@@ -9,11 +9,11 @@ from sqlalchemy import Engine
 
 from core.labels import Target, Value
 from core.statistics.data.frames import select_rows
-from storage import database, targets
-from storage import labels as stored_labels
-from storage.reports.frame_keys import row_keys
-from storage.reports.opinions import RaterGroup, judge_panels, opinion_frame
-from storage.studies import Study
+from storage.db import connections
+from storage.labels import labels as stored_labels
+from storage.labels import targets
+from storage.reports.opinions import RaterGroup, judge_panels, opinion_frame, row_keys
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,7 @@ class RatedValues:
 
 def load_values(engine: Engine, study: Study, group: RaterGroup) -> RatedValues:
     """Return the values of people or judges."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         labels = stored_labels.frame(session, study.id)
         if group == "people":
             return RatedValues(labels, (("", labels),))
@@ -101,7 +101,7 @@ def find_items(
     places = {key: place for place, key in enumerate(chosen.tolist())}
     items = _collect_values(rows[np.isin(keys, chosen)], keys[np.isin(keys, chosen)], places)
     if query.group == "people":
-        with database.reading(engine) as session:
+        with connections.reading(engine) as session:
             traces = targets.newest_traces(session, study.id, [item.target for item in items])
         items = [replace(item, trace=traces.get(item.target)) for item in items]
     if viewer is not None:

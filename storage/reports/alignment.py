@@ -4,41 +4,384 @@ A judge is a method with its verdicts, or one of its members with its last and f
 same target in several runs, or with several models, is a separate judge for each run.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
+from core.critiques import RECALL_SEPARATOR
+from core.errors import TiebreakError
+from core.families import find_family
+from core.items import pair_numbers, pair_part
 from core.labels import Scale
-from core.statistics.data.dataset import AlignedTargets, Dataset, align
-from core.statistics.data.encoded_opinions import NUMBER_COLUMNS, EncodedOpinions, encode_opinions
-from core.statistics.reports.alignment import AlignmentRow, By, accuracy_rows, alignment_rows
-from storage import database, items, targets
-from storage import labels as stored_labels
-from storage.reports import (
-    chosen_labels,
-    derived_preferences,
-    judge_opinions,
-    order_consistency,
-    references,
-    remembered,
-    response_features,
+from core.statistics.conversions import pairwise_preferences
+from core.statistics.data.dataset import (
+    NUMBER_COLUMNS,
+    AlignedTargets,
+    Dataset,
+    EncodedOpinions,
+    align,
+    encode_opinions,
 )
+from core.statistics.data.frames import ALL
+from core.statistics.reports.alignment import AlignmentRow, By, accuracy_rows, alignment_rows
+from core.wording import NO_CRITERION, scenario_name
+from storage.db import connections
+from storage.labels import labels as stored_labels
+from storage.labels import targets
+from storage.reports import chosen_labels, order_consistency, references
+from storage.reports import opinions as remembered
 from storage.reports.chosen_labels import ALL_TARGETS, NO_VALUE_OF_ALL, NOTHING, OF_DISPUTED, Choices
-from storage.reports.frame_keys import distinct_rows, has_key
-from storage.reports.judge_opinions import FIRST_OPINION as FIRST_OPINION
-from storage.reports.judge_opinions import StudyOpinions
-from storage.reports.opinions import find_scales, frame_panel
-from storage.reports.references import Reference
-from storage.studies import Study
+from storage.reports.opinions import (
+    RaterPanel,
+    categorical_opinions,
+    distinct_rows,
+    find_scales,
+    frame_panel,
+    has_key,
+    row_keys,
+)
+from storage.reports.references import Reference, settings_models
+from storage.runs import runs, trace_opinions
+from storage.studies import items
+from storage.studies.items import Outline
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
+
+
+# Preferences that follow from scores of the responses of one item, so scores are compared with preferences.
+#
+# Only across kinds: a judge's scores become preferences on the pairs that people (or the reference) compared directly,
+# and people's scores on the pairs that a judge compared directly. Scores are still compared with scores as well.
+
+BY_SCORES = ", by scores"
+PREFERENCE_TARGET = ("item", "criterion", "part")
+Key = tuple[str, str, str]
+"""Item, criterion, part."""
+
+
+def add_preferences(
+    labels: "pd.DataFrame", opinions: "pd.DataFrame", gold: "pd.DataFrame", response_counts: Mapping[str, int]
+) -> tuple["pd.DataFrame", "pd.DataFrame", "pd.DataFrame"]:
+    """Return the three frames with the preferences that follow from scores.
+
+    `opinions` have the column `judge`: a derived one is a judge of its own, "NAME, by scores". A label is derived for
+    an annotator without a preference of their own on the pair, and a reference value if there is none.
+    `response_counts` has the number of responses of each item.
+    """
+    if not any(map(_has_scores_of_parts, (labels, opinions, gold))):
+        return labels, opinions, gold
+    responses = {key: count for key, count in response_counts.items() if count > 1}
+    by_judges, by_people = _preferred(opinions), _preferred(labels) | _preferred(gold)
+    new_opinions = [
+        row | {"judge": f"{row['judge']}{BY_SCORES}"}
+        for row in _derive(opinions, ("run", "judge", "stage"), "value", responses)
+        if _target_key(row) in by_people
+    ]
+    own = _preferred(labels, "rater")
+    new_labels = [
+        row
+        for row in _derive(labels, ("rater",), "value", responses)
+        if _target_key(row) in by_judges and row["value"] is not None and (*_target_key(row), row["rater"]) not in own
+    ]
+    known = _preferred(gold)
+    new_gold = [
+        row | {"number": None}
+        for row in _derive(gold, (), "number", responses)
+        if _target_key(row) in by_judges and row["value"] is not None and _target_key(row) not in known
+    ]
+    return _append(labels, new_labels), _append(opinions, new_opinions), _append(gold, new_gold)
+
+
+def _has_scores_of_parts(frame: "pd.DataFrame") -> bool:
+    return not frame.empty and bool(((frame["kind"] == "score") & (frame["part"] != "")).any())
+
+
+def _target_key(row: Mapping[str, Any]) -> Key:
+    return row["item"], row["criterion"], row["part"]
+
+
+def _preferred(frame: "pd.DataFrame", *columns: str) -> set[Hashable]:
+    """Return (item, criterion, part) of the preferences in a frame, followed by further columns."""
+    if frame.empty:
+        return set()
+    rows = frame[(frame["kind"] == "preference") & frame["value"].notna()]
+    return set(zip(*(rows[name] for name in (*PREFERENCE_TARGET, *columns)), strict=True))
+
+
+def _derive(
+    frame: "pd.DataFrame", by: Sequence[str], value: str, responses: Mapping[str, int]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for every two responses of an item that one source scored; `by` are the columns of the source."""
+    if frame.empty:
+        return
+    scores = frame[(frame["kind"] == "score") & frame["item"].isin(list(responses)) & (frame["part"] != "")]
+    by_source: dict[tuple[Any, ...], dict[int, dict[str, Any]]] = defaultdict(dict)
+    for row in scores.to_dict("records"):
+        if str(row["part"]).isdecimal() and 1 <= int(row["part"]) <= responses[row["item"]]:
+            by_source[tuple(row[name] for name in ("item", "criterion", *by))][int(row["part"])] = {
+                str(name): cell for name, cell in row.items()
+            }
+    for rows in by_source.values():
+        first = next(iter(rows.values()))
+        count = responses[first["item"]]
+        numbers = [_number(rows.get(place, {}).get(value)) for place in range(1, count + 1)]
+        for (i, j), preference in pairwise_preferences(numbers).items():
+            if i in rows and j in rows:
+                part = pair_part(i, j, count)
+                yield first | {"kind": "preference", "part": part, "value": preference}
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _append(frame: "pd.DataFrame", rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+    """Return the frame with further rows; values stay objects, because None among numbers would become nan."""
+    import pandas as pd
+
+    if not rows:
+        return frame
+    added = pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in frame.columns})
+    categories = {name: dtype.categories.dtype for name, dtype in frame.dtypes.items() if dtype == "category"}
+    frame = frame.astype(categories)
+    for name, dtype in frame.dtypes.items():
+        if name not in ("value", "part"):
+            added[name] = added[name].astype(dtype)
+    return pd.concat([frame, added], ignore_index=True)
+
+
+# The model family of each judge and each system, and the responses of a judge's own family.
+
+
+def own_responses(
+    session: Session,
+    study: Study,
+    opinions: "pd.DataFrame",
+    targets: "npt.NDArray[np.int64]",
+    systems: Sequence[tuple[str | None, str | None]],
+) -> "npt.NDArray[np.float64]":
+    """Return for each opinion the response (1 or 2) that alone is of the judge's family; 0 for neither or both.
+
+    `systems` are those of the two responses of each target, None twice if they are unknown or there is no pair;
+    `targets` the target of each opinion. nan if it is no preference, or if the family of the judge or of a system is
+    not known.
+    """
+    named = study.rules.families
+    settings = {run.id: run.settings for run in runs.of_study(session, study.id)}
+    judges, distinct_judges = distinct_rows(opinions, ["run", "rater"])
+    numbers: dict[str | None, int] = {None: -1}
+    families = [judge_family(settings.get(run), rater, named) for run, rater in distinct_judges]
+    own = np.array([numbers.setdefault(family, len(numbers)) for family in families])[judges]
+    by_system = {system: find_family(system, named) for system in {one for pair in systems for one in pair} if system}
+    first, second = (
+        np.array([numbers.setdefault(by_system.get(pair[place] or ""), len(numbers)) for pair in systems])[targets]
+        for place in (0, 1)
+    )
+    known = (own >= 0) & (first >= 0) & (second >= 0)
+    is_first, is_second = own == first, own == second
+    side = np.where(is_first == is_second, 0.0, np.where(is_first, 1.0, 2.0))
+    return np.where(known, side, np.nan)
+
+
+def judge_family(settings: Any, name: str, named: Mapping[str, str]) -> str | None:
+    """Return the family of a judge: by its name in the study's rules, its model, or all models of its run."""
+    if any(name.casefold() == key.casefold() for key in named):
+        return find_family(name, named)
+    model = judge_model(settings, name)
+    models = {model} if model else settings_models(settings) or {name}
+    families = {find_family(one, named) for one in models}
+    return families.pop() if len(families) == 1 else None
+
+
+def judge_model(settings: Any, name: str) -> str:
+    """Return the model of the judge called `name`; empty if settings, which may be imported, have none."""
+    fields = settings.values() if isinstance(settings, dict) else ()
+    judges = [judge for field in fields for judge in (field if isinstance(field, list) else [field])]
+    for judge in judges:
+        if isinstance(judge, dict) and judge.get("name") == name and isinstance(judge.get("spec"), dict):
+            return str(judge["spec"].get("model"))
+    return ""
+
+
+def unknown_systems(systems: Iterable[Sequence[str | None]], named: Mapping[str, str]) -> list[str]:
+    """Return the systems without a known family, by name; `systems` are those of the responses of each item."""
+    names = {name for of_item in systems for name in of_item if name}
+    return sorted(name for name in names if find_family(name, named) is None)
+
+
+# What is known of the responses behind each opinion: systems, lengths, the order shown, the judge's own family.
+
+Features = tuple[str | None, str | None, float, float]
+"""System, critique, the longer response (1 or 2; 0 for equal lengths), and its length over that of the shorter one."""
+Value = TypeVar("Value")
+NO_PAIR = (float("nan"), float("nan"))
+
+
+def add_features(
+    session: Session, study: Study, opinions: "pd.DataFrame", outlines: Mapping[str, Outline]
+) -> "pd.DataFrame":
+    """Add system, critique, shown_first, longer, length_gap and own, if they apply to the kind of opinion."""
+    import pandas as pd
+
+    if opinions.empty:
+        return opinions
+    targets, distinct = distinct_rows(opinions, ["item", "kind", "part"])
+    found = [_features(item, outlines[item], kind, part) for item, kind, part in distinct]
+    systems_of_pairs = [_systems_of_pair(outlines[item], kind, part) for item, kind, part in distinct]
+    systems, critiques = (
+        pd.Series([one[place] for one in found], dtype=object).astype("category").take(targets).array
+        for place in (0, 1)
+    )
+    longer, gaps = (np.array([one[place] for one in found], float)[targets] for place in (2, 3))
+    shown = first_shown(session, study.id).reindex(opinions["trace"]).to_numpy(float)
+    return opinions.assign(
+        system=systems,
+        critique=critiques,
+        shown_first=np.where(np.isnan(longer), np.nan, shown),
+        longer=longer,
+        length_gap=gaps,
+        own=own_responses(session, study, opinions, targets, systems_of_pairs),
+    )
+
+
+def _features(item: str, outline: Outline, kind: str, part: str) -> Features:
+    if kind.startswith("aiu_"):
+        critique = part.partition(RECALL_SEPARATOR)[2] or part.rpartition(".")[0]
+        return None, f"{item}\n{critique}", *NO_PAIR
+    if kind == "score":
+        return outline.systems[0] if len(outline.systems) == 1 else None, None, *NO_PAIR
+    lengths = _of_pair(outline.lengths, part) if kind == "preference" else ()
+    if len(lengths) != 2:
+        return None, None, *NO_PAIR
+    first, second = lengths
+    longer = 0 if first == second else 1 if first > second else 2
+    return None, None, longer, max(first, second) / max(min(first, second), 1)
+
+
+def _systems_of_pair(outline: Outline, kind: str, part: str) -> tuple[str | None, str | None]:
+    """Return the two systems of a pair; None twice if one of them has no name."""
+    named = _of_pair(outline.systems, part) if kind == "preference" else ()
+    systems = [system for system in named if system is not None]
+    return (systems[0], systems[1]) if len(systems) == 2 else (None, None)
+
+
+def _of_pair(of_responses: tuple[Value, ...], part: str) -> tuple[Value, ...]:
+    """Return what belongs to the responses of a pair; all of it for a part that names no pair of the item."""
+    numbers = pair_numbers(part)
+    if numbers is None or numbers[1] > len(of_responses):
+        return of_responses
+    return tuple(of_responses[number - 1] for number in numbers)
+
+
+def first_shown(session: Session, study_id: int) -> "pd.Series[float]":
+    """Return the response that was shown first by trace, if it was the same in every turn."""
+    import pandas as pd
+
+    traces, responses = array("q"), array("q")
+    for trace, orders in trace_opinions.orders_of_study(session, study_id):
+        first = orders[0][0]
+        if len(orders) == 1 or all(order[0] == first for order in orders):
+            traces.append(trace)
+            responses.append(first)
+    index = pd.Index(np.array(traces, np.int64), name="trace")
+    return pd.Series(np.array(responses, np.int64), index=index, name="first").astype(float)
+
+
+# The opinions of all judges of a study with their names and what is known of the responses, without labels.
+#
+# They change only with runs. The result pages load them once and combine them with the labels, which change all the
+# time.
+
+STAGE_RANK = {"verdict": 0, "last": 1, "first": 2}
+FIRST_OPINION = ", first opinion"
+TARGET = ["item", "kind", "criterion", "part"]
+
+
+@dataclass(frozen=True)
+class StudyOpinions:
+    """The opinions of the judges of a study; shared by pages and threads, so do not modify."""
+
+    values: "pd.DataFrame"
+    """One row for each judge and target, with names as categories; see `alignment.AlignmentData.opinions`."""
+    scale_panel: RaterPanel
+    """A value of each type for each kind and criterion, from which `opinions.find_scales` finds scales."""
+    systems: Mapping[str, tuple[str, tuple[str | None, ...]]]
+    """Item -> its scenario, and the system of each of its responses."""
+    left_out: str = ""
+    """The debate whose opinions are left out: the name of a run or an experiment."""
+    disputed: frozenset[int] = frozenset()
+    """See `references.disputed_targets`."""
+    debates: tuple[str, ...] = ()
+    """See `references.debate_runs`."""
+
+
+def load_judge_opinions(session: Session, study: Study, left_out: str = "") -> StudyOpinions:
+    """Return the opinions of a study, without those of the debate called `left_out`."""
+    opinions = categorical_opinions(session, study.id)
+    scale_panel = frame_panel(_examples(opinions))
+    if left_out:
+        opinions = opinions[~opinions["run"].isin(references.debate_run_ids(session, study.id, left_out))]
+    outlines = items.outlines(session, study.id)
+    opinions = add_features(session, study, _with_judge_names(session, study.id, opinions), outlines)
+    systems = {key: (item.scenario or "", item.systems) for key, item in outlines.items()}
+    disputed = references.disputed_targets(session, study.id)
+    debates = tuple(references.debate_runs(session, study.id))
+    return StudyOpinions(opinions, scale_panel, systems, left_out, disputed, debates)
+
+
+def _examples(opinions: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the first opinion of each kind, criterion and type of value, without missing values."""
+    decided = opinions[opinions["value"].notna()]
+    types = decided["value"].map(type)
+    return decided[~decided[["kind", "criterion"]].assign(type=types).duplicated()]
+
+
+def _with_judge_names(session: Session, study_id: int, opinions: "pd.DataFrame") -> "pd.DataFrame":
+    """Return one row for each judge and target; a verdict replaces a last opinion of the same judge."""
+    import pandas as pd
+
+    if opinions.empty:
+        return opinions.assign(judge=opinions["rater"], rank=opinions["stage"])
+    rank = opinions["stage"].map(STAGE_RANK).astype("int8")
+    opinions = opinions.assign(rank=rank, target=row_keys(opinions, TARGET))
+    is_first = (opinions["stage"] == "first").astype(int)
+    judge_keys = row_keys(opinions.assign(first=is_first), ["run", "rater", "first"])
+    ranked = pd.DataFrame({"judge": judge_keys, "target": opinions["target"]}, index=opinions.index)
+    order = np.argsort(opinions["rank"].to_numpy(), kind="stable")
+    repeated = ranked.iloc[order].duplicated().reindex(opinions.index).to_numpy(bool)
+    if repeated.any():
+        opinions, judge_keys = opinions[~repeated], judge_keys[~repeated]
+    separate = _raters_by_run(session, study_id, opinions)
+    run_names = {run.id: run.name for run in runs.of_study(session, study_id)}
+    codes, first_rows = np.unique(judge_keys, return_index=True)
+    names = [
+        f"{rater}{FIRST_OPINION if stage == 'first' else ''}{f' · {run_names[run]}' if rater in separate else ''}"
+        for rater, run, stage in opinions.iloc[first_rows][["rater", "run", "stage"]].itertuples(index=False)
+    ]
+    judges = pd.Series(names, dtype="str").astype("category").take(np.searchsorted(codes, judge_keys))
+    return opinions.assign(judge=judges.array).drop(columns="target")
+
+
+def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") -> set[str]:
+    """Return the raters that are a separate judge in each run: with other models, or on the same targets again."""
+    once = opinions.drop_duplicates(["rater", "run", "target"])
+    repeated = set(once["rater"][once.duplicated(["rater", "target"])])
+    models: dict[str, set[str]] = defaultdict(set)
+    settings = {run.id: run.settings for run in runs.of_study(session, study_id)}
+    for rater, run in opinions[["rater", "run"]].drop_duplicates().itertuples(index=False):
+        models[rater].add(judge_model(settings.get(run), rater))
+    return repeated | {rater for rater, used in models.items() if len(used) > 1}
+
 
 TIE, AS_TIE = 0, "_no_verdict_as_tie"
 AS_TIE_NOTE = "no verdict is counted as a tie here, to compare with papers that do so"
@@ -180,7 +523,7 @@ def rows_of(
 
 
 def _order_consistency(engine: Engine, study: Study, opinions: "pd.DataFrame", by: By) -> list[AlignmentRow]:
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return order_consistency.rows(session, study.id, opinions, by)
 
 
@@ -193,18 +536,18 @@ def load_data(
     If labels are mainly of disputed targets, those of other targets are left out: see `chosen_labels`.
     `loaded` are the opinions, if the caller has them: see `judge_opinions.load`.
     """
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         chosen = references.resolve(session, study.id, reference, None if loaded is None else loaded.debates)
         own_run = chosen.name if chosen.type == "debate" else ""
         if loaded is None or loaded.left_out != own_run:
-            loaded = judge_opinions.load(session, study, own_run)
+            loaded = load_judge_opinions(session, study, own_run)
         given = stored_labels.frame(session, study.id)
         scales = find_scales(session, study, [frame_panel(given), loaded.scale_panel])
         gold = references.frame(session, study.id, chosen, scales, loaded.disputed)
         responses = {key: len(systems) for key, (_, systems) in loaded.systems.items()}
-        labels, opinions, gold = derived_preferences.add(given, loaded.values, gold, responses)
+        labels, opinions, gold = add_preferences(given, loaded.values, gold, responses)
         if len(opinions) > len(loaded.values):
-            opinions = response_features.add(session, study, opinions, items.outlines(session, study.id))
+            opinions = add_features(session, study, opinions, items.outlines(session, study.id))
         marks = _shared_model_marks(session, study.id, chosen, opinions)
         disputed = targets.frame(session, study.id).loc[list(loaded.disputed)]
     data = AlignmentData(labels, opinions, gold, scales, chosen, marks, loaded.systems)
@@ -343,3 +686,36 @@ def continuous_scale(scale: Scale) -> Scale:
     if len(ends) < max(len(scale.categories), 1):
         return scale
     return Scale(level="interval", low=min(ends), high=max(ends))
+
+
+# Kinds, criteria and scenarios that a request names, compared with those that there are.
+
+
+def check_key(data: AlignmentData, kind: str | None, criterion: str | None) -> None:
+    """Raise TiebreakError if no label, verdict or value of the reference has this kind and criterion; None is any."""
+    frames = (data.labels, data.opinions, data.gold)
+    check_keys({key for frame in frames for key in distinct_rows(frame, ("kind", "criterion"))[1]}, kind, criterion)
+
+
+def check_keys(known: Collection[tuple[str, str]], kind: str | None, criterion: str | None) -> None:
+    """Raise TiebreakError if none of the known (kind, criterion) is this one; None is any kind or criterion."""
+    _check("kind", kind, sorted({name for name, _ in known}))
+    criteria = {name for key, name in known if kind in (None, key)}
+    pooled = {ALL} if len(criteria) > 1 else set()
+    wanted = None if criterion is None else criterion or NO_CRITERION
+    _check("criterion", wanted, [*pooled, *(name or NO_CRITERION for name in sorted(criteria - pooled))])
+
+
+def check_scenario(known: Collection[str], scenario: str | None) -> None:
+    """Raise TiebreakError if a scenario, "" for items without one, is not known; None is any."""
+    _check("scenario", None if scenario is None else scenario_name(scenario), [*map(scenario_name, sorted(known))])
+
+
+def check_scenario_of_items(data: AlignmentData, scenario: str | None) -> None:
+    """Raise TiebreakError if no item of the study has this scenario, "" for none; None is any."""
+    check_scenario({name for name, _ in data.systems.values()}, scenario)
+
+
+def _check(noun: str, name: str | None, known: Sequence[str]) -> None:
+    if name is not None and known and name not in known:
+        raise TiebreakError(f"There is no {noun} called {name!r} here; there are: {', '.join(known)}.")

@@ -14,11 +14,10 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Value
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import wilson_proportion
-from storage.reports import disagreements
-from storage.tables import (
+from storage.db.tables import (
     AdjudicationRow,
     AnnotatorRow,
     ItemRow,
@@ -27,6 +26,7 @@ from storage.tables import (
     OpinionViewRow,
     TargetRow,
 )
+from storage.reports import disagreements
 
 CONTINUOUS_KINDS = ("aspect_weights",)
 """Kinds with rarely equal values: they are excluded from agreement by equal values."""

@@ -12,7 +12,7 @@ from core.statistics.data.frames import ALL
 from core.statistics.reports.run_comparison import Pair as RunPair
 from core.statistics.reports.run_comparison import changed_targets
 from core.wording import stored_criterion
-from storage import targets
+from storage.labels import targets
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges
 from storage.reports.judge_ranking import labelled_by, listed
 from storage.reports.judge_values import NO_VERDICT, format_value

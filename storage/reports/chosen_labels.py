@@ -4,21 +4,24 @@ Decided once for the labels and for the reference of each kind and criterion, wh
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from core.contention import DISPUTE_THRESHOLD
-from core.statistics.data.arrays import Bools, Floats, Ints
-from core.statistics.data.encoded_opinions import EncodedOpinions
+from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
+from core.statistics.data.dataset import EncodedOpinions
 from core.statistics.data.frames import ALL, Scale, select_rows, target_codes
 from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio
-from storage.reports import remembered
+from core.statistics.measures.comparison import Comparison
+from core.statistics.reports.judges import Decision, Ranking
+from storage.reports import opinions as remembered
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Population = Literal["all targets", "disputed targets"]
 """The targets that a figure of labels is of."""
@@ -202,3 +205,43 @@ def _ratios(disputes: _Disputes, masks: Sequence[Bools]) -> Iterator[tuple[float
                 ratio = dispute_ratio(labelled, disputed, disputes.strata, disputes.clusters)
                 if ratio is not None:
                     yield ratio, count_labels(labelled, disputed), disputed
+
+
+# Rankings and comparisons of judges by labels that are mainly of disputed targets: see `chosen_labels`.
+
+NO_DECISION = "labels are mainly of disputed targets, so there is no decision for all targets"
+
+
+def named_by_targets(found: Sequence[Comparison], population: Population) -> tuple[Comparison, ...]:
+    """Return comparisons whose caveats say that they are of disputed targets, if they are."""
+    if population == ALL_TARGETS:
+        return tuple(found)
+    return tuple(replace(one, reason="; ".join(filter(None, (OF_DISPUTED, one.reason)))) for one in found)
+
+
+def of_disputed_targets(ranking: Ranking, population: Population) -> Ranking:
+    """Return a ranking without decisions, which are about all targets; labels are mainly of disputed ones.
+
+    The accuracies are of disputed targets too, unless the reference is of all.
+    """
+
+    def marked(estimate: Estimate, is_of_labels: bool) -> Estimate:
+        is_of_disputed = is_of_labels or population == DISPUTED_TARGETS
+        return (
+            replace(estimate, reason="; ".join(filter(None, (OF_DISPUTED, estimate.reason))))
+            if is_of_disputed
+            else estimate
+        )
+
+    judges = (
+        replace(
+            judge,
+            accuracy=marked(judge.accuracy, False),
+            less_ceiling=marked(judge.less_ceiling, True),
+            decision=Decision.not_enough_data,
+            reason=f"{NO_DECISION}; {OF_DISPUTED}: {judge.reason}",
+        )
+        for judge in ranking.judges
+    )
+    baselines = (replace(one, accuracy=marked(one.accuracy, False)) for one in ranking.baselines)
+    return replace(ranking, judges=tuple(judges), ceiling=marked(ranking.ceiling, True), baselines=tuple(baselines))

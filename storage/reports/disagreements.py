@@ -16,14 +16,13 @@ from sqlmodel import col
 
 from core.labels import Scale, Target, Value
 from core.statistics.data.columns import Column
-from storage import labels, targets
-from storage.operations import reading_for
-from storage.read_guard import COUNTS
+from storage.db.guards import COUNTS, reading_for
+from storage.db.tables import AdjudicationRow, TargetRow
+from storage.labels import labels, targets
 from storage.reports import judge_values
 from storage.reports.agreement_items import TargetValues
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_values import NO_VERDICT, Cell, JudgeQuery, JudgeValues, format_value
-from storage.tables import AdjudicationRow, TargetRow
 
 if TYPE_CHECKING:
     from core.statistics.data.arrays import Ints

@@ -11,14 +11,14 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
-from core.statistics.data.dataset import Dataset
-from core.statistics.data.encoded_opinions import Strings
+from core.statistics.data.dataset import Dataset, Strings
 from core.statistics.data.patterns import category_counts, majority_category
 from core.statistics.data.ratings import Ratings
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
-from core.statistics.reports.recommendations import comparable_judges
+from core.statistics.reports.judges import comparable_judges
 from core.wording import format_count, report_criterion, scenario_name, scenario_of_name
-from storage import database
+from storage.db import connections
+from storage.db.tables import OpinionRow, TargetRow, TraceRow
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, drill_down
@@ -31,8 +31,7 @@ from storage.reports.judge_ranking import (
     listed,
     pairs_at,
 )
-from storage.studies import Study
-from storage.tables import OpinionRow, TargetRow, TraceRow
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -288,7 +287,7 @@ def load_selected(
     """
     data = load_data(engine, study, "majority")
     query = judge_ranking.selected_query(data, selection)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return data, query, contentions(session, study.id)
 
 

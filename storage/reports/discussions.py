@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
+from core.items import pair_numbers
 from core.labels import PREFERENCE as PREFERENCE_SCALE
-from core.pairs import pair_numbers
 from core.statistics.reports.discussions import Debate, PanelReport, StatedOpinion, report_panel
 from core.trace import Turn
 from core.wording import report_criterion
-from storage import database, runs, targets
-from storage.reports import disagreements, turns
+from storage.db import connections
+from storage.labels import targets
+from storage.reports import disagreements
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown
 from storage.reports.judge_values import JudgeQuery
 from storage.reports.order_consistency import choice_of_turn
-from storage.studies import Study
+from storage.runs import runs, turns
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +103,7 @@ def report(session: Session, study_id: int, data: AlignmentData, *, resamples: i
 def of_study(engine: Engine, study: Study, reference: str | None = None) -> list[PanelReport]:
     """Return the discussions of a study's panels, compared with a reference."""
     data = load_data(engine, study, reference)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return report(session, study.id, data)
 
 

@@ -11,7 +11,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats.cell_table import CellTable, cell_table, long_csv, long_row
-from core.pairs import pair_numbers
+from core.items import pair_numbers
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import ALL_DISPUTED
 from core.statistics.reports.experiment_differences import (
@@ -22,13 +22,13 @@ from core.statistics.reports.experiment_differences import (
 )
 from core.statistics.reports.experiments import CellResult, Levels, RunOfCell, cell_statistics
 from core.wording import MAX_NAMES, format_count
-from storage import experiments
-from storage.database import reading
-from storage.experiments import Experiment
+from storage.db.connections import reading
+from storage.db.tables import EventRow, ItemRow, TraceRow
 from storage.reports.alignment import AlignmentData, comparable_scales, load_data
 from storage.reports.opinions import with_texts
-from storage.studies import Study
-from storage.tables import EventRow, ItemRow, TraceRow
+from storage.runs import experiments
+from storage.runs.experiments import Experiment
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,12 +11,13 @@ from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
 from core.protocols.prompt_parts import CRITERION_FORMATS
-from core.statistics.reports.format_effects import FormatPair, FormatRow, format_rows
-from storage import database, runs
+from core.statistics.reports.biases import FormatPair, FormatRow, format_rows
+from storage.db import connections
 from storage.reports import judge_biases
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
-from storage.studies import Study
+from storage.runs import runs
+from storage.studies.studies import Study
 
 BASE = CRITERION_FORMATS[0]
 """The format that the others are compared with; without a run that has it, the first format of the others."""
@@ -61,7 +62,7 @@ def of_study(
 ) -> list[FormatRow]:
     """Compare the formats of a study's judges; raises TiebreakError if no runs differ in their format only."""
     data = load_data(engine, study, reference)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         run_formats = formats_of_runs(session, study.id)
     query = judge_biases.selected_query(data, criterion, scenario)
     rows = report(data, query, run_formats) if query is not None else []

@@ -17,15 +17,16 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
-from core.statistics.reports.judge_biases import BiasRow, bias_rows, people_row, summarize
+from core.statistics.reports.biases import BiasRow, bias_rows, people_row, summarize
 from core.wording import report_criterion
-from storage import database, items
-from storage.reports import judge_families, judge_ranking, known_names, order_consistency
+from storage.db import connections
+from storage.db.tables import ItemRow, LabelRow, TargetRow
+from storage.reports import alignment, judge_ranking, order_consistency
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.reports.order_consistency import OrderPair
-from storage.studies import Study
-from storage.tables import ItemRow, LabelRow, TargetRow
+from storage.studies import items
+from storage.studies.studies import Study
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def of_study(
     query = selected_query(data, criterion, scenario)
     if query is None or find_dataset(data, query) is None:
         raise TiebreakError("No bias can be measured: no pair has both a preference of people and one of a judge.")
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         both_orders = list(order_consistency.pairs(session, study.id, data.opinions))
         people = choices_of_people(session, study.id)
     return report(data, query, both_orders, people)
@@ -124,18 +125,18 @@ def selected_query(data: AlignmentData, criterion: str | None, scenario: str | N
 
     Raises TiebreakError for a criterion or scenario that there is not.
     """
-    known_names.check_scenario_of_items(data, scenario)
+    alignment.check_scenario_of_items(data, scenario)
     criteria = [name for name in choices(data) if criterion in (None, name)]
     if not criteria:
-        known_names.check_key(data, None, criterion)
+        alignment.check_key(data, None, criterion)
     return RankingQuery("preference", criteria[0], scenario) if criteria else None
 
 
 def sentence(engine: Engine, study: Study, rows: Sequence[BiasRow]) -> str:
     """Return the biases of a study in one line, with the systems that have no known model family."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         systems = [outline.systems for outline in items.outlines(session, study.id).values()]
-    return summarize(rows, judge_families.unknown_systems(systems, study.rules.families))
+    return summarize(rows, alignment.unknown_systems(systems, study.rules.families))
 
 
 def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:

@@ -12,20 +12,20 @@ from core.errors import TiebreakError
 from core.provenance import CAUSE_RESAMPLES
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.disagreement_causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
-from core.statistics.measures.effort import entropy
+from core.statistics.measures.causes import CAUSES, Causes, Votes, causes_of_votes, count_votes
+from core.statistics.measures.planning import entropy
 from core.statistics.reports.judge_findings import without_annotators
 from core.wording import format_percent, list_names
-from storage import audit, targets
-from storage.audit import Action, Filter
+from storage.db import audit
+from storage.db.audit import Action, Filter
+from storage.db.guards import LABEL_REQUESTS, reading_for
 from storage.labelling import assignment
-from storage.operations import reading_for
-from storage.read_guard import LABEL_REQUESTS
+from storage.labels import targets
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Pair
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset, pairs_at
-from storage.studies import Study
+from storage.studies.studies import Study
 
 REQUESTED, LISTED = "one more label requested", 500
 """The text of a request in the audit log, and how many changes of a study are searched for it."""

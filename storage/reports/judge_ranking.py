@@ -16,27 +16,28 @@ from core.statistics.data.frames import ALL
 from core.statistics.measures.annotator_dependence import State
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports import judge_findings
-from core.statistics.reports.decision_rule import Rule, describe_rule
 from core.statistics.reports.judge_findings import Findings
-from core.statistics.reports.recommendations import (
+from core.statistics.reports.judges import (
     ABSTENTION_POLICIES,
     MIN_SHARE,
     Abstentions,
     Ranking,
+    Rule,
     common_targets,
     comparable_judges,
     compare_judges,
+    describe_rule,
     list_names,
     rank_judges,
 )
 from core.wording import NO_CRITERION, report_criterion, scenario_name
-from storage.reports import chosen_judges, judge_costs, known_names, remembered
+from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, DISPUTED_TARGETS, Population
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_values import JudgeQuery
-from storage.studies import Study
+from storage.studies.studies import Study
 
 MAX_PAIRS = 500
 """Targets that are listed."""
@@ -137,7 +138,7 @@ def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
     """Rank the judges of a query, once for the same data; None if nothing can be ranked."""
-    return remembered.once(data, ("ranking", query, resamples), lambda: _report(data, query, resamples))
+    return opinions.once(data, ("ranking", query, resamples), lambda: _report(data, query, resamples))
 
 
 def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeReport | None:
@@ -151,7 +152,7 @@ def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeRe
     population = data.choices.population(query.kind, query.criterion)
     note = data.choices.note(query.kind, query.criterion)
     if note:
-        ranking = chosen_judges.of_disputed_targets(ranking, population)
+        ranking = chosen_labels.of_disputed_targets(ranking, population)
     return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}", population, note)
 
 
@@ -176,7 +177,7 @@ def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) 
         return ()
     known = dependence(data, query)
     found = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples, findings=known)
-    return chosen_judges.named_by_targets(found, data.choices.population(query.kind, query.criterion))
+    return chosen_labels.named_by_targets(found, data.choices.population(query.kind, query.criterion))
 
 
 def dependence(data: AlignmentData, query: RankingQuery) -> Findings:
@@ -187,7 +188,7 @@ def dependence(data: AlignmentData, query: RankingQuery) -> Findings:
         annotator = data.reference.name if data.reference.type == "annotator" else ""
         return Findings() if dataset is None else judge_findings.find_repeated(dataset, annotator)
 
-    return remembered.once(data, ("dependence", query.kind, query.criterion, query.scenario), compute)
+    return opinions.once(data, ("dependence", query.kind, query.criterion, query.scenario), compute)
 
 
 def findings(data: AlignmentData, query: RankingQuery) -> Findings:
@@ -253,10 +254,10 @@ def in_scenario(scenario: str | None) -> str:
 
 def selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
     """Return the query of a selection; raises TiebreakError if it names what there is not, or has no right verdicts."""
-    known_names.check_scenario_of_items(data, selection.scenario)
+    alignment.check_scenario_of_items(data, selection.scenario)
     keys = [key for key in rankable(data) if _is_selected(key, selection)]
     if not keys:
-        known_names.check_key(data, selection.kind, selection.criterion)
+        alignment.check_key(data, selection.kind, selection.criterion)
         raise TiebreakError(why_unranked(data, selection))
     return RankingQuery(*keys[0], scenario=selection.scenario, abstentions=selection.abstentions, rule=selection.rule)
 

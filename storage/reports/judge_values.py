@@ -16,7 +16,7 @@ from core.labels import Scale, Value
 from core.statistics.data.columns import Column, number_by_appearance
 from core.statistics.data.frames import ALL, find_pools, select_rows, target_codes
 from storage.reports.alignment import AlignmentData
-from storage.reports.frame_keys import row_keys
+from storage.reports.opinions import row_keys
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
+from core.statistics.reports.judges import comparable_judges
 from core.statistics.reports.label_plans import PairPlan, PlanReport, pair_plan, plan_report
-from core.statistics.reports.recommendations import comparable_judges
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import JudgeReport, RankingQuery, Selection, find_independent_dataset
-from storage.studies import Study
+from storage.studies.studies import Study
 
 
 @dataclass(frozen=True)

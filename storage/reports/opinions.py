@@ -5,13 +5,15 @@ both could be read for every judge.
 """
 
 import json
+import threading
+import weakref
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 from sqlalchemy import Text, select
@@ -24,14 +26,18 @@ from core.labels import Kind, Scale, Value
 from core.statistics.data.columns import Column, as_text
 from core.statistics.data.label_table import LabelTable, combined_codes, groups
 from core.wording import report_criterion
-from storage import current_labels, labels, shown_orders, studies, targets
-from storage.studies import Study
-from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow
+from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow
+from storage.labels import current_labels, labels, targets
+from storage.runs import trace_opinions
+from storage.studies import studies
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
     from core.statistics.data.arrays import Bools, Ints
+
 
 RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
@@ -287,7 +293,7 @@ def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...
     """Return trace id -> the order of the responses, if it was not the item's own."""
     return {
         trace: order
-        for trace, orders in shown_orders.of_study(session, study_id)
+        for trace, orders in trace_opinions.orders_of_study(session, study_id)
         for order in orders
         if list(order) != sorted(order)
     }
@@ -342,3 +348,71 @@ def undecided_targets(session: Session, study_id: int) -> set[TargetNames]:
         .distinct()
     )
     return {(kind, report_criterion(criterion), item, part) for kind, criterion, item, part in session.execute(query)}
+
+
+# Rows of a data frame by the values of several columns, without a Python object for each row.
+
+
+def row_keys(frame: "pd.DataFrame", columns: Sequence[str]) -> "Ints":
+    """Return one number for each row, equal for rows with equal values in these columns; missing values are equal."""
+    import pandas as pd
+
+    keys = np.zeros(len(frame), np.int64)
+    for column in columns:
+        codes, distinct = pd.factorize(frame[column], use_na_sentinel=False)
+        keys = pd.factorize(keys * max(1, len(distinct)) + codes)[0]
+    return np.asarray(keys, np.int64)
+
+
+def distinct_rows(frame: "pd.DataFrame", columns: Sequence[str]) -> "tuple[Ints, list[tuple[Any, ...]]]":
+    """Return for each row the place of its values in the list of the distinct ones, in order of first appearance."""
+    keys = row_keys(frame, columns)
+    _, first = np.unique(keys, return_index=True)
+    return keys, list(frame.iloc[first][list(columns)].itertuples(index=False, name=None))
+
+
+def has_key(
+    frame: "pd.DataFrame", wanted: Collection[tuple[Any, ...]], columns: Sequence[str] = ("kind", "criterion")
+) -> "npt.NDArray[np.bool_]":
+    """Return whether the values of these columns are one of the wanted ones, for each row."""
+    if not wanted or not len(frame):
+        return np.zeros(len(frame), bool)
+    keys, distinct = distinct_rows(frame, columns)
+    return np.array([values in wanted for values in distinct], bool)[keys]
+
+
+# What follows from data alone, remembered as long as the data exists.
+#
+# The opinions of a study stay the same frame while labels are added, which changes far more often. Pages that draw the
+# same version of a study share its data, so what several of them need is computed once.
+
+Result = TypeVar("Result")
+_results: dict[int, tuple["weakref.ref[object]", dict[Hashable, Any]]] = {}
+"""By the identity of the data."""
+_changing = threading.Lock()
+
+
+def _forget(place: int) -> Callable[[object], None]:
+    results = _results  # the name of the module is None while the interpreter ends
+
+    def forget(_: object) -> None:
+        results.pop(place, None)
+
+    return forget
+
+
+def once(data: object, key: Hashable, compute: Callable[[], Result]) -> Result:
+    """Return `compute()`, or its earlier result for the same data and key; shared, so do not modify.
+
+    The data, a frame or a frozen object, is never modified. The result has no reference to it, because it would exist
+    as long as the process.
+    """
+    place = id(data)
+    with _changing:
+        known = _results.get(place)
+        if known is None or known[0]() is not data:
+            known = _results[place] = (weakref.ref(data, _forget(place)), {})
+    if key not in known[1]:
+        known[1][key] = compute()
+    result: Result = known[1][key]
+    return result

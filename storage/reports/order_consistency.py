@@ -22,8 +22,8 @@ from core.statistics.measures.bias import order_consistency
 from core.statistics.reports.alignment import AlignmentRow, By
 from core.trace import Turn
 from core.wording import scenario_group, stored_criterion
-from storage import aius, aspects, items, runs, shown_orders
-from storage.reports import turns
+from storage.runs import aius, aspects, runs, trace_opinions, turns
+from storage.studies import items
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def pairs(session: Session, study_id: int, opinions: "pd.DataFrame") -> Iterator
     judged = opinions[opinions["kind"] == "preference"] if len(opinions) else opinions
     if judged.empty:
         return
-    judged = judged[judged["trace"].isin(shown_orders.with_orders(session, study_id, BOTH))]
+    judged = judged[judged["trace"].isin(trace_opinions.with_orders(session, study_id, BOTH))]
     if judged.empty:
         return
     criteria: dict[int, set[str]] = defaultdict(set)

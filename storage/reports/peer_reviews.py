@@ -21,9 +21,11 @@ from core.protocols.refer.settings import Settings
 from core.protocols.several_criteria import settings_of_criterion
 from core.statistics.reports.peer_errors import ReviewedTrace
 from core.wording import report_criterion
-from storage import items, labels, runs, targets
-from storage.runs import Run
-from storage.tables import ItemRow, OpinionRow, TargetRow
+from storage.db.tables import ItemRow, OpinionRow, TargetRow
+from storage.labels import labels, targets
+from storage.runs import runs
+from storage.runs.runs import Run
+from storage.studies import items
 
 if TYPE_CHECKING:
     import pandas as pd

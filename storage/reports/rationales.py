@@ -11,19 +11,19 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.statistics.data.arrays import Bools
 from core.statistics.data.dataset import Dataset
-from core.statistics.measures.text_clusters import MIN_TEXTS, cluster_texts
+from core.statistics.measures.texts import MIN_TEXTS, cluster_texts
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
 from core.trace import TurnCompleted
 from core.wording import stored_criterion
-from storage import database
-from storage.events import parse_event
-from storage.reports import judge_ranking, known_names
+from storage.db import connections
+from storage.db.tables import EventRow
+from storage.reports import alignment, judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.disagreements import Drilldown, drill_down
 from storage.reports.discordance import compare_with_people
 from storage.reports.judge_ranking import MAX_PAIRS, RankingQuery, find_dataset, labelled_by, listed, pairs_at
-from storage.studies import Study
-from storage.tables import EventRow
+from storage.runs.events import parse_event
+from storage.studies.studies import Study
 
 FEATURE = "rationale"
 """The feature of the slices."""
@@ -112,14 +112,14 @@ def of_study(
     data = load_data(engine, study, "majority")
     keys = [key for key in judge_ranking.rankable(data) if criterion in (None, key[1])]
     if not keys:
-        known_names.check_key(data, None, criterion)
+        alignment.check_key(data, None, criterion)
     dataset = find_dataset(data, RankingQuery(*keys[0])) if keys else None
     names = sorted(dataset.judges) if dataset is not None else []
     if not names or (judge is not None and judge not in names):
         raise TiebreakError(f"There is no judge called {judge!r} with labels of the same targets."
                             if names and judge else "No judge has labels of the same targets.")  # fmt: skip
     name = judge or names[0]
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return name, report(session, data, RankingQuery(*keys[0]), name)
 
 
@@ -133,7 +133,7 @@ def _replies(session: Session, traces: Sequence[int], speakers: Sequence[str], c
     Of a trace on several criteria, the replies on this one.
     """
     replies: dict[int, dict[str, str]] = {}
-    for batch in database.batches(list(traces), KEYS_IN_QUERY):
+    for batch in connections.batches(list(traces), KEYS_IN_QUERY):
         query = (
             select(col(EventRow.trace_id), cast(col(EventRow.body), Text))
             .where(col(EventRow.trace_id).in_(batch), col(EventRow.type) == "turn")

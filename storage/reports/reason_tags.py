@@ -14,9 +14,10 @@ from core.labels import TRUTH
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
 from core.wording import format_count, report_criterion
-from storage import database, targets
-from storage.studies import Study
-from storage.tables import AnnotatorRow, LabelRow
+from storage.db import connections
+from storage.db.tables import AnnotatorRow, LabelRow
+from storage.labels import targets
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,7 @@ def report(session: Session, study_id: int, *, resamples: int = 1000) -> list[Ta
 
 def of_study(engine: Engine, study: Study) -> list[TagRow]:
     """Return the tags of a study."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return report(session, study.id)
 
 

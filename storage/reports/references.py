@@ -19,10 +19,10 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.labels import Scale, Value, majority_value, mean_value
 from core.wording import report_criterion
-from storage import labels, runs, targets
-from storage.tables import ExperimentRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
-from storage.target_summaries import own_outcome
-from storage.targets import TargetKey
+from storage.db.tables import ExperimentRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.labels import labels, targets
+from storage.labels.targets import TargetKey, own_outcome
+from storage.runs import runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +179,7 @@ def frame(
 def _rows(
     session: Session, study_id: int, reference: Reference, scales: Scales, disputed: Collection[int]
 ) -> Iterator[tuple[str, str, str, str, Value | None, float | None, str, bool]]:
-    from storage import current_labels  # imports numpy, as `_mean_number` does
+    from storage.labels import current_labels  # imports numpy, as `_mean_number` does
 
     annotator = reference.name if reference.type == "annotator" else None
     codes_by_target, values = current_labels.codes_by_target(session, study_id, annotator)

@@ -18,20 +18,21 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.setting_differences import SettingDifference, TextDifference, setting_differences, text_differences
-from core.statistics.data.dataset import Dataset, build_datasets
-from core.statistics.data.encoded_opinions import encode_opinions
+from core.statistics.data.dataset import Dataset, build_datasets, encode_opinions
 from core.statistics.reports.run_comparison import Pair, RunComparison, compare_runs
 from core.wording import equate_p, format_count, format_estimate
-from storage import database, labels, runs, targets
-from storage.reports import chosen_labels, known_names, references
+from storage.db import connections
+from storage.db.tables import OpinionRow, RunRow, TraceRow
+from storage.labels import labels, targets
+from storage.reports import alignment, chosen_labels, references
 from storage.reports.alignment import comparable_scales
 from storage.reports.chosen_labels import DISPUTED_TARGETS, NOTHING, Choices
+from storage.reports.judge_costs import RunCost, cost_by_run
 from storage.reports.opinions import find_scales, frame_panel
 from storage.reports.references import Reference
-from storage.reports.run_costs import RunCost, cost_by_run
-from storage.runs import Run
-from storage.studies import Study
-from storage.tables import OpinionRow, RunRow, TraceRow
+from storage.runs import runs
+from storage.runs.runs import Run
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,8 +82,8 @@ class ComparedRuns:
                 chosen = dataset.scenario == scenario
                 if chosen.any():
                     return dataset.subset(scenario, chosen)
-        known_names.check_keys(self.keys, kind, criterion)
-        known_names.check_scenario({name for one in self.datasets for name in one.scenario.tolist()}, scenario)
+        alignment.check_keys(self.keys, kind, criterion)
+        alignment.check_scenario({name for one in self.datasets for name in one.scenario.tolist()}, scenario)
         raise TiebreakError("These runs have no verdicts of this kind, criterion and scenario.")
 
     def pairs(self, dataset: Dataset) -> list[tuple[str, str]]:
@@ -101,7 +102,7 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
     names = list(dict.fromkeys(names))
     if not 2 <= len(names) <= MAX_RUNS:
         raise TiebreakError(f"Choose 2 to {MAX_RUNS} runs to compare.")
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         chosen = find_runs(session, study.id, names)
         run_ids = [run.id for run in chosen]
         opinions = _conclusions(session, study.id, chosen)

@@ -7,9 +7,9 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.validation_errors import join_names
 from core.statistics.reports.discordance import Slice, SliceRow, correct_rows, slice_rows
-from core.statistics.reports.recommendations import comparable_judges
+from core.statistics.reports.judges import comparable_judges
 from core.wording import scenario_of_name
-from storage import database, items
+from storage.db import connections
 from storage.reports.alignment import AlignmentData
 from storage.reports.discordance import (
     ABOVE,
@@ -23,7 +23,8 @@ from storage.reports.discordance import (
     targets_of,
 )
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset
-from storage.studies import Study
+from storage.studies import items
+from storage.studies.studies import Study
 
 Conditions = Sequence[Slice]
 """A slice: the targets that meet all of these conditions."""
@@ -80,7 +81,7 @@ def compare(
 
 def of_study(engine: Engine, study: Study, selection: Selection, first: str, second: str) -> list[SliceRow]:
     """Compare two slices of a study, each a saved name or a condition; raises TiebreakError."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         scenarios = items.scenarios(session, study.id)
     slices = parse(first, study.rules.slices, scenarios), parse(second, study.rules.slices, scenarios)
     return compare(*load_selected(engine, study, selection), (first, second), slices)

@@ -1,7 +1,9 @@
 """The report of a study for an appendix: sizes, judges, causes of their disagreements with people, systems, biases,
-agreement and alignment, with captions."""
+agreement and alignment, with captions.
+"""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from typing import Any, get_args
 
@@ -14,11 +16,11 @@ from core.labels import Level
 from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, caption
 from core.statistics import catalogue
 from core.statistics.data.frames import ALL
-from core.statistics.measures.disagreement_causes import CAUSES
+from core.statistics.measures.causes import CAUSES
 from core.statistics.reports.agreement import AgreementRow
-from core.statistics.reports.recommendations import Ranking, summarize
+from core.statistics.reports.judges import Ranking, summarize
 from core.wording import format_estimate, format_p
-from storage.database import reading
+from storage.db.connections import reading
 from storage.reports import (
     agreement,
     alignment,
@@ -29,7 +31,9 @@ from storage.reports import (
     references,
     systems,
 )
-from storage.studies import Study
+from storage.reports.alignment import load_data
+from storage.reports.judge_ranking import Selection
+from storage.studies.studies import Study
 
 COMPARISONS, DISAGREEMENTS = "Differences between judges", "Causes of disagreements"
 
@@ -281,3 +285,37 @@ def _printed(rows: Iterable[Any], names: Sequence[str]) -> list[Mapping[str, Any
         | {"value": format_estimate(row.value, row.low, row.high, 3), "n": row.items, "caveat": row.reason}
         for row in rows
     ]
+
+
+# The results of a study as tables for a publication: judges, their differences, causes, systems and biases.
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def result_tables(engine: Engine, study: Study) -> tuple[dict[str, Rows], dict[str, str]]:
+    """Return name -> rows of each table, with the defaults of its page, and name -> why a table has no rows."""
+    makers: Mapping[str, Callable[[], Rows]] = {
+        "judges": lambda: judge_ranking.table(judge_ranking.of_data(load_data(engine, study), Selection())),
+        "comparisons": lambda: _comparison_tables(engine, study),
+        "causes": lambda: judge_errors.table(judge_errors.of_study(engine, study, Selection())),
+        "systems": lambda: systems.table(systems.report(engine, study)),
+        "biases": lambda: judge_biases.table(judge_biases.of_study(engine, study)),
+    }
+    tables: dict[str, Rows] = {}
+    missing: dict[str, str] = {}
+    for name, make in makers.items():
+        try:
+            rows = make()
+        except TiebreakError as error:
+            missing[name] = str(error)
+            continue
+        if rows:
+            tables[name] = rows
+        else:
+            missing[name] = "There is nothing to compare."
+    return tables, missing
+
+
+def _comparison_tables(engine: Engine, study: Study) -> Rows:
+    found, _ = judge_ranking.comparisons_of_study(engine, study, Selection())
+    return [asdict(comparison) for comparison in found]

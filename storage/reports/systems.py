@@ -9,7 +9,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from core.pairs import pair_numbers
+from core.items import pair_numbers
 from core.provenance import CLUSTERED_T, PREDICTION_POWERED
 from core.statistics.data.frames import ALL, select_rows
 from core.statistics.reports.systems import (
@@ -20,11 +20,11 @@ from core.statistics.reports.systems import (
     rate_by_games,
     rate_by_scores,
 )
-from storage.reports import known_names, references, remembered
+from storage.reports import alignment, opinions, references
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.chosen_labels import DISPUTED_TARGETS, NO_VALUE_OF_ALL, OF_DISPUTED, ChosenLabels, is_among, of_key
 from storage.reports.references import Reference
-from storage.studies import Study
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ def report(
         choice for choice in choices(data) if kind in (None, choice.kind) and criterion in (None, choice.criterion)
     ]
     if not offered:
-        known_names.check_key(data, kind, criterion)
+        alignment.check_key(data, kind, criterion)
         raise TiebreakError(
             "No systems can be compared: there are no labels and no verdicts of that kind and criterion."
         )
@@ -137,7 +137,7 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
     """Rate the systems by one kind and criterion, with the verdicts of a judge; "" for people's labels alone."""
     subject = choice.kind, choice.criterion
     read = _games if choice.kind == "preference" else _scores
-    by_people = remembered.once(data, ("systems", subject), lambda: read(_targets(data, choice), data))
+    by_people = opinions.once(data, ("systems", subject), lambda: read(_targets(data, choice), data))
     values = _with_judge(by_people, data, choice, judge)
     chosen = _chosen(data, choice)
     if chosen:
@@ -147,7 +147,7 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
         rows = rate_by_games(
             columns,
             resamples=resamples,
-            once=lambda part, compute: remembered.once(data, ("strengths", subject, part, resamples), compute),
+            once=lambda part, compute: opinions.once(data, ("strengths", subject, part, resamples), compute),
         )
     else:
         rows = rate_by_scores(values[list(SCORE_COLUMNS)].astype(VALUE_TYPES))

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Value
-from storage.labelling.work import queue_of
+from storage.db.tables import AdjudicationRow, AnnotatorRow, TargetRow, TrainingAnswerRow
+from storage.labelling.context import queue_of
 from storage.reports.annotators import LabelEvent, Share
-from storage.studies import Study
-from storage.tables import AdjudicationRow, AnnotatorRow, TargetRow, TrainingAnswerRow
+from storage.studies.studies import Study
 
 CHECKED_KINDS = ("preference", "score", "answer", "likert", "aspect_weights", "aiu_precision", "aiu_recall")
 

@@ -14,13 +14,16 @@ from core.protocols import registry
 from core.protocols.dna_eval.settings import Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement, collect_judgements
 from core.statistics.reports.weight_laboratory import LaboratoryReport, ScoredPair, laboratory_report
-from storage import aius, aspects, database, items, labels, runs, targets
-from storage.aspects import KIND
-from storage.reports import references, turns
+from storage.db import connections
+from storage.labels import labels, targets
+from storage.reports import references
 from storage.reports.opinions import annotator_panel, find_scales, opinion_frame
-from storage.reports.turns import TraceTurns
-from storage.runs import Run
-from storage.studies import Study
+from storage.runs import aius, aspects, runs, turns
+from storage.runs.aspects import KIND
+from storage.runs.runs import Run
+from storage.runs.turns import TraceTurns
+from storage.studies import items
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +42,7 @@ def reports(
 
 def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> dict[str, list[ScoredPair]]:
     """Return "judge · run" -> its scored pairs of responses with a reference, from the stored turns."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         chosen = references.resolve(session, study.id, reference)
         scoring = _scoring_runs(session, study.id)
         if not scoring:

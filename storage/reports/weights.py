@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from core.aspects import Weights
 from core.labels import Kind
+from core.statistics.data.arrays import Estimate
 from core.statistics.data.columns import Column
-from core.statistics.data.estimate import Estimate
 from core.statistics.data.label_table import LabelTable, groups
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
@@ -28,11 +28,13 @@ from core.statistics.reports.weight_distances import (
     unit_distances,
 )
 from core.wording import report_criterion
-from storage import database, labels, runs, targets
-from storage.aspects import KIND
-from storage.reports.judge_families import judge_model
+from storage.db import connections
+from storage.labels import labels, targets
+from storage.reports.alignment import judge_model
 from storage.reports.opinions import opinion_columns, opinion_frame
-from storage.studies import Study
+from storage.runs import runs
+from storage.runs.aspects import KIND
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +103,7 @@ def drill_down(
 
     `viewer` is the annotator who is signed in: weights of aspects that the viewer has not weighed are hidden.
     """
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         weighted = units(session, study.id)
         opinions = opinion_frame(session, study.id, [KIND])
     keys = zip(opinions["item"].tolist(), opinions["part"].tolist(), strict=True)
@@ -142,7 +144,7 @@ def largest_set(engine: Engine, study: Study) -> int:
 
 def aspect_qualities(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AspectQuality]:
     """Return the mean rating of each judge's aspects: the mean over items of the mean over annotators."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         ratings = labels.frame(session, study.id)
         opinions = _weight_opinions(session, study.id).drop_duplicates(["rater", "item", "part"])
     ratings = ratings[ratings["kind"] == "aspect_quality"]
@@ -160,7 +162,7 @@ def _mean_rating(ratings: "pd.DataFrame", resamples: int) -> Estimate:
 
 def verdict_agreement(engine: Engine, study: Study) -> list[VerdictAgreement]:
     """Return each run's agreement with the annotators on preferences, with and without ties."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         gold = {
             id: gold.value
             for id, gold in labels.gold_by_target_id(session, study.id, [PREFERENCE])
@@ -197,7 +199,7 @@ def _share_equal(verdicts: LabelTable) -> Estimate:
 
 
 def _load_units(engine: Engine, study: Study) -> list[WeightUnit]:
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return units(session, study.id)
 
 

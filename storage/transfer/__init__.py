@@ -3,10 +3,9 @@
 `bundle` and `instructions` are imported by themselves: they load the statistics, which the others do not need.
 """
 
-from storage.transfer.exports import count_records, export_records
+from storage.transfer.exports import count_records, export_records, turn_rows
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from storage.transfer.imports import ImportCounts, import_records
-from storage.transfer.turn_rows import turn_rows
 
 __all__ = [
     "GoldOptions",

@@ -30,17 +30,19 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats import gold as gold_file
 from core.formats import tiebreak
-from core.formats.output import open_output, temporary_folder
 from core.formats.tables import csv_text
+from core.formats.text import open_output, temporary_folder
 from core.provenance import RESAMPLES, SEED, versions
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow
-from storage import guidelines, labels, runs, studies, targets
-from storage.database import reading
+from storage.db.connections import reading
+from storage.labels import labels, targets
 from storage.reports import agreement, alignment, references
 from storage.reports.opinions import opinion_frame
-from storage.reports.result_tables import Rows, result_tables
-from storage.studies import Study
+from storage.reports.study_report import Rows, result_tables
+from storage.runs import runs
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer.exports import export_records
 from storage.transfer.gold import gold_rows
 
@@ -228,7 +230,7 @@ def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing:
     with reading(engine) as session:
         criteria = studies.criteria(session, study.id)
         scales = studies.scales(session, study.id)
-        instructions = guidelines.current(session, study.id)
+        instructions = studies.current_guidelines(session, study.id)
         note = references.debate_note(session, study.id, None)
     lines = [f"# Codebook of {study.name}", "", study.description, *([f"Judges: {note}"] if note else [])]
     lines += ["", "## Criteria", ""]

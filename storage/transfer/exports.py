@@ -4,7 +4,7 @@ Leases, drafts, undo stacks and the views of visitors without a name are not exp
 this server. A run that was executed here is "imported" elsewhere, and is not resumed there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -23,12 +23,19 @@ from core.formats.records import (
     StudyRecord,
     TraceRecord,
 )
+from core.formats.turns import Attempt, TurnRow, turn_row
 from core.items import Item
-from storage import aius, experiments, guidelines, labels, studies
-from storage.database import reading
-from storage.events import parse_event
-from storage.studies import Study
-from storage.tables import (
+from core.reading_history import PastReading, turn_readings
+from core.trace import (
+    NumberedEvent,
+    ReplyExtracted,
+    ReplyUnreadable,
+    TraceRestarted,
+    TurnCompleted,
+    current_numbered_events,
+)
+from storage.db.connections import reading
+from storage.db.tables import (
     AdjudicationRow,
     AiuEditRow,
     CriterionRow,
@@ -48,6 +55,12 @@ from storage.tables import (
     TraceRow,
     TrainingAnswerRow,
 )
+from storage.labels import labels
+from storage.runs import aius, experiments, runs, traces
+from storage.runs.events import parse_event
+from storage.runs.traces import Filter, Trace
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import participation
 
 CHUNK = 2_000
@@ -64,7 +77,7 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
             prompts=study.prompts,
             sample=study.sample,
         )
-        yield from guidelines.of_study(session, study.id)
+        yield from studies.guidelines_versions(session, study.id)
         for criterion in studies.criteria(session, study.id):
             yield CriterionRecord(criterion=criterion)
         for (kind, name), scale in sorted(studies.scales(session, study.id).items(), key=lambda pair: pair[0]):
@@ -158,3 +171,71 @@ def _traces(session: Session, study_id: int, *conditions: ColumnElement[bool]) -
         stored = [(parse_event(body, prompt), at) for *_, body, prompt, at in rows if body is not None]
         events, times = zip(*stored, strict=True) if stored else ((), ())
         yield TraceRecord(run=run, item=item, part=part, events=events, times=times)
+
+
+# The replies of a study's traces as rows, oldest run first, in the order of the items and of the asks.
+
+
+def turn_rows(engine: Engine, study: Study) -> Iterator[TurnRow]:
+    """Yield every reply: of judges with its current reading, and of extractors."""
+    with reading(engine) as session:
+        for run in reversed(runs.of_study(session, study.id)):
+            filter = Filter(study.id, run.id)
+            for batch in traces.in_batches(session, filter):
+                events = _events(session, [trace.id for trace in batch])
+                for trace in batch:
+                    yield from _rows(trace, events.get(trace.id, []))
+
+
+def _events(session: Session, trace_ids: Sequence[int]) -> dict[int, list[NumberedEvent]]:
+    """Return trace id -> all of its events, with superseded ones, without prompts."""
+    query = (
+        select(col(EventRow.trace_id), col(EventRow.seq), cast(col(EventRow.body), Text))
+        .where(col(EventRow.trace_id).in_(trace_ids))
+        .order_by(col(EventRow.trace_id), col(EventRow.seq))
+    )
+    by_trace = groupby(session.execute(query), key=lambda row: row[0])
+    return {trace_id: [(seq, parse_event(body)) for _, seq, body in rows] for trace_id, rows in by_trace}
+
+
+def _rows(trace: Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
+    """Return the rows of one trace in the order of the asks, then of the events."""
+    current = dict(current_numbered_events(events))
+    history = turn_readings([event for _, event in events])
+    repeated: set[int] = set()
+    rows = []
+    for seq, event in events:
+        attempt: Attempt = "first"
+        earlier: Sequence[PastReading] = ()
+        superseded = seq not in current
+        match event:
+            case TraceRestarted():
+                repeated.clear()
+                continue
+            case ReplyUnreadable(ask=ask):
+                repeated.add(ask)
+                superseded = superseded or ask in history
+            case TurnCompleted(ask=ask):
+                attempt = "second" if ask in repeated else "first"
+                earlier = () if superseded else history[ask].earlier
+                event = current.get(seq, event)
+            case ReplyExtracted():
+                attempt = "extractor"
+        if isinstance(event, ReplyUnreadable | TurnCompleted | ReplyExtracted):
+            row = turn_row(event.turn, event.ask, attempt, superseded, earlier, **_place(trace))
+            rows.append((event.ask, seq, row))
+    return [row for _, _, row in sorted(rows, key=lambda numbered: numbered[:2])]
+
+
+def _place(trace: Trace) -> dict[str, object]:
+    """Return the fields of a row that concern its trace."""
+    return {
+        "run": trace.run,
+        "protocol": trace.protocol,
+        "item": trace.item,
+        "part": trace.part,
+        "scenario": trace.scenario,
+        "criterion": trace.criterion,
+        "outcome": trace.status,
+        "contention": trace.contention,
+    }

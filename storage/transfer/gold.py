@@ -15,14 +15,15 @@ from core.contention import contention
 from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.formats.gold import GoldRow
-from core.items import Item
+from core.items import Item, target_item
 from core.labels import Adjudication, Evidence, Gold, Label, Scale, Target, Value, judges_gold
-from core.pairs import target_item
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
-from storage import aius, items, labels, runs, studies, targets
-from storage.studies import Study
-from storage.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
-from storage.target_summaries import own_outcome
+from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.labels import labels, targets
+from storage.labels.targets import own_outcome
+from storage.runs import aius, runs
+from storage.studies import items, studies
+from storage.studies.studies import Study
 from storage.transfer import pseudonyms
 
 AIU_KINDS = ("aiu_precision", "aiu_recall")

@@ -1,13 +1,14 @@
 """The import of records into a study: all of them in one transaction, or none.
 
 Importing the same records again adds nothing: items, runs and traces are identified by their names, labels by their
-content (see `storage.fingerprints`).
+content (see `storage.db.fingerprints`).
 """
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from sqlalchemy import Engine, select
@@ -16,7 +17,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import FileFormatError, TiebreakError
-from core.formats.mapping.cells import parse_label
+from core.formats.mapping.rows import parse_label, parse_list, parse_name, parse_text, read_rows
 from core.formats.records import (
     AdjudicationRecord,
     AiuEditRecord,
@@ -38,15 +39,18 @@ from core.formats.records import (
     ViewRecord,
 )
 from core.labels import Kind, Scale, Target, Value
-from storage import aius, annotators, audit, experiments, items, studies, target_summaries, targets
-from storage.audit import Action
-from storage.database import insert_all, update_statistics, writing
-from storage.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row
-from storage.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
-from storage.targets import TargetKey
-from storage.transfer import participation, recorded_runs
-from storage.transfer.entries import BATCH
-from storage.transfer.spool import SortedRecords, SpooledLabel
+from storage.db import audit
+from storage.db.audit import Action
+from storage.db.connections import insert_all, update_statistics, writing
+from storage.db.fingerprints import FileFingerprints, Row, adjudication_row, encoded_columns, mark_row
+from storage.db.tables import AdjudicationRow, LabelRow, MarkRow, TargetRow
+from storage.labels import targets
+from storage.labels.targets import TargetKey
+from storage.runs import aius, experiments
+from storage.runs.inputs import Input
+from storage.studies import annotators, items, studies
+from storage.transfer import participation, spool
+from storage.transfer.spool import BATCH, SortedRecords, SpooledLabel
 
 ANALYZED_FROM = 100
 """New items and labels from which the statistics of the database are renewed."""
@@ -178,8 +182,8 @@ class _Import:
         ids = self.target_ids.by_key
         return ImportCounts(
             items=new_items,
-            runs=recorded_runs.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
-            traces=recorded_runs.add_traces(self.session, self.study_id, self.records.traces, ids, self.advance),
+            runs=spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
+            traces=spool.add_traces(self.session, self.study_id, self.records.traces, ids, self.advance),
             labels=self.import_labels(),
             marks=self.insert_new(MarkRow, self.mark_rows()),
             rulings=self.insert_new(AdjudicationRow, self.adjudication_rows()),
@@ -271,7 +275,7 @@ class _Import:
             added += len(new)
             self.advance(len(batch))
         if added:
-            target_summaries.count_labels_of_study(self.session, self.study_id)
+            targets.count_labels_of_study(self.session, self.study_id)
         return added
 
     def with_values(self, labels: Sequence[SpooledLabel]) -> list[SpooledLabel]:
@@ -345,3 +349,21 @@ class _Import:
         self.done += count
         if count:
             self.progress(self.done, self.total)
+
+
+# Reads a table of references and aspects for items that a study has.
+
+
+def read_inputs(path: Path) -> dict[str, Input]:
+    """Return item -> the inputs in a file; a column or field that is missing leaves them as they are."""
+    found: dict[str, Input] = {}
+    for line, row in read_rows(path):
+        if not {"reference", "aspects"} & row.keys():
+            raise FileFormatError("expected a column `reference` or `aspects`", line=line)
+        reference = parse_text(row["reference"], line, "reference") or "" if "reference" in row else None
+        cell = row.get("aspects")
+        lines = cell.splitlines() if isinstance(cell, str) and not cell.startswith("[") else None
+        cells = parse_list(cell, line, "aspects") if lines is None else lines
+        aspects = tuple(" ".join(str(part).split()) for part in cells if str(part).strip())
+        found[parse_name(row.get("item"), line, "item")] = Input(reference, aspects if "aspects" in row else None)
+    return found

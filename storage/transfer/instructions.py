@@ -9,11 +9,12 @@ from core.errors import TiebreakError
 from core.formats.instruction_tuning import Example, trace_examples
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.settings import Settings
-from storage import items, runs, traces
-from storage.database import reading
+from storage.db.connections import reading
 from storage.reports import peer_reviews
-from storage.studies import Study
-from storage.traces import Filter
+from storage.runs import runs, traces
+from storage.runs.traces import Filter
+from storage.studies import items
+from storage.studies.studies import Study
 
 
 def instruction_examples(engine: Engine, study: Study, *, every: bool = False) -> Iterator[Example]:

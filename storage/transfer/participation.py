@@ -17,12 +17,10 @@ from core.formats.records import (
     ViewRecord,
 )
 from core.labels import Target
-from storage import targets
-from storage.database import insert_all, insert_missing
-from storage.fingerprints import to_utc
-from storage.json_columns import sanitize
-from storage.studies import Study
-from storage.tables import (
+from storage.db.columns import sanitize
+from storage.db.connections import insert_all, insert_missing
+from storage.db.fingerprints import to_utc
+from storage.db.tables import (
     ActionRow,
     AdjudicationRow,
     AiuEditRow,
@@ -44,6 +42,8 @@ from storage.tables import (
     UndoEntryRow,
     now,
 )
+from storage.labels import targets
+from storage.studies.studies import Study
 
 CHUNK = 2_000
 """Rows fetched at once."""

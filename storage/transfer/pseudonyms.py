@@ -7,8 +7,8 @@ from sqlalchemy.orm import Session
 
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, ScaleRecord, TraceRecord
 from core.formats.turns import TurnRow
-from storage import studies
-from storage.labelling.opaque_ids import OpaqueIds
+from storage.db.opaque_ids import OpaqueIds
+from storage.studies import studies
 
 PERSON = "person: "
 """The beginning of `TurnRow.read_by` if a person read the reply."""

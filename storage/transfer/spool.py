@@ -4,23 +4,251 @@ Items, labels and traces, of which there may be hundreds of thousands, are writt
 their rows; the others, and what identifies items, traces and targets, stay in memory.
 """
 
+import pickle
+import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import zip_longest
+from typing import IO, Any, Generic, NamedTuple, TypeVar, cast
 
+from pydantic import ValidationError
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.contention import verdict_contention
 from core.errors import TiebreakError
-from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, TraceRecord
+from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, RunRecord, TraceRecord
 from core.formats.text import current_line
+from core.frozen import Frozen
 from core.items import Item
-from core.labels import Kind, Label, Target, Value
-from storage.fingerprints import Row, label_columns
-from storage.items import ItemColumns, content_digest
-from storage.json_columns import to_json
-from storage.labelling import critique_targets
-from storage.targets import TargetKey, key_of
-from storage.transfer.distinct_values import MAX_DISTINCT, DistinctValues
-from storage.transfer.entries import BATCH, Spool
-from storage.transfer.spooled_traces import SpooledTraces
+from core.labels import Kind, Label, Opinion, Target, Value
+from core.protocols import registry
+from core.trace import Event, TraceFailed, TurnCompleted, Verdict, VerdictReached, current_events
+from core.uncertainty import uncertainty
+from storage.db.columns import EncodedJson, to_json
+from storage.db.connections import insert_all
+from storage.db.fingerprints import Row, label_columns, to_utc
+from storage.db.tables import EventRow, OpinionRow, RunRow, TraceRow, now
+from storage.labelling import critique_queue
+from storage.labels import targets
+from storage.labels.targets import TargetKey, key_of
+from storage.runs import call_totals, outcomes, trace_opinions
+from storage.runs.events import event_row, opinion_row, verdict_columns
+from storage.runs.outcomes import Owner
+from storage.studies import items
+from storage.studies.items import ItemColumns, content_digest
+
+# Entries of an import in a temporary file.
+
+Entry = TypeVar("Entry")
+BATCH = 4_000
+"""Rows in memory at once."""
+MAX_LENGTH = 2**25
+"""Characters of long entries in memory at once."""
+
+
+class Spool(Generic[Entry]):
+    """Entries in the order in which they were added, in batches in a temporary file."""
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        """Entries in memory at once."""
+        self._file: IO[bytes] | None = None
+        self._pending: list[Entry] = []
+        self._length = self._written = 0
+        """Characters of the pending entries, and the number of batches in the file."""
+        self.size = 0
+
+    def add(self, entry: Entry, length: int = 0) -> None:
+        """Append an entry; `length` has its characters, if they can be many."""
+        self._pending.append(entry)
+        self._length += length
+        self.size += 1
+        if len(self._pending) == self.batch or self._length > MAX_LENGTH:
+            self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
+            pickle.dump(self._pending, self._file, pickle.HIGHEST_PROTOCOL)
+            self._pending, self._length = [], 0
+            self._written += 1
+
+    def batches(self) -> Iterator[list[Entry]]:
+        """Yield the entries; nothing can be added afterwards."""
+        if self._file:
+            self._file.seek(0)
+            for _ in range(self._written):
+                yield pickle.load(self._file)
+        if self._pending:
+            yield self._pending
+
+    def close(self) -> None:
+        """Delete the file."""
+        if self._file:
+            self._file.close()
+
+
+# Values of labels or opinions that are remembered to be checked once each.
+
+Subject = TypeVar("Subject")
+MAX_DISTINCT = 10_000
+"""Values that are remembered."""
+
+
+class DistinctValues(Generic[Subject]):
+    """Numbers and texts by what they are values of, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[Subject, type[Any], Any], None] = {}
+        self.are_all = True
+        """Whether no value is left out: weights are, and those above MAX_DISTINCT."""
+
+    def add(self, subject: Subject, value: Value | None) -> None:
+        """Add a value."""
+        if isinstance(value, dict):
+            self.are_all = False
+            return
+        key = (subject, type(value), value)  # 1 and True are equal as keys
+        if key not in self._values:
+            if len(self._values) < MAX_DISTINCT:
+                self._values[key] = None
+            else:
+                self.are_all = False
+
+    def __iter__(self) -> Iterator[tuple[Subject, Value | None]]:
+        return ((subject, value) for subject, _, value in self._values)
+
+
+# The traces of an import as the rows that are stored, in temporary files.
+
+TRACE_BATCH = 500
+"""Traces in memory at once."""
+NO_ID = 0
+"""In place of the ids of rows, which are not known before they are stored."""
+SpooledEvents = tuple[list[Row], list[tuple[int, Event]], list[tuple[TargetKey, Row]]]
+"""The rows of a trace's events (`_plain_row`); those of the events that change the list of unreadable replies,
+with their numbers; the target and the row of each opinion."""
+OpinionSubject = tuple[str, str, bool]
+"""Kind and criterion of an opinion, and whether it is a verdict."""
+
+
+class TraceHead(NamedTuple):
+    """What identifies a trace of a file, and what it is compared by."""
+
+    run: str
+    item: str
+    part: str
+    events: int
+    """Their number."""
+    times: int
+    """Their number."""
+    digest: bytes
+    """That of the events and times."""
+
+
+class SpooledTraces:
+    """Traces in the order of the file; their heads and the targets of their opinions are in memory."""
+
+    def __init__(self) -> None:
+        self.heads: list[TraceHead] = []
+        self.targets: dict[TargetKey, None] = {}
+        self._columns = Spool[Row](TRACE_BATCH)
+        self._events = Spool[SpooledEvents](TRACE_BATCH)
+        self._values = DistinctValues[OpinionSubject]()
+
+    def add(self, record: TraceRecord) -> None:
+        """Append a trace."""
+        events = [
+            _plain_row(event, seq, at)
+            for seq, (event, at) in enumerate(zip_longest(record.events, record.times[: len(record.events)]))
+        ]
+        listed = [(seq, event) for seq, event in enumerate(record.events) if outcomes.is_listed(event)]
+        current = current_events(record.events)
+        verdicts = [event.verdict for event in current if isinstance(event, VerdictReached)]
+        opinions = [
+            (_target_key(record.item, opinion), opinion_row(NO_ID, NO_ID, NO_ID, NO_ID, opinion, columns))
+            for verdict in verdicts
+            for columns in [verdict_columns(verdict)]
+            for opinion in verdict.opinions
+        ]
+        for key, row in opinions:
+            self.targets[key] = None
+            self._values.add(_subject(key, row), row["value"])
+        texts = [text for row in events for text in (row["body"], row["prompt"])]
+        digest = content_digest("\0".join([*texts, *map(str, record.times)]))
+        head = TraceHead(record.run, record.item, record.part, len(record.events), len(record.times), digest)
+        self.heads.append(head)
+        self._columns.add(_trace_columns(record, current, verdicts))
+        self._events.add((events, listed, opinions))
+
+    def columns(self) -> Iterator[list[tuple[int, Row]]]:
+        """Yield the columns of the traces without ids, in batches, with their places in `heads`."""
+        return _with_places(self._columns)
+
+    def events(self) -> Iterator[list[tuple[int, SpooledEvents]]]:
+        """Yield the events and opinions of the traces, in batches of the same traces."""
+        return _with_places(self._events)
+
+    def values(self) -> Iterator[tuple[OpinionSubject, Value | None]]:
+        """Yield the values of the opinions: all of them, or numbers and texts only once each."""
+        if self._values.are_all:
+            yield from self._values
+            return
+        for batch in self._events.batches():
+            for *_, opinions in batch:
+                yield from ((_subject(key, row), row["value"]) for key, row in opinions)
+
+    def close(self) -> None:
+        """Delete the temporary files."""
+        self._columns.close()
+        self._events.close()
+
+
+def _with_places(spool: Spool[Entry]) -> Iterator[list[tuple[int, Entry]]]:
+    first = 0
+    for batch in spool.batches():
+        yield list(enumerate(batch, first))
+        first += len(batch)
+
+
+def _plain_row(event: Event, seq: int, at: datetime | None) -> Row:
+    """Return the row of an event with its body as JSON in a plain text, and without a time if the file has none.
+
+    Texts of another type and times are pickled in fifty times the time of all other columns.
+    """
+    row = event_row(event, NO_ID, NO_ID, seq, at)
+    return row | {"body": str(row["body"]), "at": None if at is None else row["at"]}
+
+
+def _target_key(item: str, opinion: Opinion) -> TargetKey:
+    return item, opinion.kind, opinion.criterion, opinion.part
+
+
+def _subject(key: TargetKey, row: Row) -> OpinionSubject:
+    _, kind, criterion, _ = key
+    return kind, criterion, row["stage"] == "verdict"
+
+
+def _trace_columns(record: TraceRecord, current: Sequence[Event], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return the columns of a trace without ids; its outcome follows from the last event."""
+    turns = (event.turn for event in current if isinstance(event, TurnCompleted))
+    row = {
+        "outcome": "waiting",
+        "problem": "",
+        "uncertainty": 0.0,
+        "contention": None,
+        "shown_orders": trace_opinions.orders_of_turns(turns) if verdicts else None,
+    }
+    match record.events[-1] if record.events else None:
+        case VerdictReached(verdict=verdict):
+            row |= {
+                "outcome": verdict.outcome,
+                "uncertainty": uncertainty(verdict.opinions),
+                "contention": verdict_contention(verdict),
+            }
+        case TraceFailed(problem=problem):
+            row |= {"outcome": "failed", "problem": problem}
+    return row
+
 
 RecordType = TypeVar("RecordType")
 MAX_SHARED_LENGTH = 100
@@ -128,7 +356,7 @@ class SortedRecords:
             return
         self.items.add((item.id, item.scenario, item.group, body), len(body))
         if item.critiques:
-            self.add_targets(critique_targets.of_item(item.id, item.critiques))
+            self.add_targets(critique_queue.targets_of_item(item.id, item.critiques))
 
     def _add_label(self, label: Label) -> None:
         if label.target is not self._last_target:  # the labels of a row often share theirs
@@ -175,3 +403,184 @@ def _plain_key(
 ) -> tuple[Any, ...]:
     """Return what the columns of a label without a reason, a time and evidence follow from."""
     return subject, type(value), value, blind, surplus, guidelines  # 1 and True are equal as keys
+
+
+# The runs and traces of an imported file, which are stored like those that were executed here.
+
+UNFINISHED = "It was not finished when it was exported."
+TraceKey = tuple[int, int, str]
+"""The ids of a run and of an item, and the part of the trace."""
+
+
+def add_runs(session: Session, study_id: int, records: Sequence[RunRecord], experiment_ids: Mapping[str, int]) -> int:
+    """Add the runs that the study does not have, and return their number; `experiment_ids` are those of the study.
+
+    Raises TiebreakError if the study has a run of the same name with other settings.
+    """
+    query = select(RunRow).where(col(RunRow.study_id) == study_id)
+    rows = {row.name: row for row in session.scalars(query)}
+    before = len(rows)
+    for record in records:
+        row = rows.setdefault(record.name, _run_row(study_id, record, experiment_ids))
+        if row.protocol != record.protocol or not _are_equal(row.protocol, row.settings, record.settings):
+            raise TiebreakError(f"The study has a run {record.name!r} with other settings; rename one of them.")
+        session.add(row)
+    session.flush()
+    return len(rows) - before
+
+
+def _are_equal(protocol: str, stored: dict[str, Any], imported: dict[str, Any]) -> bool:
+    """Return whether settings are equal, also if one of them has former names of keys or values."""
+    return stored == imported or _current_settings(protocol, stored) == _current_settings(protocol, imported)
+
+
+def _current_settings(protocol: str, settings: dict[str, Any]) -> Frozen | dict[str, Any]:
+    """Return the settings as this version's value; unchanged if the protocol or a field is unknown here."""
+    try:
+        return registry.get(protocol).settings.model_validate(settings)
+    except (TiebreakError, ValidationError):
+        return settings
+
+
+def add_traces(
+    session: Session,
+    study_id: int,
+    traces: SpooledTraces,
+    target_ids: Mapping[TargetKey, int],
+    advance: Callable[[int], None],
+) -> int:
+    """Add the traces that their runs do not have, and return their number; `advance` is called with each batch's."""
+    new = _select_new(session, study_id, traces.heads)
+    for rows in traces.columns() if new else ():
+        added = [_trace_row(study_id, *new[place], columns) for place, columns in rows if place in new]
+        insert_all(session, TraceRow, added)
+    ids = _trace_ids(session, study_id)
+    advance(len(traces.heads) - len(new))
+    for batch in traces.events() if new else ():
+        owned = [
+            (Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item), events)
+            for place, events in batch
+            if place in new
+        ]
+        _insert_events(session, owned)
+        _insert_opinions(session, owned, target_ids)
+        advance(len(owned))
+    if new:
+        run_ids = sorted({run_id for run_id, *_ in new.values()})
+        call_totals.update_sizes(session, run_ids)
+        call_totals.update_runs(session, run_ids)
+        targets.mark_disputed_of_study(session, study_id)
+    return len(new)
+
+
+def _trace_row(study_id: int, run_id: int, item_id: int, part: str, columns: Row) -> dict[str, Any]:
+    return {"study_id": study_id, "run_id": run_id, "item_id": item_id, "part": part, **columns}
+
+
+def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledEvents]]) -> None:
+    stored_at = now()
+    rows = [
+        row
+        | {
+            "trace_id": owner.id,
+            "run_id": owner.run_id,
+            "body": EncodedJson(row["body"]),
+            "at": row["at"] or stored_at,
+        }
+        for owner, (events, _, _) in traces
+        for row in events
+    ]
+    insert_all(session, EventRow, rows)
+    listed = [(owner, owner.id, seq, event) for owner, (_, listed, _) in traces for seq, event in listed]
+    outcomes.insert_unread(session, listed)
+
+
+def _insert_opinions(
+    session: Session, traces: Sequence[tuple[Owner, SpooledEvents]], target_ids: Mapping[TargetKey, int]
+) -> None:
+    rows = []
+    for owner, (*_, opinions) in traces:
+        ids = {"study_id": owner.study_id, "run_id": owner.run_id, "trace_id": owner.id}
+        rows += [row | ids | {"target_id": target_ids[target]} for target, row in opinions]
+    insert_all(session, OpinionRow, rows)
+
+
+def _select_new(session: Session, study_id: int, heads: Sequence[TraceHead]) -> dict[int, TraceKey]:
+    """Return the places of the traces that the study does not have, with their keys.
+
+    Raises TiebreakError for a trace that has fewer events in the study, and for two different traces of one item and
+    run.
+    """
+    if not heads:
+        return {}
+    stored = _event_counts(session, study_id)
+    run_ids = dict(
+        session.execute(select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)).all()
+    )
+    item_ids = items.find_ids(session, study_id, {head.item for head in heads})
+    places: dict[TraceKey, int] = {}
+    for place, head in enumerate(heads):
+        if head.times and head.times != head.events:
+            raise TiebreakError(f"The trace of item {head.item!r} in run {head.run!r} needs one time for each event.")
+        key = (_id_of(run_ids, head.run, "run"), _id_of(item_ids, head.item, "item"), head.part)
+        if head.events > stored.get(key, head.events):
+            raise TiebreakError(
+                f"The trace of item {head.item!r} in run {head.run!r} is in this study already, and shorter; "
+                "import the file into a new study."
+            )
+        if key not in stored and heads[places.setdefault(key, place)].digest != head.digest:
+            raise TiebreakError(f"The trace of item {head.item!r} in run {head.run!r} is in the file twice.")
+    return {place: key for key, place in places.items()}
+
+
+def _id_of(ids: Mapping[str, int], name: str, noun: str) -> int:
+    if name not in ids:
+        raise TiebreakError(f"The file refers to the {noun} {name!r}, which is neither in the file nor in the study.")
+    return ids[name]
+
+
+def _event_counts(session: Session, study_id: int) -> dict[TraceKey, int]:
+    """Return the number of events of each of the study's traces."""
+    query = (
+        select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), func.count(col(EventRow.seq)))
+        .outerjoin(EventRow, col(EventRow.trace_id) == col(TraceRow.id))
+        .where(col(TraceRow.study_id) == study_id)
+        .group_by(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+    )
+    return {(run, item, part): events for run, item, part, events in session.execute(query)}
+
+
+def _trace_ids(session: Session, study_id: int) -> dict[TraceKey, int]:
+    query = select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), col(TraceRow.id))
+    query = query.where(col(TraceRow.study_id) == study_id)
+    return {(run, item, part): id for run, item, part, id in session.execute(query)}
+
+
+def _run_row(study_id: int, record: RunRecord, experiment_ids: Mapping[str, int]) -> RunRow:
+    """Return the row of an imported run.
+
+    It is never resumed: its settings may name another machine's servers. One that was being executed is stopped.
+    """
+    unfinished = record.state in ("requested", "cancelling")
+    return RunRow(
+        study_id=study_id,
+        name=record.name,
+        protocol=record.protocol,
+        criterion=record.criterion,
+        settings=record.settings,
+        prompts=record.prompts,
+        seed=record.seed,
+        extractor=record.extractor,
+        pairs=record.pairs,
+        repeat=record.repeat,
+        fresh=record.fresh,
+        experiment_id=_id_of(experiment_ids, record.experiment, "experiment") if record.experiment else None,
+        cell=record.cell,
+        source="imported" if record.source == "live" else record.source,
+        state="stopped" if unfinished else record.state,
+        problem=record.problem or (UNFINISHED if unfinished else ""),
+        ceiling=record.ceiling,
+        parallel=record.parallel,
+        created_at=to_utc(record.created_at) or now(),
+        ended_at=to_utc(record.ended_at),
+    )

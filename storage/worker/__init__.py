@@ -2,6 +2,7 @@
 
 from storage.worker.experiment_runs import Plan, base_of_run, estimate, execute_experiment, plan, start
 from storage.worker.launch import (
+    RunRequest,
     ceiling_warning,
     create_run,
     estimate_run,
@@ -11,9 +12,8 @@ from storage.worker.launch import (
     request_from_file,
     resume_run,
 )
-from storage.worker.run_request import RunRequest
+from storage.worker.outages import StopRequests
 from storage.worker.run_worker import RunWorker
-from storage.worker.stop_requests import StopRequests
 from storage.worker.worker import execute_run, worker_name
 
 __all__ = [

@@ -18,18 +18,24 @@ from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.wording import format_count
-from storage import experiments, labels, run_claims, runs, studies, trace_claims
-from storage.database import clock, reading, write, writing
-from storage.database_errors import DatabaseUnavailable
-from storage.experiments import Progress
-from storage.item_selection import ItemSelection
+from storage.db.connections import clock, reading, write, writing
+from storage.db.errors import DatabaseUnavailable
+from storage.labels import labels
 from storage.reports import references
-from storage.runs import Run
-from storage.studies import Study
-from storage.worker.launch import create_run, estimate_with_paid_calls, settings_of_run, wait_until_cancelled
-from storage.worker.outages import describe_wait, ignore, report_until_done, through_outage
-from storage.worker.run_request import RunRequest
-from storage.worker.stop_requests import StopRequests, until_stopped
+from storage.runs import experiments, run_claims, runs, trace_claims
+from storage.runs.experiments import Progress
+from storage.runs.runs import Run
+from storage.studies import studies
+from storage.studies.items import ItemSelection
+from storage.studies.studies import Study
+from storage.worker.launch import (
+    RunRequest,
+    create_run,
+    estimate_with_paid_calls,
+    settings_of_run,
+    wait_until_cancelled,
+)
+from storage.worker.outages import StopRequests, describe_wait, ignore, report_until_done, through_outage, until_stopped
 from storage.worker.worker import execute_run, worker_name
 
 FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")

@@ -1,7 +1,7 @@
 """A worker that shares runs with others on PostgreSQL: it executes the traces that the queue gives it.
 
 It is registered in the database and renews this every second, by the database's clock. Others continue its traces when
-it has not been seen for `storage.workers.LEASE`; from then on it can store nothing more for them.
+it has not been seen for `storage.runs.calls.WORKER_LEASE`; from then on it can store nothing more for them.
 """
 
 import asyncio
@@ -9,11 +9,17 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, select
+import psycopg
+from procrastinate import PsycopgConnector
+from procrastinate.connector import Notify
+from procrastinate.exceptions import ConnectorException
+from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -22,20 +28,153 @@ from core.errors import RunStopped, TiebreakError
 from core.llm import images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
-from storage import changes, experiments, reservations, run_claims, runs, studies, trace_claims, workers
-from storage.database import reading, write
-from storage.database_errors import DatabaseUnavailable
-from storage.run_claims import ClaimLost
-from storage.tables import RunRow
-from storage.trace_claims import ClaimedTrace
-from storage.worker import jobs
-from storage.worker.event_writer import EventWriter
+from storage.db import changes, dialects
+from storage.db.connections import reading, write
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import RunRow
+from storage.runs import calls, experiments, run_claims, runs, trace_claims
+from storage.runs.run_claims import ClaimLost
+from storage.runs.trace_claims import ClaimedTrace
+from storage.studies import studies
+from storage.worker import reservations
 from storage.worker.outages import through_outage
 from storage.worker.shared_limits import CeilingReached, SharedLimits
 from storage.worker.stored_calls import StoredCalls
-from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces
-from storage.worker.transactions import Transactions
+from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces, update_prompts
+from storage.worker.transactions import EventWriter, Transactions
 from storage.worker.worker import HEARTBEAT_SECONDS, worker_name
+
+if TYPE_CHECKING:
+    import procrastinate
+
+
+# The queue of traces on PostgreSQL: jobs of Procrastinate, one for each trace that is about to be executed.
+#
+# A job says only that its trace may be claimed; what is done and by whom is in the tables of runs and traces. A job
+# that is lost or comes twice changes nothing: the trace is queued again, or it is not waiting any more.
+
+TASK = "execute_trace"
+POLL_SECONDS = 5.0
+"""Interval at which a worker asks for jobs when no notification has come."""
+CONNECTIONS = 4
+POOL_TIMEOUT = 3.0
+"""Seconds to wait for one of them. After an outage the pool tries again too rarely, and a new one connects at once."""
+
+
+def create_app(engine: Engine, execute: Callable[[int], Awaitable[None]]) -> "procrastinate.App":
+    """Return the queue in a database; its workers call `execute` with the id of a trace."""
+    import procrastinate
+
+    filter_logs()
+    address = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    options = dialects.server_arguments(engine.url.query)
+    connector = JobConnector(conninfo=address, kwargs=options, min_size=1, max_size=CONNECTIONS, timeout=POOL_TIMEOUT)
+    app = procrastinate.App(connector=connector)
+
+    @app.task(name=TASK)
+    async def run(trace_id: int) -> None:
+        await execute(trace_id)
+
+    return app
+
+
+def queue_name(run_id: int) -> str:
+    """Return the name of a run's queue."""
+    return f"run {run_id}"
+
+
+def fill_queue(session: Session, run_id: int) -> None:
+    """Queue the next traces of a requested run, or end it if it is done.
+
+    The queue is short: a cancelled run leaves few jobs, runs take turns, and a run with few concurrent calls occupies
+    few of the places of a worker. A run whose protocol or settings are invalid is stopped.
+    """
+    row = trace_claims.locked_if_shared(session, run_id)
+    if row is None or row.state != "requested":
+        if row is not None:
+            trace_claims.end_if_done(session, row)
+        return
+    run = runs.get(session, run_id)
+    try:
+        setup = RunSetup.of(run)
+    except TiebreakError as error:
+        trace_claims.stop(session, run_id, str(error))
+        return
+    if not setup.protocol.is_current(run.prompts):
+        update_prompts(session, run)
+    queued = _queued(session, run_id)
+    room = 2 * at_once(run.parallel) - len(queued) - trace_claims.count_claimed(session, run_id)
+    ids = trace_claims.waiting(session, run_id, without=queued, limit=room) if room > 0 else []
+    if ids:
+        _defer(session, run_id, ids)
+    else:
+        trace_claims.end_if_done(session, row)
+
+
+def at_once(parallel: int) -> int:
+    """Return how many traces of a run to execute at once.
+
+    Twice the concurrent calls of one model: a trace that waits for its other judges leaves calls free.
+    """
+    return max(4, 2 * parallel)
+
+
+async def discard_stalled(app: "procrastinate.App") -> None:
+    """Delete the jobs of workers that have crashed: their traces are queued again when their claims have expired."""
+    for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=calls.WORKER_LEASE.total_seconds()):
+        if job.id is not None:
+            import procrastinate
+
+            with suppress(procrastinate.exceptions.ConnectorException):  # another worker has deleted it
+                await app.job_manager.finish_job_by_id_async(
+                    job.id, status=procrastinate.jobs.Status.FAILED, delete_job=True
+                )
+
+
+async def work(app: "procrastinate.App", traces: int, stopping: asyncio.Event, grace: float) -> None:
+    """Execute jobs, `traces` at once, until `stopping` is set; then wait `grace` seconds for those in progress."""
+    async with app.open_async():
+        worker = asyncio.create_task(
+            app.run_worker_async(
+                concurrency=traces,
+                fetch_job_polling_interval=POLL_SECONDS,
+                shutdown_graceful_timeout=grace,
+                delete_jobs="always",
+                update_heartbeat_interval=2.0,
+                stalled_worker_timeout=calls.WORKER_LEASE.total_seconds(),
+                install_signal_handlers=False,
+            )
+        )
+        stop = asyncio.create_task(stopping.wait())
+        await asyncio.wait({worker, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not worker.done():
+            worker.cancel()
+        with suppress(asyncio.CancelledError):
+            await worker
+
+
+def _queued(session: Session, run_id: int) -> list[int]:
+    """Return the traces with a job that no worker has fetched; the job of a crashed worker does not count."""
+    query = text("SELECT args->>'trace_id' FROM procrastinate_jobs WHERE queue_name = :name AND status = 'todo'")
+    return [int(trace_id) for trace_id in session.scalars(query, {"name": queue_name(run_id)})]
+
+
+def _defer(session: Session, run_id: int, trace_ids: list[int]) -> None:
+    """Queue traces in the transaction of the session."""
+    connection: Any = session.connection().connection.driver_connection
+    task = _sender().configure_task(TASK, queue=queue_name(run_id), connection=connection)
+    arguments: list[Any] = [{"trace_id": trace_id} for trace_id in trace_ids]
+    task.batch_defer(*arguments)
+
+
+@cache
+def _sender() -> "procrastinate.App":
+    """Return an app that only adds jobs, on the connections that it is given."""
+    import procrastinate
+
+    return procrastinate.App(connector=procrastinate.SyncPsycopgConnector())
+
 
 TRACES = 32
 """Traces that a worker executes at once, of all runs."""
@@ -78,14 +217,14 @@ class _Registration:
 
     def saw_database(self) -> None:
         """Record a renewal that succeeded."""
-        if time.monotonic() - self.seen > workers.LEASE.total_seconds() / 2:
+        if time.monotonic() - self.seen > calls.WORKER_LEASE.total_seconds() / 2:
             self.steady_since = time.monotonic()
         self.seen = time.monotonic()
 
     @property
     def is_steady(self) -> bool:
         """Return whether this worker may conclude that others have crashed."""
-        return self.seen - self.steady_since >= workers.LEASE.total_seconds()
+        return self.seen - self.steady_since >= calls.WORKER_LEASE.total_seconds()
 
 
 class JobWorker:
@@ -100,7 +239,7 @@ class JobWorker:
         """Trace id -> the name that claimed it."""
         self._transactions = Transactions(engine)
         self._writer = EventWriter(self._transactions, self._fence)
-        self._app = jobs.create_app(engine, self._execute)
+        self._app = create_app(engine, self._execute)
         self._work: asyncio.Task[None] | None = None
         self._work_since = 0.0
         self._known: changes.Version = ()
@@ -126,8 +265,8 @@ class JobWorker:
             self._next_stalled = now + STALLED_SECONDS
             await self._release_unknown(registration)
             if registration.is_steady:
-                await jobs.discard_stalled(self._app)
-                await asyncio.to_thread(write, self._engine, workers.remove_crashed)
+                await discard_stalled(self._app)
+                await asyncio.to_thread(write, self._engine, calls.remove_crashed_workers)
 
     async def wait(self, seconds: float) -> None:
         """Wait until a run is requested or a trace has ended, or for some seconds."""
@@ -159,7 +298,7 @@ class JobWorker:
     async def _stay_registered(self) -> None:
         """Renew the registration until cancelled: calls in progress may last longer than it holds."""
         while self._registration is not None:
-            renew = partial(workers.renew, worker_id=self._registration.id)
+            renew = partial(calls.renew_worker, worker_id=self._registration.id)
             with contextlib.suppress(DatabaseUnavailable, SQLAlchemyError):
                 await asyncio.to_thread(write, self._engine, renew)
             await asyncio.sleep(HEARTBEAT_SECONDS)
@@ -172,12 +311,12 @@ class JobWorker:
         """
         ended, lasted = self._work, time.monotonic() - self._work_since
         self._work, self._work_since = (
-            asyncio.create_task(jobs.work(self._app, self._traces, self._stopping, self._grace)),
+            asyncio.create_task(work(self._app, self._traces, self._stopping, self._grace)),
             time.monotonic(),
         )
         if ended is None or ended.cancelled() or (error := ended.exception()) is None:
             return
-        from storage.worker.job_connector import is_interruption  # imports the queue, which only PostgreSQL needs
+        pass  # MERGED  # imports the queue, which only PostgreSQL needs
 
         if lasted < INTERRUPTED_SECONDS or not is_interruption(error):
             cause = " ".join(str(error.__cause__ or error).split()).rstrip(".")
@@ -197,7 +336,7 @@ class JobWorker:
             for run in known.runs.values():
                 run.cancelled.set()
         name = worker_name()
-        worker_id = await asyncio.to_thread(write, self._engine, partial(workers.register, name=name))
+        worker_id = await asyncio.to_thread(write, self._engine, partial(calls.register_worker, name=name))
         now = time.monotonic()
         self._registration = _Registration(worker_id, name, steady_since=now, seen=now)
         return self._registration
@@ -222,7 +361,7 @@ class JobWorker:
         with reading(self._engine) as session:
             unfinished = run_claims.unclaimed(session) + trace_claims.cancelling_runs(session)
         for run_id in unfinished:
-            write(self._engine, partial(jobs.fill, run_id=run_id))
+            write(self._engine, partial(fill_queue, run_id=run_id))
 
     def _fence(self, session: Session, trace_ids: Sequence[int]) -> None:
         if trace_claims.lost(session, {trace_id: self._in_progress.get(trace_id, "") for trace_id in trace_ids}):
@@ -292,7 +431,7 @@ class JobWorker:
 
 def _renew(session: Session, known: _Registration) -> dict[int, str] | None:
     """Renew a registration; return run id -> state of its runs that no worker executes alone, or None if it is lost."""
-    if not workers.renew(session, known.id):
+    if not calls.renew_worker(session, known.id):
         return None
     query = select(col(RunRow.id), col(RunRow.state)).where(col(RunRow.id).in_(list(known.runs)))
     return dict(session.execute(query).all())
@@ -305,4 +444,83 @@ def _release_unknown(session: Session, worker: str, traces: set[int], calls: set
 
 def _sign_off(session: Session, registration: _Registration) -> None:
     trace_claims.release_all(session, registration.name)
-    workers.remove(session, registration.id)
+    calls.remove_worker(session, registration.id)
+
+
+# The connections of the job queue, which continue after a restart of the database.
+#
+# Procrastinate 3.10 ends its listening connection and its heartbeat at the first lost connection, and goes on without
+# them: jobs are then found by polling only, and after a while other workers take it for crashed.
+
+RETRY_SECONDS = 15.0
+"""How long a change is repeated. In a longer outage the queue's next poll fails, and the worker starts a new one."""
+PAUSE = 0.5
+"""Seconds between two attempts to connect."""
+LOGGERS = ("procrastinate.worker", "procrastinate.utils", "psycopg.pool", "asyncio")
+"""What the queue writes to in an outage; asyncio writes about tasks of the queue that nobody waits for."""
+
+
+class JobConnector(PsycopgConnector):
+    """Connects again for notifications, and repeats heartbeats and ends of jobs."""
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        """Call a function for each notification, until cancelled."""
+        names = list(channels)
+        while True:
+            try:
+                await super().listen_notify(on_notification, names)
+            except ConnectorException as error:
+                if not is_interruption(error):
+                    raise
+            await asyncio.sleep(PAUSE)
+
+    async def execute_query_async(self, query: Any, **arguments: Any) -> None:
+        """Execute a statement, again after an interruption."""
+        end = time.monotonic() + RETRY_SECONDS
+        while True:
+            try:
+                await super().execute_query_async(query, **arguments)
+                return
+            except ConnectorException as error:
+                if not is_interruption(error) or time.monotonic() > end:
+                    raise
+            await asyncio.sleep(PAUSE)
+
+
+def is_interruption(error: BaseException) -> bool:
+    """Return whether an error is due to an interruption of the connections."""
+    return any(isinstance(cause, psycopg.OperationalError | DatabaseUnavailable) for cause in _causes(error))
+
+
+def _is_lost_job(error: BaseException) -> bool:
+    """Return whether the end of a job could not be stored, because it was taken from this worker in an outage."""
+    causes = _causes(error)
+    return any(
+        isinstance(cause, psycopg.errors.RaiseException) and "Job was not found" in str(cause) for cause in causes
+    )
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    causes, cause = [], error.__cause__
+    while cause is not None:
+        causes.append(cause)
+        cause = cause.__cause__
+    return [error, *causes]
+
+
+class _WithoutOutages(logging.Filter):
+    """Drops messages about interrupted connections: the worker reports an outage in one sentence."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        errors = [value for value in (*arguments, *(record.exc_info or ())) if isinstance(value, BaseException)]
+        return not any(is_interruption(error) or _is_lost_job(error) for error in errors)
+
+
+_without_outages = _WithoutOutages()
+
+
+def filter_logs() -> None:
+    """Let the queue log no more about outages; other errors are logged."""
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(_without_outages)

@@ -2,33 +2,225 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
 
+from core.answers import Format
+from core.attempts import first_request, make_turn
 from core.errors import TiebreakError
 from core.frozen import Frozen
-from core.items import Item
-from core.llm import costs, images, receivers
-from core.llm.client import Model
-from core.llm.costs import CostEstimate
+from core.items import Item, Pairs
+from core.llm import costs, images
+from core.llm.client import Model, Reply
+from core.llm.costs import CostEstimate, RecordedCalls
+from core.llm.defaults import PARALLEL_CALLS
+from core.llm.images import image_url, media_folder
+from core.llm.reuse import DrawCounter, call_keys
 from core.llm.router import Router
-from core.protocols import registry, settings_file
-from core.trace import model_specs
-from storage import aius, experiments, recorded_calls, run_claims, runs, studies, trace_claims
-from storage.database import reading, write, writing
-from storage.database_errors import DatabaseUnavailable
-from storage.runs import Progress, Run
-from storage.studies import Study
-from storage.worker.outages import describe_wait, ignore, report_until_done, through_outage
-from storage.worker.paid_calls import PaidCalls, find_paid
-from storage.worker.run_request import RunRequest
-from storage.worker.stop_requests import StopRequests, until_stopped
+from core.protocols import Protocol, registry, settings_file
+from core.protocols.flows import start_flow, trace_parts
+from core.templates import replace_templates
+from core.trace import Ask, Flow, Spec, Turn, model_specs
+from storage.db.connections import batches, reading, write, writing
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import EventRow, RunRow
+from storage.runs import aius, calls, experiments, run_claims, runs, trace_claims
+from storage.runs.calls import model_names
+from storage.runs.runs import Progress, Run
+from storage.studies import studies
+from storage.studies.items import ItemSelection
+from storage.studies.studies import Study
+from storage.worker.outages import StopRequests, describe_wait, ignore, report_until_done, through_outage, until_stopped
 from storage.worker.worker import execute_run, worker_name
+
+# A run that is to be created: its study, protocol, settings and items.
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A run to be created."""
+
+    study: Study
+    protocol: Protocol
+    settings: Frozen
+    name: str
+    seed: int = 0
+    parallel: int = PARALLEL_CALLS
+    ceiling: float | None = None
+    selection: ItemSelection = field(default_factory=ItemSelection)
+    repeat: int = 1
+    """Runs with other numbers have independent replies."""
+    fresh: bool = False
+    """Whether every call is made anew, also if another run has made it."""
+    extractor: Spec | None = None
+    """The model that is asked which value an unreadable reply states; None for none."""
+    pairs: Pairs | None = None
+    """Which pairs of an item's responses are compared; see `core.protocols.flows.trace_parts` for None."""
+    own_prompts: Mapping[str, str] = field(default_factory=dict)
+    """Template name -> text that this run uses instead of the study's."""
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """The text of every template of the protocol, with the study's own and then the run's own in place."""
+        templates = self.study.templates(self.protocol.name)
+        return replace_templates(self.protocol.name, templates, self.own_prompts)
+
+    @property
+    def criterion(self) -> str:
+        """The name of the criterion; empty if the protocol judges none or several."""
+        criteria = self.protocol.criteria(self.settings)
+        return criteria[0].name if len(criteria) == 1 else ""
+
+    def parts(self, item: Item) -> list[str]:
+        """Return the part of each trace of an item."""
+        return trace_parts(self.protocol, self.settings, item, self.pairs)
+
+
+# Calls of a planned run whose replies are stored already: they will be reused and cost nothing.
+#
+# The flows are run on stored replies as far as these go. What follows a reply that is not stored, or that could not be
+# read, is not known.
+
+FORMATS: tuple[Format, ...] = ("json", "text")
+"""Which one a model accepts is not known before the call."""
+KEYS_IN_QUERY = 500
+
+
+@dataclass(frozen=True)
+class PaidCalls:
+    """The calls of some traces that are stored, and those of the first round that are not."""
+
+    calls: int
+    dollars: float
+    """What they cost when they were made, as far as it is known."""
+    first_keys: tuple[str, ...]
+    """The keys of the calls of the first round that are not stored, in one of the formats. Two runs that share a call
+    have the same key."""
+
+
+@dataclass
+class _Walk:
+    """One trace, as far as its replies are stored."""
+
+    flow: Flow
+    asks: Sequence[Ask]
+    counter: DrawCounter = field(default_factory=DrawCounter)
+    requests: list[dict[str, Ask]] = field(default_factory=list)
+    """Key -> request of each ask of the round, by format."""
+
+
+def find_paid(engine: Engine, request: RunRequest, traces: Sequence[tuple[Item, str]]) -> PaidCalls:
+    """Return the stored calls of the (item, part) traces of a planned run."""
+    folder = media_folder(request.study.name)
+    walks = list(_start(request, traces))
+    count, dollars, first_keys = 0, 0.0, None
+    while walks:
+        for walk in walks:
+            walk.requests = [
+                _requests(ask, draw, request.repeat, folder)
+                for ask, draw in zip(walk.asks, walk.counter.draws(walk.asks), strict=True)
+            ]
+        stored = (
+            {}
+            if request.fresh
+            else _find(engine, request.study.id, [key for walk in walks for r in walk.requests for key in r])
+        )
+        if first_keys is None:
+            missing = [r for walk in walks for r in walk.requests if r and not stored.keys() & r.keys()]
+            first_keys = tuple(list(requests)[-1] for requests in missing)
+        found = [reply for walk in walks for reply in _replies(walk, stored)]
+        count += len(found)
+        dollars += sum(reply.usage.dollars or 0.0 for _, reply in found)
+        walks = [walk for walk in walks if _advance(walk, stored)]
+    return PaidCalls(count, dollars, first_keys or ())
+
+
+def _start(request: RunRequest, traces: Iterable[tuple[Item, str]]) -> Iterator[_Walk]:
+    for item, part in traces:
+        flow = start_flow(
+            request.protocol, item, request.settings, seed=request.seed, templates=request.prompts, part=part
+        )
+        yield _Walk(flow, next(flow))
+
+
+def _requests(ask: Ask, draw: int, repeat: int, folder: Path) -> dict[str, Ask]:
+    """Return key -> request for each format; none if an image cannot be read."""
+    try:
+        images = tuple(image_url(folder, image) for image in ask.images)
+    except TiebreakError:
+        return {}
+    structured = ask.answer is not None and ask.answer.structured
+    formats = FORMATS if structured and ask.spec.answer_format != "text" else FORMATS[1:]
+    sent = [replace(first_request(ask, format), images=images, draws=(draw,)) for format in formats]
+    return {call_keys(one, repeat)[0]: one for one in sent}
+
+
+def _find(engine: Engine, study_id: int, keys: Sequence[str]) -> dict[str, Reply]:
+    found: dict[str, Reply] = {}
+    with reading(engine) as session:
+        for batch in batches(keys, KEYS_IN_QUERY):
+            found |= calls.find(session, batch, study_id)
+    return found
+
+
+def _replies(walk: _Walk, stored: dict[str, Reply]) -> list[tuple[Ask, Reply]]:
+    """Return (request, reply) of the asks of a round whose replies are stored."""
+    found = (next((key for key in requests if key in stored), None) for requests in walk.requests)
+    return [(requests[key], stored[key]) for key, requests in zip(found, walk.requests, strict=True) if key is not None]
+
+
+def _advance(walk: _Walk, stored: dict[str, Reply]) -> bool:
+    """Send the stored replies of a round to the flow; return False if one is missing or unread, or at the end."""
+    turns: list[Turn] = [make_turn(ask, reply) for ask, reply in _replies(walk, stored)]
+    if len(turns) < len(walk.asks) or any(turn.problem for turn in turns):
+        return False
+    try:
+        walk.asks = walk.flow.send(turns)
+    except StopIteration:
+        return False
+    return True
+
+
+# Means over the recorded calls of a protocol in a study, which estimates of new runs use.
+
+MIN_RECORDED_CALLS = 20
+"""With fewer calls, the length of a reply in the protocol's settings is used."""
+MIN_TIMED_CALLS = 5
+"""With fewer calls of the same models, no duration is expected: one model takes a hundred times as long as another."""
+
+
+def find_recorded(session: Session, study_id: int, protocol: str, models: Collection[str]) -> RecordedCalls | None:
+    """Return the mean tokens of a protocol's calls in a study, and the mean seconds of those of runs with the same
+    models; None if there are too few of both.
+    """
+    of_protocol = (col(RunRow.study_id) == study_id, col(RunRow.protocol) == protocol)
+    events = (
+        select(col(EventRow.run_id), func.count(), func.sum(col(EventRow.completion_tokens)),
+               func.count(col(EventRow.seconds)), func.sum(col(EventRow.seconds)))
+        .join(RunRow, col(RunRow.id) == col(EventRow.run_id))
+        .where(*of_protocol)
+        .where(col(EventRow.type).in_(("turn", "unreadable")), col(EventRow.completion_tokens).is_not(None))
+        .group_by(col(EventRow.run_id))
+    )  # fmt: skip
+    found = session.execute(events).all()
+    runs = session.execute(select(col(RunRow.id), col(RunRow.settings)).where(*of_protocol)).all()
+    same = {run for run, settings in runs if model_names(settings) == sorted(models)}
+    of_models = [row for row in found if row[0] in same]
+    calls, tokens = sum(row[1] for row in found), sum(row[2] or 0 for row in found)
+    timed, seconds = sum(row[3] for row in of_models), sum((row[4] or 0.0) for row in of_models)
+    mean_tokens = tokens / calls if calls >= MIN_RECORDED_CALLS else None
+    mean_seconds = seconds / timed if timed >= MIN_TIMED_CALLS else None
+    if mean_tokens is None and mean_seconds is None:
+        return None
+    return RecordedCalls(calls, mean_tokens, mean_seconds)
+
 
 CLAIM_TIMEOUT = 60.0
 """Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner."""
@@ -74,7 +266,7 @@ def estimate_with_paid_calls(
     _check_images(request, sample)
     models = {spec.model for _, spec in model_specs(request.settings)}
     with reading(engine) as session:
-        recorded = recorded_calls.find(session, request.study.id, request.protocol.name, models)
+        recorded = find_recorded(session, request.study.id, request.protocol.name, models)
     estimate = costs.estimate_run(
         request.protocol,
         sample,
@@ -104,7 +296,7 @@ def ceiling_warning(request: RunRequest, estimate: CostEstimate) -> str:
 def receivers_sentence(request: RunRequest) -> str:
     """Return one sentence about who will receive texts of the study."""
     specs = [spec for _, spec in model_specs(request.settings)]
-    named = receivers.receivers([*specs, *filter(None, [request.extractor])])
+    named = costs.receivers([*specs, *filter(None, [request.extractor])])
     if not named:
         return "Texts stay on this machine: every model is local."
     return f"Study texts will be sent to: {', '.join(named)}."
@@ -154,7 +346,7 @@ def create_run(
 
 
 def resume_run(engine: Engine, study: Study, name: str, ceiling: float | None = None) -> int:
-    """Request the rest of the study's run called `name`, and return its id; see `storage.runs.resume`.
+    """Request the rest of the study's run called `name`, and return its id; see `storage.runs.runs.resume`.
 
     A run that is executed already is left as it is, unless it should have another ceiling: that raises TiebreakError.
     """

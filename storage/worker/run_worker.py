@@ -13,8 +13,9 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.llm.client import Model
-from storage import operations, run_claims
-from storage.database import reading, write
+from storage.db import guards
+from storage.db.connections import reading, write
+from storage.runs import run_claims
 from storage.worker.worker import execute_run, worker_name
 
 POLL_SECONDS = 0.5
@@ -78,7 +79,7 @@ class RunWorker:
         return self._problem
 
     async def _serve(self) -> None:
-        operations.read_freely()
+        guards.read_freely()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
         executor, wait = self._create_executor(), POLL_SECONDS
         while not self._stopping.is_set():

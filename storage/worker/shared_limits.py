@@ -14,12 +14,13 @@ from core.errors import RunStopped
 from core.llm import costs, local_server
 from core.llm.limits import Budget, ConcurrencyLimit, Limits, Recording, ceiling_reached
 from core.trace import Ask, Spec
-from storage import model_pauses, reservations
-from storage.database import write
-from storage.database_errors import DatabaseUnavailable
-from storage.reservations import Paused
-from storage.runs import Run
+from storage.db.connections import write
+from storage.db.errors import DatabaseUnavailable
+from storage.runs import calls
+from storage.runs.runs import Run
+from storage.worker import reservations
 from storage.worker.outages import through_outage
+from storage.worker.reservations import Paused
 
 WAIT_SECONDS = (0.02, 0.1)
 """Between two attempts to reserve a call, at random: a call takes about a second."""
@@ -48,7 +49,7 @@ class ProcessLimits(Limits):
     async def pause_model(self, spec: Spec, seconds: float) -> None:
         """Start no call to a model for some seconds, in any process."""
         await super().pause_model(spec, seconds)
-        record = partial(model_pauses.record, model=_model_key(spec), seconds=seconds)
+        record = partial(calls.record_pause, model=_model_key(spec), seconds=seconds)
         with suppress(DatabaseUnavailable):  # this process waits in any case
             await asyncio.to_thread(write, self._engine, record)
 
@@ -144,4 +145,4 @@ class SharedLimits(ProcessLimits):
 
 def _model_key(spec: Spec) -> str:
     """Return what a limit counts: a model at an address; each machine has its own local server."""
-    return model_pauses.key(spec.model, socket.gethostname() if local_server.is_local(spec) else spec.address)
+    return calls.pause_key(spec.model, socket.gethostname() if local_server.is_local(spec) else spec.address)

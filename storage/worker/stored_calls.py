@@ -2,7 +2,7 @@
 
 Each call is recorded before it is sent, and its reply is stored before the event of its turn or with it, while the next
 call is made: a worker that is killed loses at most the calls in flight and the replies of the transaction in progress,
-and these are counted (`storage.calls.count_interrupted`), with the few that were recorded and waited to be sent
+and these are counted (`storage.runs.calls.count_interrupted`), with the few that were recorded and waited to be sent
 (decision 018). If two tasks of one process need the same call at the same time, one makes it. Two processes may both
 make it; each trace then has the reply it received.
 """
@@ -16,17 +16,18 @@ from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from core.answers import Format
 from core.errors import PermanentFailure, RunStopped, TemporaryFailure
-from core.llm.call_keys import call_keys
 from core.llm.client import Model, Reply, Sampler
 from core.llm.costs import usage_of_request
+from core.llm.reuse import call_keys
 from core.trace import Ask, Spec
-from storage import calls
-from storage.database import Session, reading
-from storage.database_errors import DatabaseUnavailable
-from storage.runs import Run
+from storage.db.connections import reading
+from storage.db.errors import DatabaseUnavailable
+from storage.runs import calls
+from storage.runs.runs import Run
 from storage.worker.outages import through_outage
 from storage.worker.transactions import MAX_BATCH, Operation, Order, Transactions
 

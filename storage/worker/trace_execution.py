@@ -1,32 +1,72 @@
 """Runs one trace to its end, from whatever is stored of it; every executor of runs uses these functions."""
 
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from typing import Protocol as Interface
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, Text, cast, select
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.errors import RunStopped, TiebreakError
 from core.frozen import Frozen
 from core.items import Item
 from core.llm.client import Model
 from core.llm.limits import Limits
-from core.llm.reuse import ReusedReplies, reply_key
+from core.llm.reuse import EarlierReply, ReplyKey, ReusedReplies, reply_key
 from core.protocols import Protocol, registry
 from core.protocols.flows import start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed, TurnCompleted
-from storage import aius, events, items, runs, studies, trace_events, traces
-from storage.database import Session, reading
-from storage.runs import Run
-from storage.trace_events import NewEvent
-from storage.worker.earlier_replies import Replies, earlier_replies
-from storage.worker.event_writer import EventWriter
+from storage.db.connections import reading
+from storage.db.tables import EventRow, TraceRow
+from storage.runs import aius, events, outcomes, runs, traces
+from storage.runs.events import parse_event
+from storage.runs.outcomes import NewEvent
+from storage.runs.runs import Run
+from storage.studies import items, studies
+from storage.worker.transactions import EventWriter
+
+# The replies of earlier runs that a run over edited items reuses: only what annotators changed is judged again.
+
+Replies = dict[ReplyKey, list[EarlierReply]]
+
+
+def earlier_replies(session: Session, run: Run, item_ids: Sequence[int]) -> dict[int, Replies]:
+    """Return item id -> the replies about it that earlier runs with the same settings could read."""
+    names = {
+        other.id: other.name
+        for other in (runs.of_study(session, run.study_id) if item_ids else ())
+        if other.id < run.id and other.protocol == run.protocol and _comparable(other) == _comparable(run)
+    }
+    if not names:
+        return {}
+    query = (
+        select(col(TraceRow.item_id), col(TraceRow.run_id), cast(col(EventRow.body), Text), col(EventRow.prompt))
+        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
+        .where(col(TraceRow.run_id).in_(names), col(TraceRow.item_id).in_(item_ids), col(EventRow.type) == "turn")
+        .order_by(col(TraceRow.run_id), col(EventRow.seq))
+    )
+    replies: dict[int, Replies] = defaultdict(dict)
+    for item_id, run_id, body, prompt in session.execute(query):
+        event = parse_event(body, prompt)
+        if isinstance(event, TurnCompleted) and event.turn.reading is not None:
+            known = replies[item_id].setdefault(reply_key(event.turn), [])
+            if known and known[0].run != names[run_id]:  # the newest run counts
+                known.clear()
+            known.append(EarlierReply(event.turn.reply, names[run_id]))
+    return replies
+
+
+def _comparable(run: Run) -> dict[str, Any]:
+    """Return the settings that decide what a model replies."""
+    return {name: value for name, value in run.settings.items() if name != aius.EDITED}
+
 
 log = logging.getLogger("tiebreak")
 SEQUENCE_END = 1_000_000_000
@@ -140,7 +180,7 @@ def update_prompts(session: Session, run: Run) -> Run:
     """
     prompts: dict[str, Any] = studies.by_id(session, run.study_id).templates(run.protocol)
     runs.replace_prompts(session, run.id, prompts)
-    trace_events.restart_unfinished(session, run.id, PROMPTS_CHANGED)
+    outcomes.restart_unfinished(session, run.id, PROMPTS_CHANGED)
     return runs.get(session, run.id)
 
 

@@ -19,23 +19,24 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from core.errors import RunStopped, TiebreakError
 from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget
-from storage import experiments, model_pauses, run_claims, runs, studies
-from storage.database import Session, reading, write
-from storage.database_errors import DatabaseUnavailable
-from storage.runs import Run
-from storage.trace_claims import MAX_INITIAL_FAILURES, describe_failures
-from storage.worker.event_writer import EventWriter, run_claim
+from storage.db.connections import reading, write
+from storage.db.errors import DatabaseUnavailable
+from storage.runs import calls, experiments, run_claims, runs
+from storage.runs.runs import Run
+from storage.runs.trace_claims import MAX_INITIAL_FAILURES, describe_failures
+from storage.studies import studies
 from storage.worker.outages import through_outage
 from storage.worker.shared_limits import ProcessLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
-from storage.worker.transactions import Transactions
+from storage.worker.transactions import EventWriter, Transactions, run_claim
 
 log = logging.getLogger("tiebreak")
 HEARTBEAT_SECONDS = 1.0
@@ -187,7 +188,7 @@ async def _heartbeat(
     """
 
     def renew(session: Session) -> tuple[bool, dict[str, float]]:
-        return run_claims.renew_claim(session, run_id, worker), model_pauses.remaining(session)
+        return run_claims.renew_claim(session, run_id, worker), calls.remaining_pause(session)
 
     async def beat() -> None:
         interrupted = False

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from storage import database
-from storage.database import reading, writing
-from storage.database_errors import DatabaseUnavailable
+from storage.db import connections
+from storage.db.connections import reading, writing
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import table
 from storage.labelling import actions, tasks
-from storage.labelling.work import Json, Work, open_work
-from storage.tables import table
+from storage.labelling.context import Json, Work, open_work
 
 Result = TypeVar("Result")
 STUDY = "queue"
@@ -74,7 +74,7 @@ def annotate(url: str, annotator: str, behaviour: Behaviour, log: Path, barrier:
     """
     if behaviour.skew:
         _shift_clock(behaviour.skew)
-    engine = database.connect(url)
+    engine = connections.connect(url)
     if barrier is not None:
         for _ in _label_queue(engine, repeat(lambda: open_queue(engine, annotator, WARM_UP)), Behaviour()):
             pass
@@ -147,5 +147,5 @@ def _shift_clock(seconds: float) -> None:
             return datetime.now(tz) + timedelta(seconds=seconds)
 
     assert Shifted.now(UTC) != datetime.now(UTC)
-    for module in (database, table):
+    for module in (connections, table):
         vars(module)["datetime"] = Shifted

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from sqlalchemy import Engine, func, select
 
-from storage.database import reading
-from storage.tables import EventRow, LabelRow, TargetRow
+from storage.db.connections import reading
+from storage.db.tables import EventRow, LabelRow, TargetRow
 from tests.bench import bench_queue
 from tests.bench.annotator_process import STUDY
 from tests.bench.bench_runner import server

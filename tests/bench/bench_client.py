@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from core.llm.client import LiteLLM, Model
-from core.llm.litellm_loader import load_litellm
+from core.llm.errors import load_litellm
 from core.llm.openai_compatible import OpenAICompatible
 from core.llm.router import Router
 from core.trace import Ask, Spec

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.statistics.data.arrays import Codes, Floats
-from core.statistics.data.judged_patterns import judged_patterns
-from core.statistics.data.patterns import Units, distinct_scores, row_patterns
+from core.statistics.data.patterns import Units, distinct_scores, judged_patterns, row_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import agreement, continuous
-from core.statistics.measures.ceiling import human_ceiling
-from core.statistics.measures.intervals import Resampled, bootstrap
-from core.statistics.measures.statistic import Family, stack_statistics, weighted_mean
+from core.statistics.measures.alternative_annotator import human_ceiling
+from core.statistics.measures.resampling import Family, Resampled, bootstrap, stack_statistics, weighted_mean
 from tests.bench.studies import read_arguments
 
 RESAMPLES = 1000

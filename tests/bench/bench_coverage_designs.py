@@ -13,21 +13,19 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from core.statistics.data.arrays import Codes, Floats
-from core.statistics.data.estimate import Estimate
-from core.statistics.data.judged_patterns import judged_patterns
-from core.statistics.data.patterns import distinct_scores, row_patterns
+from core.statistics.data.arrays import Codes, Estimate, Floats
+from core.statistics.data.patterns import distinct_scores, judged_patterns, row_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimate_statistics, pair_statistics
-from core.statistics.measures.intervals import bootstrap
-from core.statistics.measures.side_bias import (
+from core.statistics.measures.bias import (
     SideEffect,
     preference_beyond_people,
     preference_given_people,
     preference_in_both_orders,
 )
-from core.statistics.reports.recommendations import ceiling_difference
-from core.statistics.reports.score_alignment import CEILING_STATISTICS, ceiling_estimates
+from core.statistics.measures.resampling import bootstrap
+from core.statistics.reports.alignment import CEILING_STATISTICS, ceiling_estimates
+from core.statistics.reports.judges import ceiling_difference
 from core.statistics.reports.systems import SystemRow, rate_by_games, rate_by_scores
 from tests.bench.bench_coverage import DESIGNS, Design, draw_codes
 from tests.bench.bench_coverage_reports import Cases, estimate_of, print_coverage

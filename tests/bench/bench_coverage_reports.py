@@ -12,20 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Bools, Estimate
 from core.statistics.data.patterns import row_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import correlation
 from core.statistics.measures.alternative_annotator import run_alternative_annotator_test
-from core.statistics.measures.bradley_terry import rate_systems
-from core.statistics.measures.critiques import AiuCounts, critique_scores
-from core.statistics.measures.intervals import bootstrap
-from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.prediction_powered import prediction_powered_mean
-from core.statistics.measures.separation import Separation, plan_separation
+from core.statistics.measures.means import AiuCounts, critique_scores, mean_estimate
+from core.statistics.measures.planning import Separation, plan_separation
+from core.statistics.measures.resampling import bootstrap, stack_statistics
 from core.statistics.measures.shares import share_estimate
-from core.statistics.measures.statistic import stack_statistics
+from core.statistics.measures.systems import prediction_powered_mean, rate_systems
 from core.statistics.reports.discordance import slice_rows
 from tests.bench.bench_coverage import DESIGNS, draw_codes
 from tests.bench.studies import Arguments, read_arguments

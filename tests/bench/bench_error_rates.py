@@ -16,19 +16,16 @@ import numpy as np
 from core.improvement.comparison import AcceptanceRule, compare, decide
 from core.labels import PREFERENCE, Value
 from core.statistics.data.arrays import Bools, Floats, Ints
-from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
+from core.statistics.data.patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import run_on_patterns
 from core.statistics.measures.chosen_labels import dispute_ratio
 from core.statistics.measures.comparison import Comparison, compare_scores, correct_comparisons
-from core.statistics.measures.effort import plan_labels, statistic_on_patterns
-from core.statistics.measures.intervals import bootstrap
-from core.statistics.measures.separation import plan_separation
-from core.statistics.measures.text_clusters import cluster_texts
-from core.statistics.reports.decision_rule import Rule
+from core.statistics.measures.planning import plan_labels, plan_separation, statistic_on_patterns
+from core.statistics.measures.resampling import bootstrap
+from core.statistics.measures.texts import cluster_texts
 from core.statistics.reports.discordance import Slice, correct_rows, slice_rows
-from core.statistics.reports.judge_comparison import correlation_difference
-from core.statistics.reports.recommendations import ceiling_difference
+from core.statistics.reports.judges import Rule, ceiling_difference, correlation_difference
 from tests.bench.bench_coverage import DESIGNS, Design, draw_codes
 from tests.bench.studies import Arguments, read_arguments
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.items import Response
 from core.labels import Label, Scale, Target
-from storage.database import connect
+from storage.db.connections import connect
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.databases import create_database

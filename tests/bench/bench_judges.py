@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from storage import database, studies
-from storage.reports import alignment, judge_opinions, judge_ranking
+from storage.db import connections
+from storage.reports import alignment, judge_ranking
+from storage.studies import studies
 from tests.bench import large_study
 
 Result = TypeVar("Result")
@@ -29,12 +30,12 @@ def main() -> None:
     parser.add_argument("database")
     parser.add_argument("--items", type=int, default=10_000)
     options = parser.parse_args()
-    engine = database.connect(options.database)
-    if database.is_empty(engine):
+    engine = connections.connect(options.database)
+    if connections.is_empty(engine):
         large_study.plant(engine, options.items)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, large_study.STUDY)
-        opinions, loading = timed(lambda: judge_opinions.load(session, study))
+        opinions, loading = timed(lambda: alignment.load_judge_opinions(session, study))
     data, reading = timed(lambda: alignment.load_data(engine, study, None, opinions))
     datasets, aligning = timed(lambda: data.categorical_datasets)
     key = judge_ranking.rankable(data)[0]

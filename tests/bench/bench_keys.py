@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from playwright.sync_api import sync_playwright
 
-from storage import database
+from storage.db import connections
 from tests.bench.bench_workbench import STUDY, plant
 from tests.bench.databases import print_load, print_times
 from tests.browser import key_times
@@ -104,8 +104,8 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/bench.db"
-        engine = database.connect(url)
-        database.upgrade(engine)
+        engine = connections.connect(url)
+        connections.upgrade(engine)
         plant(engine, options.labels)
         engine.dispose()
         served = serve(url, Path(folder) / "log")

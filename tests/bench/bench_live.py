@@ -28,7 +28,7 @@ from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
-from storage import database
+from storage.db import connections
 from tests.bench import large_study
 from tests.bench.bench_pages import PAGES, Labeller, Visited, add_study_options, large_database, resident_megabytes
 from tests.browser.conftest import Served, serve, stop_server
@@ -186,7 +186,7 @@ def wait(tabs: Sequence[Tab]) -> None:
 
 def measure(served: Served, names: Sequence[str], labels: int, pause: float) -> None:
     """Open the pages, save labels, and print the times."""
-    labeller = Labeller(database.connect(served.database))
+    labeller = Labeller(connections.connect(served.database))
     tabs = [Tab(name) for name in names]
     for tab in tabs:  # one after another: first figures take long
         threading.Thread(target=tab.watch, args=(served, PAGES[tab.name]), daemon=True).start()

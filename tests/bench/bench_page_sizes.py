@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from storage import database
+from storage.db import connections
 from tests.bench import large_study
 from tests.bench.bench_queries import SCRIPTS, draw, draw_complete
 
@@ -30,7 +30,7 @@ class Cost(NamedTuple):
 
 def seconds_of_pages(url: str, pages: list[str]) -> list[Cost]:
     """Return the processor seconds of the pages, in this order in one process."""
-    os.environ[database.URL_VARIABLE] = url
+    os.environ[connections.URL_VARIABLE] = url
     return [_cost(page) for page in pages]
 
 

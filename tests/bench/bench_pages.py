@@ -28,7 +28,9 @@ from typing import Any
 from urllib.parse import quote
 
 from core.labels import Target
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from tests.bench import large_study
 from tests.bench.databases import POSTGRESQL_HELP
 from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, stop_server
@@ -235,7 +237,7 @@ class Labeller:
         """Save a label of an item that this annotator has not labelled."""
         target = Target(item=f"item {self.number}", kind="preference", criterion=large_study.CRITERION)
         self.number += 1
-        with database.writing(self.engine) as session:
+        with connections.writing(self.engine) as session:
             study = studies.get(session, large_study.STUDY)
             labels.save(session, study.id, target, "annotator of the benchmark", 1 + self.number % 2)
 
@@ -274,7 +276,7 @@ def print_table(served: Served, browser: Any, options: argparse.Namespace) -> No
     print("| page | at once | first visit | load | picture | filter | items | live | figures | resident MB (peak) "
           "| load average |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|---|---|---|")
-    labeller = Labeller(database.connect(served.database))
+    labeller = Labeller(connections.connect(served.database))
     cookie = {"name": "tiebreak_annotator", "value": quote("annotator 1"), "url": served.address}
     for name in options.pages:
         context = browser.new_context(viewport={"width": 1440, "height": 900})
@@ -307,8 +309,8 @@ def large_database(options: argparse.Namespace, folder: Path) -> Iterator[str]:
             server = Server(programs)
             stack.callback(server.stop)
             url = server.url(server.create())
-        engine = database.connect(url)
-        if database.is_empty(engine):
+        engine = connections.connect(url)
+        if connections.is_empty(engine):
             start = time.perf_counter()
             large_study.plant(engine, options.items, options.judges, labels=options.labels)
             print(f"planted in {time.perf_counter() - start:.0f} s")

@@ -17,11 +17,11 @@ import pandas as pd
 from core.labels import PREFERENCE
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.ratings import Ratings
+from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
 from core.statistics.measures.comparison import compare_scores
-from core.statistics.measures.disagreement_causes import CAUSES, causes_of_votes, count_votes
+from core.statistics.reports.biases import BiasRow, bias_rows
 from core.statistics.reports.discussions import Debate, StatedOpinion, change_rows, influence_rows
-from core.statistics.reports.judge_biases import BiasRow, bias_rows
-from core.statistics.reports.recommendations import rank_judges
+from core.statistics.reports.judges import rank_judges
 
 ITEMS, ANNOTATORS = 400, 3
 PLANTED = {("mid", "length"), ("weak", "position")}

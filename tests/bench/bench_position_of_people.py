@@ -10,7 +10,7 @@ from argparse import ArgumentParser
 
 import numpy as np
 
-from core.statistics.reports.judge_biases import BiasRow, people_row
+from core.statistics.reports.biases import BiasRow, people_row
 
 ITEMS, ANNOTATORS, BIASES = (30, 100, 300), (1, 2, 3, 5), (0.0, 0.2, 0.5)
 

@@ -24,10 +24,10 @@ from typing import Any
 from sqlalchemy import Engine, event
 from streamlit.testing.v1 import AppTest
 
-from pages.parts import background
+from pages.parts import live
 from pages.parts.sections import SECTIONS
-from storage import database
-from storage.labelling import tasks, work
+from storage.db import connections
+from storage.labelling import context, tasks
 from tests.bench import large_study
 from tests.paths import ROOT
 
@@ -149,13 +149,13 @@ def draw_complete(script: str, study: str, annotator: str) -> list[str]:
 
 def _jobs() -> "set[Future[None]]":
     """Return the computations of figures in the background that have been requested."""
-    return {entry.job for entry in background._entries.values() if entry.job is not None}
+    return {entry.job for entry in live._entries.values() if entry.job is not None}
 
 
 def request_tasks(engine: Engine, study: str, annotator: str) -> None:
     """Request what the workbench of the page Disagreements requests when it is opened."""
-    with database.reading(engine) as session:
-        opened = work.open_work(session, "disagreements", study, annotator)
+    with connections.reading(engine) as session:
+        opened = context.open_work(session, "disagreements", study, annotator)
         tasks.next_tasks(session, opened, have=(), count=30, tab="todo", first=None)
         tasks.progress(session, opened)
 
@@ -186,8 +186,8 @@ def main() -> None:
     parser.add_argument("--repeated", type=int, default=5, help="executions of the statements that are printed")
     parser.add_argument("--pages", nargs="+", choices=[*SCRIPTS, TASKS], default=[*SCRIPTS, TASKS], metavar="PAGE")
     options = parser.parse_args()
-    os.environ[database.URL_VARIABLE] = options.database
-    engine = database.connect(options.database)
+    os.environ[connections.URL_VARIABLE] = options.database
+    engine = connections.connect(options.database)
     seen: set[str] = set()
     totals = []
     print("| page | ms | blocks | rows | executions | scans | statement |\n|---|---|---|---|---|---|---|")

@@ -34,10 +34,10 @@ from typing import Any
 
 from sqlalchemy import Engine, select, update
 
-from storage import studies
-from storage.database import clock, reading, writing
+from storage.db.connections import clock, reading, writing
+from storage.db.tables import AnnotatorRow, LabelRow, LeaseRow
 from storage.labelling import actions, tasks
-from storage.tables import AnnotatorRow, LabelRow, LeaseRow
+from storage.studies import studies
 from tests.bench.annotator_process import STUDY, WARM_UP, Behaviour, Line, annotate, open_queue, read, repeat
 from tests.bench.databases import POSTGRESQL_HELP, Database, print_load, print_times, temporary_database
 from tests.storage.shared import debates

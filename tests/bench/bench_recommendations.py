@@ -14,8 +14,8 @@ from core.labels import PREFERENCE
 from core.statistics.data.dataset import Dataset, build_datasets
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.annotator_dependence import State, find_dependence
-from core.statistics.measures.disagreement_causes import CAUSES, causes_of_votes, count_votes
-from core.statistics.reports.recommendations import rank_judges
+from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
+from core.statistics.reports.judges import rank_judges
 
 NOISE = (0.06, 0.12, 0.22)
 FIVE = (0.05, 0.1, 0.12, 0.2, 0.25)

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from sqlalchemy import Engine, func, select
 from sqlmodel import col
 
-from storage import studies
-from storage.database import reading
-from storage.tables import AnnotatorRow, LabelRow
+from storage.db.connections import reading
+from storage.db.tables import AnnotatorRow, LabelRow
+from storage.studies import studies
 from tests.bench.bench_keys import Annotator
 from tests.bench.bench_workbench import STUDY, plant
 from tests.bench.databases import print_load, print_times, temporary_database

@@ -16,8 +16,9 @@ import commands  # noqa: F401  # the collector's threshold of cli.py
 from core.formats.records import ItemRecord
 from core.llm.router import Router
 from core.protocols.registry import PROTOCOLS
-from storage import run_claims, studies
-from storage.database import connect, reading, upgrade, writing
+from storage.db.connections import connect, reading, upgrade, writing
+from storage.runs import run_claims
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_run, worker_name
 from storage.worker.launch import progress as run_progress

@@ -28,8 +28,7 @@ from core.statistics.data.arrays import Floats
 from core.statistics.data.patterns import category_counts, count_patterns, distinct_scores, row_patterns
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures import agreement, continuous
-from core.statistics.measures.intervals import Resampled, bootstrap
-from core.statistics.measures.statistic import Family, stack_statistics
+from core.statistics.measures.resampling import Family, Resampled, bootstrap, stack_statistics
 from core.statistics.reports.agreement import agreement_rows
 
 RESAMPLES = 1000

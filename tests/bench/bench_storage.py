@@ -22,12 +22,15 @@ from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
-from storage import call_totals, database, labels, run_claims, runs, studies, trace_events, traces
-from storage.database import reading, writing
+from storage.db import connections
+from storage.db.connections import reading, writing
 from storage.labelling import claims, tasks
+from storage.labelling.context import find_tasks, open_work
 from storage.labelling.queue_view import open_view
-from storage.labelling.work import find_tasks, open_work
-from storage.trace_events import NewEvent
+from storage.labels import labels
+from storage.runs import call_totals, outcomes, run_claims, runs, traces
+from storage.runs.outcomes import NewEvent
+from storage.studies import studies
 from storage.transfer import imports
 
 ANNOTATORS = ("ann", "bob", "cyd")
@@ -140,9 +143,9 @@ def bench_trace(engine: Engine, events: int) -> None:
         trace = run_claims.claim_traces(session, run, "bench", 1)[0].id
     new_events = [NewEvent(trace, number, turn(number)) for number in range(events)]
     with timed(f"trace_events.append, {GROUP} events a transaction", "< 0.3 ms each", per=events):
-        for batch in database.batches(new_events, GROUP):
+        for batch in connections.batches(new_events, GROUP):
             with writing(engine) as session:
-                trace_events.append(session, batch)
+                outcomes.append_events(session, batch)
     with timed(f"traces.events: open a trace of {events:,} events", "< 0.3 s"), reading(engine) as session:
         assert len(traces.events(session, trace)) == events
     with timed("traces.events: the last 10 of them", "every 2 s"), reading(engine) as session:
@@ -182,8 +185,8 @@ def main() -> None:
     options.add_argument("--events", type=int, default=10_000)
     arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        engine = database.connect(arguments.database or f"sqlite:///{folder}/bench.db")
-        database.upgrade(engine)
+        engine = connections.connect(arguments.database or f"sqlite:///{folder}/bench.db")
+        connections.upgrade(engine)
         bench_trace(engine, arguments.events)
         bench_labelling(engine, 500, 300)
         bench_import(engine, Path(folder), arguments.rows)

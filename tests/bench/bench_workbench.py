@@ -14,10 +14,10 @@ from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.labels import Label, Target
-from storage import studies
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
 from storage.labelling import actions, tasks
-from storage.labelling.work import Work, open_work
+from storage.labelling.context import Work, open_work
+from storage.studies import studies
 from storage.transfer import imports
 from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, temporary_database
 from tests.conftest import make_item

@@ -27,8 +27,8 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec
-from storage import studies
-from storage.database import connect, reading, upgrade
+from storage.db.connections import connect, reading, upgrade
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
 from tests import openai_server

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from core.formats.mapping.blocks import JudgeBlock
-from core.formats.mapping.mapping import dump_mapping
+from core.formats.mapping.mapping import JudgeBlock, dump_mapping
 from core.statistics.reports.agreement import agreement_rows
 from tests.bench.bench_statistics import LIKERT, make_frame, make_ratings
 from tests.bench.bench_storage import ANNOTATORS, MAPPING, table

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from storage import database
+from storage.db import connections
 from tests.storage.postgres import Server, binaries
 
 POSTGRESQL_HELP = "on a server that is started for it, else on SQLite"
@@ -42,8 +42,8 @@ def temporary_database(*, postgresql: bool) -> Iterator[Database]:
             server = Server(programs)
             stack.callback(server.stop)
             url = server.url(server.create())
-        engine = database.connect(url)
-        database.upgrade(engine)
+        engine = connections.connect(url)
+        connections.upgrade(engine)
         yield Database(engine, url, server)
         engine.dispose()
 

@@ -9,11 +9,14 @@ from sqlalchemy import Engine
 from core.items import Item, Response
 from core.labels import Label, Target
 from core.trace import Turn, TurnCompleted, Usage
-from storage import call_totals, database, studies, target_summaries
-from storage.database import insert_all, writing
-from storage.events import event_row
-from storage.fingerprints import label_row, with_fingerprint
-from storage.tables import AnnotatorRow, EventRow, ItemRow, LabelRow, OpinionRow, RunRow, TargetRow, TraceRow, now
+from storage.db import connections
+from storage.db.connections import insert_all, writing
+from storage.db.fingerprints import label_row, with_fingerprint
+from storage.db.tables import AnnotatorRow, EventRow, ItemRow, LabelRow, OpinionRow, RunRow, TargetRow, TraceRow, now
+from storage.labels import targets
+from storage.runs import call_totals
+from storage.runs.events import event_row
+from storage.studies import studies
 
 STUDY, CRITERION, SCENARIOS = "large", "helpfulness", 8
 SYSTEMS = ("gpt-4o", "claude-3-opus", "llama-3-70b", "mistral-large")
@@ -29,7 +32,7 @@ def plant(engine: Engine, items: int = 50_000, judges: int = 20, annotators: int
     A judge errs on 10 to 40 % of the items and has no verdict on 1 %, which is a dispute; a label is wrong on 12 %.
     Returns the id of the study.
     """
-    database.upgrade(engine)
+    connections.upgrade(engine)
     rng = random.Random(7)
     truth = [rng.choice((0, 1, 1, 2, 2)) for _ in range(items)]
     with writing(engine) as session:
@@ -47,14 +50,14 @@ def plant(engine: Engine, items: int = 50_000, judges: int = 20, annotators: int
         with writing(engine) as session:
             _plant_judge(session, study, judge, truth, rng)
     with writing(engine) as session:
-        target_summaries.count_labels_of_study(session, study)
-        target_summaries.mark_disputed_of_study(session, study)
-    database.update_statistics(engine)
+        targets.count_labels_of_study(session, study)
+        targets.mark_disputed_of_study(session, study)
+    connections.update_statistics(engine)
     return study
 
 
-def _insert(session: database.Session, table: Any, rows: Iterator[dict[str, Any]]) -> None:
-    for batch in database.batches(list(rows), BATCH):
+def _insert(session: connections.Session, table: Any, rows: Iterator[dict[str, Any]]) -> None:
+    for batch in connections.batches(list(rows), BATCH):
         insert_all(session, table, batch)
 
 
@@ -82,7 +85,7 @@ def _label_rows(
             yield with_fingerprint(label_row(label, study, number + 1, annotator + 1))
 
 
-def _plant_judge(session: database.Session, study: int, judge: int, truth: list[int], rng: random.Random) -> None:
+def _plant_judge(session: connections.Session, study: int, judge: int, truth: list[int], rng: random.Random) -> None:
     name, model = f"judge {judge + 1} with a long descriptive name", MODELS[judge % len(MODELS)]
     settings = {"judges": [{"name": name, "spec": {"model": model}}]}
     names = {"name": f"run {judge + 1}", "protocol": "single-judge", "criterion": CRITERION}

@@ -4,8 +4,9 @@ from urllib.parse import quote
 
 import pytest
 
-from storage import labels, studies
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
+from storage.labels import labels
+from storage.studies import studies
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: ScaleEval"

@@ -12,9 +12,12 @@ from core.labels import Target
 from core.protocols.metacritique.settings import CritiqueJudge, Settings
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
-from storage import aius, database, labels, studies, traces
-from storage.tables import LeaseRow
-from storage.traces import Filter
+from storage.db import connections
+from storage.db.tables import LeaseRow
+from storage.labels import labels
+from storage.runs import aius, traces
+from storage.runs.traces import Filter
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
 from tests.browser.conftest import start
@@ -29,8 +32,8 @@ ANNOTATORS = (f"annotator {number}" for number in count(11))
 @pytest.fixture
 def store(served):
     """The server's database, and the sample study in it."""
-    engine = database.connect(served.database)
-    with database.reading(engine) as session:
+    engine = connections.connect(served.database)
+    with connections.reading(engine) as session:
         study = studies.get(session, STUDY)
     return engine, study
 
@@ -58,13 +61,13 @@ def bench(visit, served, annotator):
 def values_of(store, target, annotator):
     """Return (value, blind) of an annotator's labels of a target, oldest first."""
     engine, study = store
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return [(label.value, label.blind) for label in labels.history(session, study.id, target, annotator)]
 
 
 def labels_of(engine, study_name, annotator):
     """Return (kind, part, value) of an annotator's labels in a study, oldest first."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         found = list(labels.of_study(session, studies.get(session, study_name).id))
     return [(one.target.kind, one.target.part, one.value) for one in found if one.annotator == annotator]
 
@@ -104,7 +107,7 @@ def test_eleven_quick_ones_are_eleven_answers_and_no_rating(bench, served, annot
         id="r", author="g", role="reference", text=" ".join(points), aius=aius_with_numbers("r", points)
     )
     item = Item(id="i", prompt="?", responses=(Response(text="!"),), reference="!!", critiques=(critique, reference))
-    engine = database.connect(served.database)
+    engine = connections.connect(served.database)
     imports.import_records(engine, "eleven", [ItemRecord(item=item)])
     page = bench(study="eleven")
     press(page, *["1"] * 11, every=0.06)
@@ -141,7 +144,7 @@ def test_every_edit_is_undone_and_done_again(bench, store) -> None:
     page.locator(".claimline .words", has_text="It explains. ").wait_for()
     saved(page)
     after = claims(page)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         edits = aius.history(session, study.id, "kite")
     assert [edit.change.type for edit in edits] == ["split", "not_atomic", "merge"]
     for _ in range(4):
@@ -175,7 +178,7 @@ def test_selected_text_becomes_the_span_of_a_new_aiu(bench, store) -> None:
     page.get_by_role("textbox").fill("Lind matters.")
     page.get_by_role("textbox").press("Control+Enter")
     page.locator(".claimline .words", has_text="Lind matters.").wait_for()
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         now = aius.current_state(session, study.id, "ferry")
     added = now.critiques[0].aius[-1]
     assert added.text == "Lind matters." and added.at is not None
@@ -198,7 +201,7 @@ def test_a_link_to_a_critique_claims_nothing_and_names_no_author(bench, store) -
     engine, _ = store
 
     def leased() -> int:
-        with database.reading(engine) as session:
+        with connections.reading(engine) as session:
             return len(session.scalars(select(LeaseRow)).all())
 
     before = leased()
@@ -219,7 +222,7 @@ def test_critiques_are_compared_blind_and_the_stored_value_names_the_right_one(b
     left = page.locator("article.column .text").first.inner_text()
     press(page, "1", "Enter", every=0.1)
     saved(page)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         [label] = [one for one in labels.of_study(session, study.id) if one.annotator == annotator]
         critiques = aius.current_state(session, study.id, label.target.item).critiques
     assert (label.target.kind, label.target.criterion) == ("preference", "critique")
@@ -275,13 +278,13 @@ def test_a_live_run_shows_each_aiu(served, visit, store) -> None:
         id="sum", prompt="2 + 2?", responses=(Response(text="2"),), reference="4", critiques=(critique, reference)
     )
     imports.import_records(engine, "live", [ItemRecord(item=item)])
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "live")
     with run_server() as model:
         judge = CritiqueJudge(name="judge", spec=Spec(model="judge-1", address=model.address))
         chosen = Settings(judges=(judge,), words=20)
         launch.create_run(engine, launch.RunRequest(study, PROTOCOLS["metacritique"], chosen, "live"))
-        with database.reading(engine) as session:
+        with connections.reading(engine) as session:
             (trace,) = traces.find(session, Filter(study.id))
         page = visit(f"{served.address}/traces?study=live&trace={trace.id}")
         page.locator(".entry", has_text="Two is wrong.").wait_for(timeout=60_000)

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import func, select, update
 
 from storage.accounts import logins
-from storage.database import clock, connect, reading, upgrade, writing
-from storage.tables import LabelRow, LoginRow
+from storage.db.connections import clock, connect, reading, upgrade, writing
+from storage.db.tables import LabelRow, LoginRow
 from tests.accounts import PASSWORD, add_account
 from tests.bench.bench_workbench import STUDY, plant
 from tests.browser.conftest import serve, start, stop_server

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from storage.database import connect
+from storage.db.connections import connect
 from tests.openai_server import run_server
 from tests.storage.improvement import studies_to_improve as planted
 from tests.test_cli_improve import reply

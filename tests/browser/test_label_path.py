@@ -9,10 +9,11 @@ from urllib.parse import quote
 import pytest
 
 from core.formats.records import ItemRecord
-from storage import deletions, labels, studies
-from storage.database import connect, reading, writing
-from storage.labelling import training_items
-from storage.transfer import imports
+from storage.db.connections import connect, reading, writing
+from storage.labelling import training
+from storage.labels import labels
+from storage.studies import studies
+from storage.transfer import deletions, imports
 from tests.browser.conftest import Served, serve, stop_server
 from tests.browser.test_workbench import READY, press, rhythm, saved, settle, state
 from tests.conftest import make_item, make_target
@@ -307,7 +308,7 @@ def test_a_training_is_repeated_until_it_is_passed_and_then_the_queue_opens(benc
     with writing(connect(server[-1].database)) as session:
         study_id = studies.get(session, study).id
         for item in known:
-            training_items.add(session, study_id, make_target(item), 2, reason="It is shorter.")
+            training.add_item(session, study_id, make_target(item), 2, reason="It is shorter.")
         rules = studies.get(session, study).rules.model_copy(
             update={"response_order": "as_given", "response_order_reason": "The keys of this test."}
         )

@@ -19,8 +19,9 @@ from core.formats.records import (
     TraceRecord,
 )
 from core.trace import VerdictReached
-from storage import studies, traces
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
+from storage.runs import traces
+from storage.studies import studies
 from storage.transfer import samples
 from tests.browser.conftest import start
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage import database
+from storage.db import connections
 from tests.browser.conftest import serve, stop_server
 from tests.storage.shared import debates
 
@@ -14,8 +14,8 @@ ITEMS = 120
 def address(tmp_path):
     """The address of a server with a study of so many traces."""
     url = f"sqlite:///{tmp_path}/traces.db"
-    engine = database.connect(url)
-    database.upgrade(engine)
+    engine = connections.connect(url)
+    connections.upgrade(engine)
     debates(engine, ITEMS)
     engine.dispose()
     server = serve(url, tmp_path / "server.log")

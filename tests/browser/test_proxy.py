@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from storage import database
+from storage.db import connections
 from storage.transfer import imports
 from tests.accounts import PASSWORD, add_account
 from tests.browser.conftest import free_port, serve, stop_server
@@ -38,7 +38,7 @@ def proxied(tmp_path_factory):
 def under_a_path(tmp_path):
     """The same under the path /tiebreak/ of the host, with a study that has images."""
     folder, url = tmp_path, new_database(tmp_path)
-    imports.import_records(database.connect(url), "pictures", picture_study(folder / "media"))
+    imports.import_records(connections.connect(url), "pictures", picture_study(folder / "media"))
     settings = {"STREAMLIT_SERVER_BASE_URL_PATH": "tiebreak", "TIEBREAK_MEDIA": str(folder / "media")}
     with behind_nginx(folder, url, "tiebreak/", **settings) as address:
         yield address
@@ -49,7 +49,7 @@ def new_database(folder):
     if NGINX is None or shutil.which("openssl") is None:
         pytest.skip("nginx and openssl are not installed (Debian: apt install nginx openssl)")
     address = create_database(folder / "tiebreak.db")
-    add_account(database.connect(address), "ann")
+    add_account(connections.connect(address), "ann")
     return address
 
 

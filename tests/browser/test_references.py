@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from storage import labels, studies
-from storage.database import connect, writing
+from storage.db.connections import connect, writing
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_target
 
 pytestmark = pytest.mark.browser

@@ -2,9 +2,10 @@
 
 import pytest
 
-from storage import runs, studies
-from storage.database import connect, writing
-from storage.tables import RunRow
+from storage.db.connections import connect, writing
+from storage.db.tables import RunRow
+from storage.runs import runs
+from storage.studies import studies
 from tests.browser.conftest import serve, stop_server
 
 pytestmark = pytest.mark.browser

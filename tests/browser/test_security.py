@@ -8,7 +8,7 @@ import pytest
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord, StudyRecord, StudyRules, TraceRecord
 from core.items import Criterion, Item, Response
 from core.trace import TraceFailed
-from storage.database import connect, upgrade
+from storage.db.connections import connect, upgrade
 from storage.transfer import imports
 from tests.browser.conftest import serve, stop_server
 from tests.core.test_remote_images import picture

@@ -6,8 +6,9 @@ import pytest
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage import labels, studies
-from storage.database import connect, reading, upgrade, writing
+from storage.db.connections import connect, reading, upgrade, writing
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import imports
 from tests.accounts import PASSWORD, add_account
 from tests.browser.conftest import serve, stop_server

@@ -9,10 +9,13 @@ from core.protocols import Judge
 from core.protocols.dna_eval.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec
-from storage import aspects, database, labels, studies, traces
-from storage.aspects import quality_target
-from storage.item_selection import ItemSelection
-from storage.traces import Filter
+from storage.db import connections
+from storage.labels import labels
+from storage.runs import aspects, traces
+from storage.runs.aspects import quality_target
+from storage.runs.traces import Filter
+from storage.studies import studies
+from storage.studies.items import ItemSelection
 from storage.worker import launch
 from tests.browser.conftest import start
 from tests.openai_server import run_server
@@ -27,12 +30,12 @@ ADDRESS = f"aspect_weights?study={STUDY.replace(' ', '+')}&item=three+boxes&on=&
 @pytest.fixture
 def store(served):
     """The server's database, and the sample study in it with a higher overlap, so targets are free."""
-    engine = database.connect(served.database)
-    with database.writing(engine) as session:
+    engine = connections.connect(served.database)
+    with connections.writing(engine) as session:
         study = studies.get(session, STUDY)
         rules = study.rules.model_copy(update={"overlap": 9})
         studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         yield engine, studies.get(session, STUDY)
 
 
@@ -51,7 +54,7 @@ def open_label_page(visit, served, annotator: str):
 def stored_labels(store, item: str, annotator: str):
     engine, study = store
     target = weights_target(item)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return labels.current(session, study.id, target, annotator), [
             labels.current(session, study.id, quality_target(target, quality), annotator)
             for quality in ("relevance", "clarity", "comprehensiveness")
@@ -115,10 +118,10 @@ def test_a_live_run_is_followed_to_its_scores(served, visit, store) -> None:
         launch.create_run(
             engine, launch.RunRequest(study, PROTOCOLS["dna_eval"], settings, "live", selection=ItemSelection(limit=1))
         )
-        with database.reading(engine) as session:
+        with connections.reading(engine) as session:
             (trace,) = [match for match in traces.find(session, Filter(study.id)) if match.run == "live"]
         page = visit(f"{served.address}/traces?trace={trace.id}")
         page.get_by_text("Overall score, given by the judge").wait_for(timeout=90_000)
         page.get_by_text(re.compile("ahead,|are equal,")).first.wait_for()
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         assert traces.get(session, trace.id).status == "agreed"

@@ -19,7 +19,7 @@ from core.aspects import (
     truncate_rankings,
     weighted_scores,
 )
-from core.statistics.measures.rankings import partial_ranking_distance, top_k_distance
+from core.statistics.measures.pairwise import partial_ranking_distance, top_k_distance
 from tests.core.protocols.scorings import TABLE_11
 
 WEIGHTS = {name: float(weight) for name, (weight, _, _) in TABLE_11.items()}

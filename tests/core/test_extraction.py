@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from core.answers import Answer, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Weights
+from core.attempts import NOT_STATED, extraction_ask
 from core.errors import PermanentFailure, UnreadableReply
-from core.extraction import NOT_STATED, extraction_ask
 from core.llm.client import Reply, ScriptedModel
 from core.llm.limits import Limits
 from core.replay import stored_turns

@@ -2,8 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from core.field_help import help_text
-from core.frozen import Frozen
+from core.frozen import Frozen, help_text
 
 
 class Parent(Frozen):

@@ -3,10 +3,9 @@ from pydantic import ValidationError
 
 from core.critiques import Critique
 from core.errors import FileFormatError, TiebreakError
-from core.items import Response
+from core.items import Pairs, Response, item_name, pair_item, pair_numbers, pair_part, target_item
 from core.labels import Opinion
 from core.llm.costs import estimate_run
-from core.pairs import Pairs, item_name, pair_item, pair_numbers, pair_part, target_item
 from core.protocols.flows import start_flow, trace_parts
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_run_file

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core.errors import UnreadableReply
-from core.llm.token_probabilities import token_choices
+from core.llm.wire import token_choices
 from core.rating_probabilities import level_probabilities, weighted_mean
 
 LEVELS = (1, 2, 3, 4, 5)

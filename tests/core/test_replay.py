@@ -6,9 +6,7 @@ import pytest
 
 from core import attempts
 from core.answers import Choice
-from core.attempts import reread_turn
-from core.current_events import current_events, with_reading
-from core.extraction import can_extract
+from core.attempts import can_extract, reread_turn
 from core.llm.client import Reply
 from core.replay import NeedsCalls, replay, stored_turns
 from core.trace import (
@@ -23,6 +21,8 @@ from core.trace import (
     TurnCompleted,
     Verdict,
     VerdictReached,
+    current_events,
+    with_reading,
 )
 
 CHOICE = Choice(noun="Submission")

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.answers import Choice, Format
-from core.current_events import completed_turns
 from core.errors import UnreadableReply, UnsupportedSchema
 from core.llm.client import Answer, Reply, ScriptedModel
 from core.llm.limits import Limits
@@ -30,6 +29,7 @@ from core.trace import (
     Turn,
     TurnCompleted,
     Verdict,
+    completed_turns,
 )
 from tests.openai_server import run_server
 

@@ -1,7 +1,7 @@
 """The grid of stances of a debate."""
 
-from core.stances import find_disagreements, list_stances
 from core.trace import CallFailed, Event, Turn, TurnCompleted
+from core.verdicts import find_disagreements, list_stances
 
 
 def turn(ask: int, judge: str, round: int, reading: int | None) -> TurnCompleted:

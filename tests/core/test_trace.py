@@ -2,7 +2,6 @@
 
 import pytest
 
-from core.current_events import completed_turns, current_events
 from core.labels import Opinion
 from core.protocols.scaleeval.settings import Settings
 from core.trace import (
@@ -14,6 +13,8 @@ from core.trace import (
     TurnCompleted,
     Verdict,
     VerdictReached,
+    completed_turns,
+    current_events,
     model_specs,
 )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from storage import database, key_pages, runs, studies, trace_filter, trace_opinions, traces, unread
-from storage.labelling import adjudication, case_order, home, inbox, tasks, work
+from storage.db import columns, connections
+from storage.labelling import adjudication, case_order, context, home, tasks
 from storage.reports import (
     agreement,
     agreement_items,
@@ -24,8 +24,10 @@ from storage.reports import (
     weight_laboratory,
     weights,
 )
-from storage.studies import Study
-from storage.traces import Filter
+from storage.runs import outcomes, runs, trace_opinions, traces
+from storage.runs.traces import Filter
+from storage.studies import studies
+from storage.studies.studies import Study
 from tests.bench import large_study
 from tests.databases import create_database
 
@@ -35,14 +37,14 @@ Statement = tuple[str, tuple[object, ...]]
 
 
 def planted(path: Path, items: int) -> tuple[Engine, Study]:
-    engine = database.connect(create_database(path))
+    engine = connections.connect(create_database(path))
     large_study.plant(engine, items, judges=3, annotators=5)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return engine, studies.get(session, large_study.STUDY)
 
 
 def read_overview(engine: Engine, study: Study) -> None:
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         overview.counts(session, study.id)
         disagreements.version(session, study.id)
         references.choices(session, study.id)
@@ -51,7 +53,7 @@ def read_overview(engine: Engine, study: Study) -> None:
 
 def read_judges(engine: Engine, study: Study) -> None:
     data = alignment.load_data(engine, study)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         judge_costs.cost_by_judge(session, study.id, data.opinions)
         discordance.contentions(session, study.id)
 
@@ -73,7 +75,7 @@ def read_critiques(engine: Engine, study: Study) -> None:
 
 
 def read_published(engine: Engine, study: Study) -> None:
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         tables = published.available(session, study.id)
     for table in tables:
         published.compute(engine, study, table.name, resamples=10)
@@ -81,24 +83,24 @@ def read_published(engine: Engine, study: Study) -> None:
 
 def read_traces(engine: Engine, study: Study) -> None:
     for chosen in (Filter(study.id), Filter(study.id, run_id=1, scenario="scenario 1")):
-        with database.reading(engine) as session:
-            sizes = trace_filter.count_by_run(session, chosen)
+        with connections.reading(engine) as session:
+            sizes = traces.count_by_run(session, chosen)
             matches = traces.page(session, chosen, sizes, after=7, size=1, order="run").rows
-            traces.page(session, chosen, sizes, after=key_pages.START, size=1, order="contention")
+            traces.page(session, chosen, sizes, after=columns.START, size=1, order="contention")
             trace_opinions.summarize_last(session, [trace.id for trace in matches])
             runs.of_study(session, study.id)
-            unread.replies_by_step(session, unread.count_replies(session, study.id))
+            outcomes.replies_by_step(session, outcomes.count_replies(session, study.id))
 
 
 def read_label_pages(engine: Engine, study: Study) -> None:
     home.prepare(engine, study.id, ANNOTATOR)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         home.summaries(session, study, ANNOTATOR)
         order = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
         adjudication.read(session, study, ANNOTATOR, order.ids[:50].tolist())
         case_order.labelled_by(session, study.id, ANNOTATOR)
-        inbox.threads(session, study.id)
-        opened = work.open_work(session, "disagreements", study.name, ANNOTATOR)
+        home.threads(session, study.id)
+        opened = context.open_work(session, "disagreements", study.name, ANNOTATOR)
         tasks.next_tasks(session, opened, have=(), count=5, tab="todo", first=None)
 
 
@@ -186,7 +188,7 @@ def test_costs_of_verdicts_and_discussions_do_not_read_the_events_of_judges_with
     data = alignment.load_data(engine, study)
 
     def read() -> None:
-        with database.reading(engine) as session:
+        with connections.reading(engine) as session:
             assert judge_costs.cost_by_judge(session, study.id, data.opinions)
             assert discussions.report(session, study.id, data) == []
 
@@ -196,7 +198,7 @@ def test_costs_of_verdicts_and_discussions_do_not_read_the_events_of_judges_with
 
 def test_whether_runs_are_executed_is_read_from_the_claimed_traces(studies_by_size):
     engine, study = studies_by_size[20]
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         (statement,) = statements_of(engine, lambda: runs.of_study(session, study.id))[-1:]
     with engine.connect() as connection:
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement[0]}", statement[1]).all()

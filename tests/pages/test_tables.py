@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pages.parts import clickable_table
+from pages.parts import tables
 from tests.paths import ROOT
 
 FOR_SEVERAL = {"pages/label/home.py", "pages/setup/parts/training_form.py"}
@@ -18,7 +18,7 @@ def test_every_table_with_rows_to_open_is_a_clickable_table() -> None:
         for path in (ROOT / "pages").rglob("*.py")
         if re.search(r'selection_mode="(single|multi)-(row|cell)"', path.read_text())
     }
-    assert own - {"pages/results/alignment.py"} == FOR_SEVERAL | {"pages/parts/clickable_table.py"}
+    assert own - {"pages/results/alignment.py"} == FOR_SEVERAL | {"pages/parts/tables.py"}
 
 
 def test_a_click_calls_the_function_with_the_row_and_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,13 +28,13 @@ def test_a_click_calls_the_function_with_the_row_and_the_column(monkeypatch: pyt
         drawn.update(options)
         return state[key]
 
-    monkeypatch.setattr(clickable_table.st, "dataframe", dataframe)
-    monkeypatch.setattr(clickable_table.st, "session_state", state)
+    monkeypatch.setattr(tables.st, "dataframe", dataframe)
+    monkeypatch.setattr(tables.st, "session_state", state)
     lines = [{"Item": "a"}, {"Item": "b"}]
     state["table"] = SimpleNamespace(selection=SimpleNamespace(cells=[(1, "Item")]))
-    assert clickable_table.draw(lines, "table", lambda *click: clicks.append(click)) == 1
+    assert tables.draw_clickable(lines, "table", lambda *click: clicks.append(click)) == 1
     drawn["on_select"]()
     assert clicks == [(1, "Item")]
-    assert clickable_table.draw(lines[:1], "table") is None and drawn["on_select"] == "rerun"
+    assert tables.draw_clickable(lines[:1], "table") is None and drawn["on_select"] == "rerun"
     state["table"].selection.cells = []
-    assert clickable_table.draw(lines, "table") is None
+    assert tables.draw_clickable(lines, "table") is None

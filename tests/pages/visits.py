@@ -10,9 +10,11 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import Record
-from pages.parts import background, resources
-from storage import database, runs, studies, traces
-from storage.traces import Filter
+from pages.parts import live, resources
+from storage.db import connections
+from storage.runs import runs, traces
+from storage.runs.traces import Filter
+from storage.studies import studies
 from storage.transfer import imports
 from tests.databases import create_database
 from tests.paths import ROOT
@@ -26,7 +28,7 @@ def visit(page: str, /, annotator: str | None = None, **parameters: str | list[s
     """Follow a link to a page such as "setup/studies"; with "" as the annotator nobody is signed in."""
     st.cache_data.clear()
     st.cache_resource.clear()
-    background.clear()
+    live.clear()
     app = AppTest.from_file(str(APP), default_timeout=20)
     app.switch_page(str(APP.parent / "pages" / f"{page}.py"))
     if annotator is not None:
@@ -47,7 +49,7 @@ def switch_to(page: str, annotator: str = "zoe", **parameters: str) -> AppTest:
 
 def visit_trace(item: str, run: str | None = None, annotator: str = "", **parameters: str) -> AppTest:
     """Open the newest trace in the study "s" of an item, given by its name or a part of it, in one run or in any."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
         run_id = next((candidate.id for candidate in runs.of_study(session, study.id) if candidate.name == run), None)
         matches = traces.find(session, Filter(study.id, run_id=run_id, item=item))
@@ -57,7 +59,7 @@ def visit_trace(item: str, run: str | None = None, annotator: str = "", **parame
 
 def prepare_study(records: Sequence[Record] = (), study: str = "s") -> None:
     """Create the tables, and a study of `records` if there are any, without the samples."""
-    path = Path(database.database_url().removeprefix("sqlite:///"))
+    path = Path(connections.database_url().removeprefix("sqlite:///"))
     if not path.exists():
         create_database(path)
     if records:

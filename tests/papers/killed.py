@@ -12,7 +12,7 @@ from typing import Any
 from core.experiments import design
 from core.formats.records import ItemRecord, LabelRecord
 from core.labels import Label
-from storage.database import connect
+from storage.db.connections import connect
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.databases import create_database

@@ -11,11 +11,12 @@ from sqlalchemy import Engine
 
 from core import experiments as files
 from core.llm.router import Router
-from storage import experiments, studies
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
 from storage.reports import experiments as report
 from storage.reports import published
-from storage.studies import Study
+from storage.runs import experiments
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import execute_experiment, outages, plan, start
 from tests.core.llm.test_images import PNG

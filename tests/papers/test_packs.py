@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.experiments import design
-from core.experiments.papers import files, title
+from core.experiments.definition import files, paper_title
 from core.formats.published.chateval import OVERALL
 from core.items import Item, Response
 from core.protocols import registry
@@ -112,8 +112,8 @@ def test_models_of_today_replace_every_model_and_are_asked_for_structured_output
 
 
 def test_a_files_first_line_names_its_table() -> None:
-    assert title("scaleeval/table-5").startswith("Table 5: six formats of the criterion")
-    assert all(len(title(name)) > 20 for name in RUNS)
+    assert paper_title("scaleeval/table-5").startswith("Table 5: six formats of the criterion")
+    assert all(len(paper_title(name)) > 20 for name in RUNS)
 
 
 def test_every_file_is_in_the_page_of_its_paper_with_the_command_that_prints_it() -> None:

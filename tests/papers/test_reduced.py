@@ -12,7 +12,7 @@ from core.critiques import Critique, aius_with_numbers, critique_targets, refere
 from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.items import Response
 from core.labels import Label, Scale, Target
-from storage.database import connect
+from storage.db.connections import connect
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item

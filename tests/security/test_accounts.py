@@ -17,11 +17,10 @@ from core.formats.records import ItemRecord
 from pages.account import oidc
 from pages.account.routes import local_path
 from pages.parts import account_guard, resources
-from pages.parts.account_guard import SESSION_COOKIE
-from pages.parts.visitor import COOKIE
-from storage import audit
+from pages.parts.account_guard import COOKIE, SESSION_COOKIE
 from storage.accounts import api_tokens, invitations, logins, registry
-from storage.database import reading, write
+from storage.db import audit
+from storage.db.connections import reading, write
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit

@@ -69,10 +69,10 @@ def test_errors_without_a_free_descriptor_are_one_line_a_minute(monkeypatch):
 
 @pytest.mark.slow
 def test_more_sessions_than_descriptors_refuse_no_label_and_write_no_log(tmp_path):
-    from storage import database
+    from storage.db import connections
 
     url, log = create_database(tmp_path / "tiebreak.db"), tmp_path / "server.log"
-    plant(engine := database.connect(url), 30)
+    plant(engine := connections.connect(url), 30)
     engine.dispose()
     served = serve(url, log)
     sockets, refused = [], 0

@@ -8,13 +8,13 @@ from streamlit import config
 
 import app
 from core.formats.records import ItemRecord
-from pages.parts import resources, visitor
+from pages.parts import account_guard, resources
 from pages.parts.sections import SECTIONS
-from storage import access, studies
-from storage.access import PERMISSIONS, Permission, Role
-from storage.accounts import registry
-from storage.accounts.identity import Actor, Identity
-from storage.database import reading, writing
+from storage.accounts import access, registry
+from storage.accounts.access import PERMISSIONS, Permission, Role
+from storage.accounts.registry import Actor, Identity
+from storage.db.connections import reading, writing
+from storage.studies import studies
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, switch_to, visit
@@ -120,7 +120,7 @@ def members(monkeypatch):
 
     def become(name):
         actor = found.get(name)
-        monkeypatch.setattr(visitor, "current_identity", lambda: Identity(True, actor, None))
+        monkeypatch.setattr(account_guard, "current_identity", lambda: Identity(True, actor, None))
 
     return become
 

@@ -18,8 +18,10 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
 from pages.parts import metrics, resources
-from storage import audit, backup, studies, traces
-from storage.database import reading
+from storage.db import audit, backup
+from storage.db.connections import reading
+from storage.runs import traces
+from storage.studies import studies
 from storage.transfer import export_records, turn_rows
 from storage.transfer.bundle import write_bundle
 from storage.worker import launch

@@ -11,8 +11,11 @@ from core.formats.records import ItemRecord, RunRecord, StudyRecord, StudyRules,
 from core.items import Item
 from core.labels import Target
 from core.protocols.registry import PROTOCOLS
-from storage import aius, database, labels, studies
-from storage.studies import Study
+from storage.db import connections
+from storage.labels import labels
+from storage.runs import aius
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.core.protocols.critiques import (
     make_complete_item,
@@ -25,7 +28,7 @@ SPLIT = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
 
 def import_study(engine: Engine, *records: Any, name: str = "s", **rules: Any) -> Study:
     imports.import_records(engine, name, [StudyRecord(rules=StudyRules(**rules)), *records])
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return studies.get(session, name)
 
 
@@ -49,18 +52,18 @@ def run_records(item: Item, script: Any, run: str = "run", **fields: Any) -> lis
 
 
 def save_edit(engine: Engine, study: Study, change: Any, annotator: str = "ann") -> None:
-    with database.writing(engine) as session:
+    with connections.writing(engine) as session:
         aius.save_edit(session, study.id, "ladder", annotator, change)
 
 
 def save_answer(engine: Engine, study: Study, target: Target, value: Any, annotator: str = "ann") -> None:
-    with database.writing(engine) as session:
+    with connections.writing(engine) as session:
         labels.save(session, study.id, target, annotator, value)
 
 
 def answers(engine: Engine, study: Study, annotator: str = "ann") -> dict[str, Any]:
     """Return AIU -> the annotator's label, for the AIUs of critique c1 and of the reference."""
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         critiques = aius.current_state(session, study.id, "ladder").critiques
         targets = critique_targets("ladder", critiques[0], reference_critique(critiques))
         current = {target.part: labels.current(session, study.id, target, annotator) for target in targets}

@@ -6,9 +6,9 @@ from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.labels import Opinion
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from core.verdicts import combine_verdicts
-from storage import studies
-from storage.database import reading
+from storage.db.connections import reading
 from storage.labelling.queue import Queue
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item
 

@@ -5,11 +5,13 @@ import pytest
 from core.errors import TiebreakError
 from core.formats.records import RunRecord
 from core.trace import Spec
-from storage import access, labels, runs, studies
-from storage.access import PERMISSIONS, Forbidden, Permission, Role
-from storage.accounts import registry
-from storage.accounts.identity import Actor
-from storage.database import reading, writing
+from storage.accounts import access, registry
+from storage.accounts.access import PERMISSIONS, Forbidden, Permission, Role
+from storage.accounts.registry import Actor
+from storage.db.connections import reading, writing
+from storage.labels import labels
+from storage.runs import runs
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_target
 from tests.storage.shared import RUN, a_trace

@@ -9,9 +9,10 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.protocols import Judge
 from core.trace import Ask, Spec
-from storage import adoption, aius, labels
-from storage.database import reading, writing
-from storage.studies import Study
+from storage.db.connections import reading, writing
+from storage.labels import labels
+from storage.runs import adoption, aius
+from storage.studies.studies import Study
 from tests.core.protocols.critiques import CLAIMS, CRITIQUE, make_complete_item, make_item, worked_example_reply
 from tests.storage.critique_studies import import_study, run_records, save_answer
 

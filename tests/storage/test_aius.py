@@ -11,9 +11,12 @@ from core.critiques import Aiu, Critique, precision_target, recall_target
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
-from storage import aius, database, items, labels, views
+from storage.db import connections
+from storage.labels import labels, views
 from storage.reports import critiques
-from storage.studies import Study
+from storage.runs import aius
+from storage.studies import items
+from storage.studies.studies import Study
 from storage.transfer import exports, imports
 from tests.conftest import make_item
 from tests.storage.critique_studies import (
@@ -31,7 +34,7 @@ def test_a_split_keeps_labels_and_an_undo_restores_them(engine: Engine, study: S
     save_edit(engine, study, SPLIT)
     values = answers(engine, study, "bob")
     assert "c1.1" not in values and values["c1.e1a"] is None and values["c1.e1b"] is None
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         history = labels.history(session, study.id, precision_target("ladder", "c1.1"))
     assert [(label.annotator, label.value) for label in history] == [("bob", True)]
     save_edit(engine, study, Undo(edit=1))
@@ -42,7 +45,7 @@ def test_an_undo_is_added_to_the_history(engine: Engine, study: Study) -> None:
     save_edit(engine, study, SPLIT)
     save_edit(engine, study, Undo(edit=1))
     save_edit(engine, study, NotAtomic(aiu="c1.2"))
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         history = aius.history(session, study.id, "ladder")
     assert [(edit.number, edit.change.type, edit.annotator) for edit in history] == [
         (1, "split", "ann"),
@@ -56,9 +59,9 @@ def test_the_current_states_are_those_of_items_with_critiques_or_edits(engine: E
     plain = [ItemRecord(item=make_item(name)) for name in ("plain 1", "plain 2")]
     imports.import_records(engine, study.name, plain)
     adopted = Adopt(run="r", critiques=(Critique(author="a", text="Too long.", aius=(Aiu(id="a.1", text="Long."),)),))
-    with database.writing(engine) as session:
+    with connections.writing(engine) as session:
         aius.save_edit(session, study.id, "plain 2", "ann", adopted)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         every = items.of_study(session, study.id)
         whole = {item.id: apply_edits(item, aius.history(session, study.id, item.id)) for item in every}
         found = aius.current_states(session, study.id)
@@ -99,7 +102,7 @@ def test_an_exported_study_is_imported_with_its_edits(engine: Engine, study: Stu
 
 def test_a_file_with_other_edits_under_the_same_numbers_is_refused(engine: Engine, study: Study) -> None:
     save_edit(engine, study, SPLIT)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         (record,) = aius.records(session, study.id)
     other_change = record.model_copy(update={"edit": record.edit.model_copy(update={"change": NotAtomic(aiu="c1.2")})})
     with pytest.raises(TiebreakError, match="edited differently"):
@@ -111,9 +114,9 @@ def test_a_file_with_other_edits_under_the_same_numbers_is_refused(engine: Engin
 
 def test_a_view_of_judges_answers_ends_blindness(engine: Engine, study: Study) -> None:
     revealed = [precision_target("ladder", "c1.1"), recall_target("ladder", "ref.1", "c1")]
-    with database.writing(engine) as session:
+    with connections.writing(engine) as session:
         assert views.record(session, study.id, revealed, "ann")
         assert not views.record(session, study.id, revealed, "ann")
     save_answer(engine, study, revealed[0], True)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         assert [label.blind for label in labels.history(session, study.id, revealed[0])] == [False]

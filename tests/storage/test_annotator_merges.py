@@ -7,18 +7,19 @@ from sqlalchemy import select, update
 
 from core.annotator_names import similarity_key
 from core.errors import TiebreakError
-from storage import annotator_merges, annotators, guidelines, labels, studies, views
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.db.tables import AnnotatorRow, LabelRow, Table, TargetRow
 from storage.labelling import queue
-from storage.tables import AnnotatorRow, LabelRow, Table, TargetRow
+from storage.labels import labels, merges, views
+from storage.studies import annotators, studies
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import Client, set_rules
 from tests.storage.shared import debates
 
 MOVED = {
-    *(table.__tablename__ for table in annotator_merges.FINGERPRINTED),
-    *(table.__tablename__ for table in annotator_merges.UNIQUE),
-    *(table.__tablename__ for table in annotator_merges.OTHERS),
+    *(table.__tablename__ for table in merges.FINGERPRINTED),
+    *(table.__tablename__ for table in merges.UNIQUE),
+    *(table.__tablename__ for table in merges.OTHERS),
     "reply",
 }
 
@@ -58,14 +59,14 @@ def test_a_merge_moves_everything_and_removes_the_former_name(engine, study_id):
         queue.set_mark(session, study_id, make_target("item 0"), "Anne", "flag")
         for name in ("Ann", "Anne"):
             views.record(session, study_id, [make_target("item 3")], name)
-            guidelines.mark_read(session, study_id, annotators.get_or_create_id(session, name), 1)
+            studies.mark_guidelines_read(session, study_id, annotators.get_or_create_id(session, name), 1)
     before = {item: value for (_, item), value in current(engine, study_id).items()}
     with reading(engine) as session:
-        planned = annotator_merges.plan(session, "Anne", "Ann")
+        planned = merges.plan(session, "Anne", "Ann")
     assert (planned.rows["label"], planned.rows["mark"], planned.both) == (2, 1, ())
     assert len({name for name, _ in current(engine, study_id)}) == 2, "a plan changes nothing"
     with writing(engine) as session:
-        annotator_merges.merge(session, "Anne", "Ann")
+        merges.merge(session, "Anne", "Ann")
     assert current(engine, study_id) == {("Ann", item): value for item, value in before.items()}
     with reading(engine) as session:
         assert annotators.names(session) == ["Ann"]
@@ -81,11 +82,11 @@ def test_a_target_that_both_labelled_needs_a_preference(engine, study_id, prefer
     with writing(engine) as session:
         labels.save(session, study_id, make_target("item 0"), "Anne", 2)
     with writing(engine) as session, pytest.raises(TiebreakError, match="Both have labelled 1 of the same"):
-        annotator_merges.merge(session, "Anne", "Ann")
+        merges.merge(session, "Anne", "Ann")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no annotator called 'bob'"):
-        annotator_merges.merge(session, "Anne", "Ann", "bob")
+        merges.merge(session, "Anne", "Ann", "bob")
     with writing(engine) as session:
-        annotator_merges.merge(session, "Anne", "Ann", prefer)
+        merges.merge(session, "Anne", "Ann", prefer)
     with reading(engine) as session:
         newest = {}
         for label in labels.of_study(session, study_id):
@@ -104,12 +105,12 @@ def test_two_unicode_forms_of_one_name_are_found_and_merged_by_id(engine, study_
         labels.save(session, study_id, make_target("item 1"), "José", 2)
         session.execute(update(AnnotatorRow).where(AnnotatorRow.id == former).values(name=decomposed))
     with reading(engine) as session:
-        [group] = annotator_merges.similar_groups(session)
+        [group] = merges.similar_groups(session)
         assert {one.id for one in group} == {former, annotators.find_id(session, decomposed)}
-        assert annotator_merges.similar_names(session, "jose ") == [decomposed, "José"]
-        assert annotator_merges.similar_names(session, "José") == []
+        assert merges.similar_names(session, "jose ") == [decomposed, "José"]
+        assert merges.similar_names(session, "José") == []
     with writing(engine) as session:
-        annotator_merges.merge(session, f"#{former}", "José")
+        merges.merge(session, f"#{former}", "José")
     assert {("José", "item 0"), ("José", "item 1")} <= current(engine, study_id).keys()
 
 

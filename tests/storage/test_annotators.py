@@ -1,9 +1,9 @@
 import pytest
 
 from core.errors import TiebreakError
-from storage import annotators
-from storage.database import reading, writing
-from storage.tables import AnnotatorRow, now
+from storage.db.connections import reading, writing
+from storage.db.tables import AnnotatorRow, now
+from storage.studies import annotators
 
 
 def test_a_name_is_stored_on_one_line(engine):

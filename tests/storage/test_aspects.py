@@ -9,9 +9,11 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Item
 from core.labels import Label, Target
-from storage import aspects, studies, targets
-from storage.database import reading
-from storage.studies import Study
+from storage.db.connections import reading
+from storage.labels import targets
+from storage.runs import aspects
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports, samples
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")

@@ -8,12 +8,16 @@ from sqlalchemy.exc import DBAPIError
 
 from core.errors import TiebreakError
 from core.trace import Spec
-from storage import access, audit, deletions, labels, runs, studies, views
-from storage.access import Role
-from storage.accounts import api_tokens, logins, registry, sign_in
-from storage.audit import Action, Filter
-from storage.database import reading, write, writing
-from storage.tables import AuditRow
+from storage.accounts import access, api_tokens, logins, registry, sign_in
+from storage.accounts.access import Role
+from storage.db import audit
+from storage.db.audit import Action, Filter
+from storage.db.connections import reading, write, writing
+from storage.db.tables import AuditRow
+from storage.labels import labels, views
+from storage.runs import runs
+from storage.studies import studies
+from storage.transfer import deletions
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_target
 

@@ -14,9 +14,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from core.errors import TiebreakError
-from storage import backup, labels, studies
-from storage.backup import FOLDER_VARIABLE, back_up
-from storage.database import alembic_config, connect, reading, upgrade, writing
+from storage.db import backup
+from storage.db.backup import FOLDER_VARIABLE, back_up
+from storage.db.connections import alembic_config, connect, reading, upgrade, writing
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_target
 
 pytestmark = pytest.mark.slow  # each test migrates a database

@@ -4,10 +4,10 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.exc import DataError, IntegrityError
 
-from storage.bulk_inserts import MIN_TOGETHER
-from storage.database import insert_all, insert_missing, reading, writing
-from storage.database_errors import DatabaseUnavailable
-from storage.tables import AnnotatorRow, now
+from storage.db.connections import insert_all, insert_missing, reading, writing
+from storage.db.dialects import MIN_TOGETHER
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import AnnotatorRow, now
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 import pytest
 from sqlalchemy import event, select, update
 
-from storage import audit, call_totals, run_claims, runs, trace_claims, trace_events, workers
-from storage.database import reading, writing
-from storage.tables import EventRow, RunRow, TraceRow
-from storage.trace_events import NewEvent
+from storage.db import audit
+from storage.db.connections import reading, writing
+from storage.db.tables import EventRow, RunRow, TraceRow
+from storage.runs import call_totals, calls, outcomes, run_claims, runs, trace_claims
+from storage.runs.outcomes import NewEvent
 from tests.storage.shared import a_turn, a_verdict
 
 
@@ -22,7 +23,7 @@ def a_trace_id(engine, a_study):
 
 def append(engine, trace_id, first, *events):
     with writing(engine) as session:
-        trace_events.append(session, [NewEvent(trace_id, seq, one) for seq, one in enumerate(events, first)])
+        outcomes.append_events(session, [NewEvent(trace_id, seq, one) for seq, one in enumerate(events, first)])
 
 
 def release(engine, run_id):
@@ -74,7 +75,7 @@ def test_calls_in_flight_when_a_run_is_stopped_are_in_its_sums_when_the_last_has
     with writing(engine) as session:
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         run_id = runs.create(session, a_study.id, "shared", **fields)
-        workers.register(session, "worker")
+        calls.register_worker(session, "worker")
         ids = session.scalars(select(TraceRow.id).where(TraceRow.run_id == run_id).order_by(TraceRow.id).limit(2)).all()
         claims = [trace_claims.claim(session, trace_id, "worker") for trace_id in ids]
     append(engine, ids[0], 0, a_turn(0))

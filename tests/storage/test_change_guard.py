@@ -5,13 +5,15 @@ import threading
 import pytest
 from sqlalchemy import delete, false, insert, update
 
-from storage import access, labels, operations, studies
-from storage.access import Permission, Role
-from storage.accounts import registry
-from storage.accounts.identity import Actor
-from storage.change_guard import PROTECTED, UncheckedChange
-from storage.database import writing
-from storage.tables import Table
+from storage.accounts import access, registry
+from storage.accounts.access import Permission, Role
+from storage.accounts.registry import Actor
+from storage.db import guards
+from storage.db.connections import writing
+from storage.db.guards import CHANGE_PERMISSIONS, UncheckedChange
+from storage.db.tables import Table
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_target
 
 LABELLERS = {"owner", "researcher", "adjudicator", "annotator"}
@@ -73,9 +75,9 @@ TABLES = {table.name: table for table in Table.metadata.tables.values()}
 @pytest.fixture
 def enforced():
     """Enforce permissions in this thread until the end of the test."""
-    token = operations._enforced.set(True)
+    token = guards._enforced.set(True)
     yield
-    operations._enforced.reset(token)
+    guards._enforced.reset(token)
 
 
 def is_refused(engine, statement):
@@ -88,13 +90,13 @@ def is_refused(engine, statement):
 
 
 def test_every_table_has_a_rule():
-    assert PROTECTED.keys() == ROLES.keys()
-    assert TABLES.keys() == PROTECTED.keys() | UNPROTECTED.keys()
-    assert not PROTECTED.keys() & UNPROTECTED.keys()
+    assert CHANGE_PERMISSIONS.keys() == ROLES.keys()
+    assert TABLES.keys() == CHANGE_PERMISSIONS.keys() | UNPROTECTED.keys()
+    assert not CHANGE_PERMISSIONS.keys() & UNPROTECTED.keys()
 
 
 def test_each_role_changes_exactly_its_tables(engine, a_study, enforced):
-    operations._enforced.set(False)
+    guards._enforced.set(False)
     actors = {"": Actor("")}
     with writing(engine) as session:
         registry.add(session, "administrator")
@@ -102,14 +104,14 @@ def test_each_role_changes_exactly_its_tables(engine, a_study, enforced):
             actors[name] = Actor(name, registry.add(session, name).id)
             if name != "stranger":
                 access.set_role(session, a_study.id, name, Role(name))
-    operations._enforced.set(True)
+    guards._enforced.set(True)
     for name, actor in actors.items():
-        with operations.operation():
+        with guards.operation():
             with writing(engine) as session:
                 for permission in Permission:
                     if access.allows(session, a_study.id, actor, permission):
                         access.require(session, a_study.id, actor, permission)
-            for table in PROTECTED:
+            for table in CHANGE_PERMISSIONS:
                 refused = is_refused(engine, delete(TABLES[table]).where(false()))
                 assert refused == (name not in ROLES[table]), (name, table)
 
@@ -121,14 +123,14 @@ def test_nothing_is_changed_without_a_check_and_in_another_study(engine, a_study
 
     with pytest.raises(UncheckedChange):
         label()
-    with operations.operation():
+    with guards.operation():
         with pytest.raises(UncheckedChange):
             label()
         with writing(engine) as session:
             access.require(session, a_study.id, Actor("ann"), Permission.label)
         label()
     row = {"study_id": a_study.id + 1, "name": "x", "position": 1, "body": {}}
-    with operations.operation(), writing(engine) as session:
+    with guards.operation(), writing(engine) as session:
         access.require(session, a_study.id, Actor("ann"), Permission.edit)
         with pytest.raises(UncheckedChange):
             session.execute(insert(TABLES["criterion"]), [row])
@@ -139,8 +141,8 @@ def test_nothing_is_changed_without_a_check_and_in_another_study(engine, a_study
 def test_commands_and_workers_are_not_enforced_and_all_threads_of_a_server_are(engine, a_study, monkeypatch):
     statement, found = update(TABLES["study"]).where(false()).values(name="x"), []
     assert not is_refused(engine, statement)
-    monkeypatch.setattr(operations, "_process_enforced", [False])
-    operations.enforce_in_process()
+    monkeypatch.setattr(guards, "_process_enforced", [False])
+    guards.enforce_in_process()
     thread = threading.Thread(target=lambda: found.append(is_refused(engine, statement)))
     thread.start()
     thread.join()

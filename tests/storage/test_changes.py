@@ -7,8 +7,11 @@ import pytest
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage import changes, labels, run_claims, studies, trace_events
-from storage.database import reading, writing
+from storage.db import changes
+from storage.db.connections import reading, writing
+from storage.labels import labels
+from storage.runs import outcomes, run_claims
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
 from tests.conftest import make_item, make_target
@@ -22,8 +25,8 @@ DELIVERY = 2.0
 @pytest.fixture
 def engine(postgres_engine, monkeypatch):
     """The PostgreSQL database, with versions that change only by notifications."""
-    monkeypatch.setattr("storage.changes.MAX_AGE", 1e9)
-    monkeypatch.setattr("storage.changes.LISTEN_SECONDS", 0.1)
+    monkeypatch.setattr("storage.db.changes.MAX_AGE", 1e9)
+    monkeypatch.setattr("storage.db.changes.LISTEN_SECONDS", 0.1)
     yield postgres_engine
     changes.stop(postgres_engine)
     with postgres_engine.begin() as connection:
@@ -68,7 +71,7 @@ def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
     topics = [f"trace {first}", f"run {run_id}", f"trace {second}"]
     known = [changes.version(engine, topic) for topic in topics]
     with writing(engine) as session:
-        trace_events.append(session, [trace_events.NewEvent(first, 0, a_turn())])
+        outcomes.append_events(session, [outcomes.NewEvent(first, 0, a_turn())])
     assert changed(engine, known[0], topics[0])
     assert changed(engine, known[1], topics[1])
     assert changes.version(engine, topics[2]) == known[2]
@@ -129,7 +132,7 @@ def test_a_listener_connects_again_after_a_restart_of_the_database(engine, a_stu
 
 
 def test_a_version_expires(engine, monkeypatch):
-    monkeypatch.setattr("storage.changes.MAX_AGE", 0.2)
+    monkeypatch.setattr("storage.db.changes.MAX_AGE", 0.2)
     end, known = time.monotonic() + 10, changes.version(engine, "study 1")
     while changes.version(engine, "study 1") == known and time.monotonic() < end:
         time.sleep(0.02)
@@ -137,7 +140,7 @@ def test_a_version_expires(engine, monkeypatch):
 
 
 def test_on_sqlite_every_version_is_new(tmp_path):
-    from storage.database import connect
+    from storage.db.connections import connect
 
     engine = connect(f"sqlite:///{tmp_path}/a.db")
     known = changes.version(engine, "study 1")

@@ -17,16 +17,17 @@ from sqlalchemy.orm import Session
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Target
-from core.statistics.data.dataset import Dataset
-from core.statistics.data.encoded_opinions import EncodedOpinions, encode_opinions
-from storage import annotator_merges, current_labels, deletions, labels, runs, studies, targets
-from storage.database import reading, writing
+from core.statistics.data.dataset import Dataset, EncodedOpinions, encode_opinions
+from storage.db.connections import reading, writing
 from storage.labelling import case_order
-from storage.reports import agreement, alignment, judge_opinions, judge_ranking, references, remembered
+from storage.labels import current_labels, labels, merges, targets
+from storage.reports import agreement, alignment, judge_ranking, opinions, references
 from storage.reports.opinions import undecided_targets
 from storage.reports.references import Reference
-from storage.studies import Study
-from storage.transfer import imports
+from storage.runs import runs
+from storage.studies import studies
+from storage.studies.studies import Study
+from storage.transfer import deletions, imports
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.reports.test_references import DEBATE, SINGLE, debate_trace, import_study, items, single_trace
 
@@ -66,7 +67,7 @@ def merge(engine: Engine, name: str, other: str) -> None:
     """Merge two annotators, if there are both."""
     try:
         with writing(engine) as session:
-            annotator_merges.merge(session, name, other, prefer=other)
+            merges.merge(session, name, other, prefer=other)
     except TiebreakError:
         pass
 
@@ -176,7 +177,7 @@ def test_a_merge_of_annotators_changes_the_version_of_their_studies(engine: Engi
     with reading(engine) as session:
         assert labels.version(session, study.id)[2] == before[2]
     with writing(engine) as session:
-        annotator_merges.merge(session, "bob", "dan")
+        merges.merge(session, "bob", "dan")
     with reading(engine) as session:
         assert labels.version(session, study.id)[2] == before[2] + 1
         assert set(labels.frame(session, study.id)["rater"]) == {"ann", "dan"}
@@ -188,15 +189,15 @@ def assert_same(dataset: Dataset, expected: Dataset) -> None:
     for name in ("labels", "gold", "gold_scores", "sources", "item", "scenario", "part", "critique"):
         np.testing.assert_array_equal(getattr(dataset, name), getattr(expected, name))
     assert dataset.judges.keys() == expected.judges.keys()
-    for judge, opinions in dataset.judges.items():
-        np.testing.assert_array_equal(opinions.values, expected.judges[judge].values)
-        np.testing.assert_array_equal(opinions.asked, expected.judges[judge].asked)
+    for judge, judged in dataset.judges.items():
+        np.testing.assert_array_equal(judged.values, expected.judges[judge].values)
+        np.testing.assert_array_equal(judged.asked, expected.judges[judge].asked)
 
 
 def test_opinions_are_encoded_once_for_all_labels(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     study = planted(engine)
     with reading(engine) as session:
-        loaded = judge_opinions.load(session, study)
+        loaded = alignment.load_judge_opinions(session, study)
     encoded: list[pd.DataFrame] = []
 
     def encode(opinions: pd.DataFrame, *arguments: Any) -> Iterator[EncodedOpinions]:
@@ -219,7 +220,7 @@ def test_alignment_of_encoded_opinions_is_that_of_opinions_that_are_loaded_again
 ) -> None:
     study = planted(engine)
     with reading(engine) as session:
-        loaded = judge_opinions.load(session, study)
+        loaded = alignment.load_judge_opinions(session, study)
     encoded: list[int] = []
 
     def encode(opinions: pd.DataFrame, *arguments: Any) -> Iterator[EncodedOpinions]:
@@ -242,7 +243,7 @@ def test_pages_that_share_data_have_the_figures_of_data_that_is_loaded_again(
 ) -> None:
     study = planted(engine)
     with reading(engine) as session:
-        loaded = judge_opinions.load(session, study)
+        loaded = alignment.load_judge_opinions(session, study)
         undecided = undecided_targets(session, study.id)
     made: list[str] = []
     for module, name in ((judge_ranking, "rank_judges"), (alignment, "align"), (agreement, "measure_panel")):
@@ -277,11 +278,11 @@ def counting(function: Callable[..., Any], made: list[str]) -> Callable[..., Any
 
 def test_what_follows_from_a_frame_is_forgotten_with_it() -> None:
     frame = pd.DataFrame({"value": [1, 2]})
-    results = [remembered.once(frame, key, lambda: object()) for key in ("a", "a", "b")]
+    results = [opinions.once(frame, key, lambda: object()) for key in ("a", "a", "b")]
     assert results[0] is results[1] is not results[2]
-    known, place = len(remembered._results), id(frame)
+    known, place = len(opinions._results), id(frame)
     del frame
-    assert place not in remembered._results and len(remembered._results) == known - 1
+    assert place not in opinions._results and len(opinions._results) == known - 1
 
 
 @pytest.mark.parametrize("text", ["gold", "majority", "mean", "annotator:ann"])

@@ -10,11 +10,13 @@ from sqlalchemy import delete, func, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from core.errors import TiebreakError
-from storage import database, database_errors, labels, operations, studies
-from storage.change_guard import UncheckedChange
-from storage.database import connect, insert_all, insert_missing, reading, upgrade, writing
-from storage.fingerprints import label_row
-from storage.tables import AnnotatorRow, LabelRow
+from storage.db import connections, errors, guards
+from storage.db.connections import connect, insert_all, insert_missing, reading, upgrade, writing
+from storage.db.fingerprints import label_row
+from storage.db.guards import UncheckedChange
+from storage.db.tables import AnnotatorRow, LabelRow
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_target
 from tests.paths import ROOT
 
@@ -28,10 +30,10 @@ def fresh(empty_address):
 
 def test_the_url_is_passed_or_from_the_environment_or_the_default(monkeypatch):
     monkeypatch.setenv("TIEBREAK_DATABASE_URL", "sqlite:///environment.db")
-    assert database.database_url("sqlite:///passed.db") == "sqlite:///passed.db"
-    assert database.database_url() == "sqlite:///environment.db"
+    assert connections.database_url("sqlite:///passed.db") == "sqlite:///passed.db"
+    assert connections.database_url() == "sqlite:///environment.db"
     monkeypatch.delenv("TIEBREAK_DATABASE_URL")
-    assert database.database_url() == "sqlite:///tiebreak.db"
+    assert connections.database_url() == "sqlite:///tiebreak.db"
 
 
 @pytest.mark.parametrize(
@@ -65,9 +67,9 @@ def test_a_folder_that_cannot_be_created_is_a_problem(tmp_path):
 
 def test_a_database_is_created_in_a_new_folder(tmp_path):
     engine = connect(f"sqlite:///{tmp_path}/a/b/tiebreak.db")
-    assert database.is_empty(engine)
+    assert connections.is_empty(engine)
     upgrade(engine)
-    assert not database.is_empty(engine)
+    assert not connections.is_empty(engine)
     engine.dispose()
 
 
@@ -182,7 +184,7 @@ def test_many_rows_are_stored_as_few_are_and_need_the_same_permission(engine, a_
         insert_missing(session, LabelRow, rows)
         assert [tuple(map(repr, stored)) for stored in session.execute(columns)] == one_by_one
     enforced = contextvars.copy_context()
-    enforced.run(operations.enforce)
+    enforced.run(guards.enforce)
     with writing(engine) as session, pytest.raises(UncheckedChange):
         enforced.run(insert_missing, session, LabelRow, rows)
 
@@ -191,5 +193,5 @@ def test_a_file_that_cannot_be_opened_is_described_by_what_can_be_done(tmp_path)
     with pytest.raises(sqlite3.OperationalError) as raised:
         sqlite3.connect(tmp_path)
     assert raised.value.sqlite_errorname == "SQLITE_CANTOPEN"
-    sentence = database_errors.describe(OperationalError("select", {}, raised.value))
+    sentence = errors.describe(OperationalError("select", {}, raised.value))
     assert sentence.startswith("The database file cannot be opened: it or its folder is missing")

@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 import cli
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from storage import access, annotators, backup, database, restore, studies
-from storage.accounts import api_tokens, invitations, logins, registry
-from storage.database import connect, reading, writing
-from storage.database_copies import copy_sqlite
-from storage.json_columns import Json
-from storage.tables import AnnotatorRow, Table
+from storage.accounts import access, api_tokens, invitations, logins, registry
+from storage.db import backup, connections, restore
+from storage.db.columns import Json
+from storage.db.connections import connect, reading, writing
+from storage.db.copies import copy_sqlite
+from storage.db.tables import AnnotatorRow, Table
+from storage.studies import annotators, studies
 from storage.transfer import imports, samples
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
 from tests.databases import create_database
@@ -66,8 +67,8 @@ def show(done, total):
 
 def test_all_rows_accounts_sessions_and_ids_are_in_postgresql_and_the_file_is_as_it_was(file, source, target):
     cookie = enter(source, "bob")
-    token = database.write(source, lambda session: api_tokens.create(session, source.bob, "script"))
-    invitation = database.write(source, lambda session: invitations.create(session, source.bob))
+    token = connections.write(source, lambda session: api_tokens.create(session, source.bob, "script"))
+    invitation = connections.write(source, lambda session: invitations.create(session, source.bob))
     before = {name: rows(source, table) for name, table in Table.metadata.tables.items()}
     source.dispose()
     counts = copy_sqlite(file, target, show)
@@ -98,9 +99,7 @@ def test_all_rows_accounts_sessions_and_ids_are_in_postgresql_and_the_file_is_as
 
 def test_a_copy_that_fails_stores_nothing(file, source, target, monkeypatch):
     source.dispose()
-    monkeypatch.setattr(
-        "storage.database_copies._set_sequence", lambda session, table: 1 / (table.__tablename__ != "label")
-    )
+    monkeypatch.setattr("storage.db.copies._set_sequence", lambda session, table: 1 / (table.__tablename__ != "label"))
     with pytest.raises(ZeroDivisionError):
         copy_sqlite(file, target, show)
     monkeypatch.undo()

@@ -7,10 +7,12 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord, RunRecord
 from core.llm import images
 from core.llm.client import ScriptedModel
-from storage import deletions, labels, runs, studies, traces
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.labels import labels
 from storage.reports import disagreements
-from storage.transfer import exports, imports
+from storage.runs import runs, traces
+from storage.studies import studies
+from storage.transfer import deletions, exports, imports
 from storage.worker import launch
 from tests.conftest import make_item, make_target
 from tests.storage.worker.test_worker import execute, make_request
@@ -124,7 +126,7 @@ def test_what_was_deleted_is_removed_for_good_after_the_period(engine, a_study, 
         deletions.delete_study(session, a_study.id)
         deletions.purge(session)
         assert len(deletions.deleted_studies(session)) == 1
-    monkeypatch.setattr("storage.deletions.PERIOD", timedelta(seconds=-1))
+    monkeypatch.setattr("storage.transfer.deletions.PERIOD", timedelta(seconds=-1))
     with writing(engine) as session:
         deletions.purge(session)
         assert deletions.deleted_studies(session) == []

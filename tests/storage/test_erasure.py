@@ -11,12 +11,10 @@ from typer.testing import CliRunner
 import cli
 from core.errors import TiebreakError
 from core.trace import ReadingReplaced, ReadingWithdrawn
-from storage import access, annotators, audit, deletions, erasure, labels, retention, studies, trace_events, views
-from storage.accounts import api_tokens, invitations, registry
-from storage.database import reading, writing
-from storage.erasure import Labels, erase
-from storage.labelling import queue
-from storage.tables import (
+from storage.accounts import access, api_tokens, invitations, registry
+from storage.db import audit
+from storage.db.connections import reading, writing
+from storage.db.tables import (
     ActionRow,
     DraftRow,
     GuidelinesReadRow,
@@ -32,7 +30,13 @@ from storage.tables import (
     UnreadReplyRow,
     now,
 )
-from storage.trace_events import NewEvent
+from storage.labelling import queue
+from storage.labels import labels, views
+from storage.runs import outcomes
+from storage.runs.outcomes import NewEvent
+from storage.studies import annotators, studies
+from storage.transfer import deletions, erasure, retention
+from storage.transfer.erasure import Labels, erase
 from tests.accounts import add_account, enter, fast_hashes, stored_text
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import set_rules
@@ -84,7 +88,9 @@ def add_rows(engine, study_id):
         numbers = [900, 901]
         replaced = ReadingReplaced(ask=0, reading=1, read_by=f"person: {NAME}")
         events = [replaced, ReadingWithdrawn(ask=0, by=NAME)]
-        trace_events.append(session, [NewEvent(trace, seq, event) for seq, event in zip(numbers, events, strict=True)])
+        outcomes.append_events(
+            session, [NewEvent(trace, seq, event) for seq, event in zip(numbers, events, strict=True)]
+        )
         session.flush()
         session.add(
             UnreadReplyRow(
@@ -186,7 +192,7 @@ def test_the_command_stores_nothing_without_apply(engine, study_id):
     done = CliRunner().invoke(cli.app, [*command, "--apply", "--json"])
     assert json.loads(done.stdout)["applied"]
     assert_nobody_is_named(engine)
-    from storage.database import connect
+    from storage.db.connections import connect
 
     connect(url).dispose()
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.labels import Label
-from storage.fingerprints import FileFingerprints, encoded_columns, fingerprint, label_columns, label_row
+from storage.db.fingerprints import FileFingerprints, encoded_columns, fingerprint, label_columns, label_row
 from tests.conftest import make_target
 
 AT = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -11,14 +11,15 @@ from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
 from core.protocols import registry
 from core.trace import Ask
-from storage import aius, aspects, inputs, items, runs, studies, targets
-from storage.database import reading, writing
-from storage.inputs import Input
+from storage.db.connections import reading, writing
+from storage.labels import targets
 from storage.reports import weight_laboratory
-from storage.studies import Study
+from storage.runs import aius, aspects, inputs, runs
+from storage.runs.inputs import Input
+from storage.studies import items, studies
+from storage.studies.studies import Study
 from storage.transfer import exports, imports
-from storage.worker.launch import create_run, estimate_run, execute_here
-from storage.worker.run_request import RunRequest
+from storage.worker.launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.scorings import make_item, make_settings
 from tests.storage.critique_studies import import_study
 

@@ -3,8 +3,8 @@ import pytest
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.items import Item, Response
-from storage import items
-from storage.database import reading
+from storage.db.connections import reading
+from storage.studies import items
 from storage.transfer import imports
 from tests.conftest import make_item
 

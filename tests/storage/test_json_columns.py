@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from storage.json_columns import sanitize, to_json, to_storable_json
+from storage.db.columns import sanitize, to_json, to_storable_json
 from tests.conftest import make_item
 
 MARK = "\N{REPLACEMENT CHARACTER}"

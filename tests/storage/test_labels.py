@@ -6,10 +6,11 @@ from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import Evidence, Scale
-from storage import annotators, labels, studies, targets, views
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.db.tables import LabelRow
 from storage.labelling import queue
-from storage.tables import LabelRow
+from storage.labels import labels, targets, views
+from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_label, make_target
 from tests.storage.labelling.workbench import find_draft, lease

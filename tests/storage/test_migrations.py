@@ -14,10 +14,12 @@ from core.formats.records import CriterionRecord, ItemRecord, ScaleRecord
 from core.items import Criterion
 from core.labels import PREFERENCE
 from core.trace import TraceRestarted
-from storage import aius, annotators, labels, run_claims, runs, studies, targets, views
-from storage.database import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
+from storage.db.connections import _upgrading, alembic_config, connect, newest_revision, reading, upgrade, writing
+from storage.db.tables import Table
 from storage.labelling import queue
-from storage.tables import Table
+from storage.labels import labels, targets, views
+from storage.runs import aius, run_claims, runs
+from storage.studies import annotators, studies
 from storage.transfer import import_records
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.labelling.workbench import Client, lease, stored
@@ -108,7 +110,7 @@ def test_recreating_a_table_deletes_no_referring_rows(engine, a_study):
     """SQLite drops the old table; with foreign keys on, labels would go with their study."""
     from alembic.operations import Operations
 
-    from storage.database import _upgrading
+    from storage.db.connections import _upgrading
 
     with writing(engine) as session:
         labels.save(session, a_study.id, make_target(), "ann", 1)

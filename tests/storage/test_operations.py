@@ -1,8 +1,8 @@
 """Answers that a page reads once."""
 
-from storage import operations
 from storage.accounts import registry
-from storage.database import reading
+from storage.db import guards
+from storage.db.connections import reading
 from tests.pages.test_queries import statements_of
 
 
@@ -18,13 +18,13 @@ def read_twice(engine) -> int:
 
 
 def test_a_page_reads_once_whether_there_are_accounts(engine):
-    with operations.reading_operation():
+    with guards.reading_operation():
         assert read_twice(engine) == 1
-    with operations.reading_operation():
+    with guards.reading_operation():
         assert read_twice(engine) == 1, "the next page reads it again"
 
 
 def test_changes_and_commands_read_it_each_time(engine):
     assert read_twice(engine) == 2
-    with operations.reading_operation(), operations.operation():
+    with guards.reading_operation(), guards.operation():
         assert read_twice(engine) == 2

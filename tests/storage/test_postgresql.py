@@ -9,11 +9,11 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import TiebreakError
-from storage import annotators, studies
-from storage.database import connect, insert_all, reading, writing
-from storage.database_errors import DatabaseUnavailable
-from storage.postgresql import PING_AFTER
-from storage.tables import AnnotatorRow, now
+from storage.db.connections import connect, insert_all, reading, writing
+from storage.db.dialects import PING_AFTER
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import AnnotatorRow, now
+from storage.studies import annotators, studies
 
 
 @pytest.fixture
@@ -176,10 +176,10 @@ def test_a_connection_that_is_lost_after_the_commit_of_a_pipeline_raises_nothing
 
 def test_the_job_queue_reaches_the_database_with_the_arguments_of_its_connections(postgres_engine):
     """Its connections are asynchronous, so they cannot have the cursors of SQLAlchemy's."""
-    from storage.worker import jobs
+    from storage.worker import job_worker
 
     async def check():
-        app = jobs.create_app(postgres_engine, lambda trace_id: None)
+        app = job_worker.create_app(postgres_engine, lambda trace_id: None)
         async with app.open_async():
             return await app.check_connection_async()
 

@@ -16,9 +16,10 @@ from core.formats.mapping.mapping import load_mapping
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.formats.registry import detect_format, read_records
 from core.protocols.scaleeval.protocol import CHOICE
-from storage import database, studies
+from storage.db import connections
 from storage.reports import agreement, alignment, critiques, weights
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.core.formats.shared import FIXTURES, MAPPINGS
 from tests.databases import create_database
@@ -39,12 +40,12 @@ def released(name: str) -> list[Record]:
 @pytest.fixture
 def import_records(tmp_path: Path) -> Iterator[Import]:
     """A function that imports records as a study; importing them again adds nothing."""
-    engine = database.connect(create_database(tmp_path / "tiebreak.db"))
+    engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
 
     def run(records: list[Record]) -> tuple[Engine, Study]:
         imports.import_records(engine, "s", records)
         assert not any(vars(imports.import_records(engine, "s", records)).values())
-        with database.reading(engine) as session:
+        with connections.reading(engine) as session:
             return engine, studies.get(session, "s")
 
     yield run

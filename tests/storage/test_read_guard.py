@@ -3,14 +3,16 @@
 import pytest
 from sqlalchemy import bindparam, exists, func, select, text, union_all
 
-from storage import access, operations, studies, trace_opinions, traces
-from storage.access import Permission, Role
-from storage.accounts import registry
-from storage.accounts.identity import Actor
-from storage.database import execute, reading, writing
-from storage.read_guard import PROTECTED, QUEUE, REVEAL, UncheckedRead
-from storage.reports import overview, server_counts
-from storage.tables import Table
+from storage.accounts import access, registry
+from storage.accounts.access import Permission, Role
+from storage.accounts.registry import Actor
+from storage.db import guards
+from storage.db.connections import execute, reading, writing
+from storage.db.guards import QUEUE, READ_PERMISSIONS, REVEAL, UncheckedRead
+from storage.db.tables import Table
+from storage.reports import overview
+from storage.runs import trace_opinions, traces
+from storage.studies import studies
 from storage.transfer import imports
 from tests.storage.shared import RUN, a_trace
 
@@ -40,9 +42,9 @@ ITEM, TRACE, EVENT, OPINION, LABEL, RUNS = map(TABLES.get, ("item", "trace", "ev
 @pytest.fixture
 def enforced():
     """Enforce permissions in this thread until the end of the test."""
-    token = operations._enforced.set(True)
+    token = guards._enforced.set(True)
     yield
-    operations._enforced.reset(token)
+    guards._enforced.reset(token)
 
 
 def is_refused(engine, statement):
@@ -55,23 +57,23 @@ def is_refused(engine, statement):
 
 
 def test_every_role_reads_exactly_its_tables(engine, a_study, enforced):
-    assert PROTECTED.keys() == ROLES.keys() <= TABLES.keys()
+    assert READ_PERMISSIONS.keys() == ROLES.keys() <= TABLES.keys()
     actors = {"": Actor("")}
     with writing(engine) as session:
         registry.add(session, "administrator")
         for name in (*Role, "stranger"):
             actors[name] = Actor(name, registry.add(session, name).id)
             if name != "stranger":
-                with operations.operation():
-                    operations.grant(a_study.id, "manage")
+                with guards.operation():
+                    guards.grant(a_study.id, "manage")
                     access.set_role(session, a_study.id, name, Role(name))
     for name, actor in actors.items():
-        with operations.reading_operation():
+        with guards.reading_operation():
             with reading(engine) as session:
                 for permission in Permission:
                     if access.allows(session, a_study.id, actor, permission):
                         access.require(session, a_study.id, actor, permission)
-            for table in PROTECTED:
+            for table in READ_PERMISSIONS:
                 query = select(TABLES[table])
                 if table == "audit":
                     assert is_refused(engine, query), "the log of the server is for administrators"
@@ -88,18 +90,18 @@ def test_a_permission_holds_in_its_study_and_until_the_operation_ends(engine, a_
         select(TABLES["opinion"]).where(TABLES["opinion"].c.study_id.in_([a_study.id, a_study.id + 1])),
     ]
     assert is_refused(engine, own)
-    with operations.reading_operation():
+    with guards.reading_operation():
         with reading(engine) as session:
             assert access.allows(session, a_study.id, Actor("ann"), Permission.view)
         assert is_refused(engine, own), "the answer may not have been looked at"
-        with operations.operation():  # as a page that saves something while it is drawn
+        with guards.operation():  # as a page that saves something while it is drawn
             with reading(engine) as session:
                 access.require(session, a_study.id, Actor("ann"), Permission.view)
             assert not is_refused(engine, own)
         assert not is_refused(engine, own)
         assert all(is_refused(engine, other) for other in others)
     assert is_refused(engine, own)
-    with operations.operation(), reading(engine) as session:
+    with guards.operation(), reading(engine) as session:
         access.require_administrator(session, Actor("ann"))
         assert not any(is_refused(engine, other) for other in others)
 
@@ -126,8 +128,8 @@ STATEMENTS = {
 @pytest.mark.parametrize("kind", STATEMENTS)
 def test_a_protected_table_is_found_anywhere_in_a_query(engine, enforced, kind):
     assert is_refused(engine, STATEMENTS[kind])
-    with operations.reading_operation():
-        operations.grant(1, "view")
+    with guards.reading_operation():
+        guards.grant(1, "view")
         assert not is_refused(engine, STATEMENTS[kind])
 
 
@@ -144,8 +146,8 @@ def test_other_tables_and_changes_are_not_refused(engine, a_study, enforced):
 
 def test_a_compiled_statement_is_checked_with_its_new_values(engine, a_study, enforced):
     query = select(TABLES["run"].c.id).where(TABLES["run"].c.study_id == bindparam("study_id_1", type_=None))
-    with operations.reading_operation():
-        operations.grant(a_study.id, "view")
+    with guards.reading_operation():
+        guards.grant(a_study.id, "view")
         with reading(engine) as session:
             execute(session, query, {"study_id_1": a_study.id})
             with pytest.raises(UncheckedRead):
@@ -153,25 +155,25 @@ def test_a_compiled_statement_is_checked_with_its_new_values(engine, a_study, en
 
 
 def test_purposes_permit_their_own_reads_only(engine, a_study, enforced):
-    with operations.reading_for(REVEAL):
+    with guards.reading_for(REVEAL):
         assert not is_refused(engine, select(OPINION))
         assert is_refused(engine, select(TABLES["call"]))
-    with operations.reading_for(QUEUE):
+    with guards.reading_for(QUEUE):
         assert not is_refused(engine, select(OPINION.c.id))
         assert is_refused(engine, select(EVENT))
     assert is_refused(engine, select(OPINION.c.id))
 
 
 def test_functions_that_return_numbers_or_names_need_no_permission_and_others_do(engine, a_study, enforced):
-    with operations.operation():
-        operations.grant(operations.EVERY_STUDY, access.ADMINISTRATION)
+    with guards.operation():
+        guards.grant(guards.EVERY_STUDY, access.ADMINISTRATION)
         imports.import_records(engine, a_study.name, [RUN, a_trace("item 1")])
         with reading(engine) as session:
             trace_id = session.scalar(select(TRACE.c.id))
     with reading(engine) as session:
         assert trace_opinions.exist(session, a_study.id)
         assert overview.counts(session, a_study.id).traces == 1
-        assert server_counts.count(session).traces
+        assert overview.count_on_server(session).traces
         assert studies.progress(session)[a_study.id].runs == 1
         assert traces.study_id(session, trace_id) == a_study.id
         for read in (
@@ -185,7 +187,7 @@ def test_functions_that_return_numbers_or_names_need_no_permission_and_others_do
 
 
 def test_a_worker_reads_freely(engine, enforced):
-    token = operations._reads_freely.set(True)
+    token = guards._reads_freely.set(True)
     assert not is_refused(engine, select(OPINION))
-    operations._reads_freely.reset(token)
+    guards._reads_freely.reset(token)
     assert is_refused(engine, select(OPINION))

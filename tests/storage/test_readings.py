@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from core.current_events import completed_turns
 from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
@@ -13,17 +12,18 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.single_judge.settings import PairSettings
 from core.replay import NeedsCalls
-from core.trace import Spec, TurnCompleted, Usage
-from storage import call_totals, readings, studies, traces, unread
-from storage.database import reading, writing
-from storage.item_selection import ItemSelection
+from core.trace import Spec, TurnCompleted, Usage, completed_turns
+from storage.db.connections import reading, writing
 from storage.reports.opinions import opinion_frame
-from storage.traces import Filter
+from storage.runs import call_totals, outcomes, readings, traces
+from storage.runs.outcomes import UnreadFilter
+from storage.runs.traces import Filter
+from storage.studies import studies
+from storage.studies.items import ItemSelection
 from storage.transfer import export_records, import_records
 from storage.transfer.participation import annotator_names
-from storage.unread import UnreadFilter
 from storage.worker import launch
-from storage.worker.run_request import RunRequest
+from storage.worker.launch import RunRequest
 
 FIRST_ITEM = ItemSelection(limit=1)
 UNREADABLE = "Both have their merits \N{THINKING FACE} <b>hm</b>."
@@ -75,7 +75,7 @@ def get(engine, trace_id):
 
 def listed(engine, study, **conditions):
     with reading(engine) as session:
-        return unread.find(session, UnreadFilter(study.id, **conditions))
+        return outcomes.find_unread(session, UnreadFilter(study.id, **conditions))
 
 
 def test_a_person_states_what_a_reply_says_and_figures_use_it(engine, a_study, a_single_trace):
@@ -187,14 +187,14 @@ def test_unreadable_replies_are_counted_and_paged_by_key(engine, a_study):
     settings = PairSettings(judge=judge("j"), criterion=Criterion(name="helpfulness"))
     execute(engine, a_study, "single-judge", settings, lambda ask: UNREADABLE)
     with reading(engine) as session:
-        (count,) = unread.counts(session, UnreadFilter(a_study.id))
+        (count,) = outcomes.count_unread(session, UnreadFilter(a_study.id))
         assert (count.judge, count.step, count.replies, count.of) == ("j", "choice", 3, 3)
-        first = unread.find(session, UnreadFilter(a_study.id), limit=2)
-        rest = unread.find(session, UnreadFilter(a_study.id), after=first[-1].id, limit=2)
+        first = outcomes.find_unread(session, UnreadFilter(a_study.id), limit=2)
+        rest = outcomes.find_unread(session, UnreadFilter(a_study.id), after=first[-1].id, limit=2)
         assert sorted(reply.item for reply in [*first, *rest]) == ["item 0", "item 1", "item 2"]
         assert first[0].turn.reply == UNREADABLE
-        assert unread.find(session, UnreadFilter(a_study.id, judge="someone else")) == []
-        assert unread.find(session, UnreadFilter(a_study.id, reason=count.reason)) != []
+        assert outcomes.find_unread(session, UnreadFilter(a_study.id, judge="someone else")) == []
+        assert outcomes.find_unread(session, UnreadFilter(a_study.id, reason=count.reason)) != []
 
 
 def make_unreadable(engine, trace_id, ask=0):
@@ -202,7 +202,7 @@ def make_unreadable(engine, trace_id, ask=0):
     from sqlalchemy import select
     from sqlmodel import col
 
-    from storage.tables import EventRow
+    from storage.db.tables import EventRow
 
     with writing(engine) as session:
         row = session.scalars(
@@ -250,7 +250,7 @@ def test_a_trace_that_would_need_new_calls_is_listed_and_left_alone(engine, a_st
     from sqlalchemy import select
     from sqlmodel import col
 
-    from storage.tables import EventRow
+    from storage.db.tables import EventRow
 
     with writing(engine) as session:
         row = session.scalars(

@@ -4,9 +4,10 @@ import sqlite3
 import pytest
 
 from core.errors import TiebreakError
-from storage import backup, database, studies
-from storage.database import connect, reading, writing
-from storage.restore import restore
+from storage.db import backup, connections
+from storage.db.connections import connect, reading, writing
+from storage.db.restore import restore
+from storage.studies import studies
 from tests.bench import bench_backup
 from tests.bench.databases import Database
 
@@ -19,7 +20,7 @@ def opened(empty_address):
     engine = connect(empty_address)
     if engine.dialect.name == "postgresql" and shutil.which("pg_restore") is None:
         pytest.skip("pg_restore is not installed (Debian: apt install postgresql-client)")
-    database.upgrade(engine)
+    connections.upgrade(engine)
     with writing(engine) as session:
         studies.create(session, "s")
     yield engine
@@ -58,7 +59,7 @@ def test_a_database_in_use_is_not_restored(opened, tmp_path):
     backup.back_up(opened, copy)
     with writing(opened) as session:
         studies.create(session, "later")
-    other = database.connect.__wrapped__(opened.url.render_as_string(hide_password=False))
+    other = connections.connect.__wrapped__(opened.url.render_as_string(hide_password=False))
     with reading(other) as session:
         assert studies.names(session) == ["later", "s"]
         with pytest.raises(TiebreakError, match="in use; stop the server"):

@@ -6,13 +6,14 @@ from sqlalchemy import text, update
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.trace import TraceFailed
-from storage import events, run_claims, runs, studies, trace_events
-from storage.call_totals import Totals
-from storage.database import reading, writing
-from storage.item_selection import ItemSelection
-from storage.runs import Progress
-from storage.tables import ExperimentRow, RunRow
-from storage.trace_events import NewEvent
+from storage.db.connections import reading, writing
+from storage.db.tables import ExperimentRow, RunRow
+from storage.runs import events, outcomes, run_claims, runs
+from storage.runs.call_totals import Totals
+from storage.runs.outcomes import NewEvent
+from storage.runs.runs import Progress
+from storage.studies import studies
+from storage.studies.items import ItemSelection
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
@@ -115,13 +116,13 @@ def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
     first, second, third = (trace.id for trace in write(engine, run_claims.claim_traces, a_run, "one", 3))
     write(
         engine,
-        trace_events.append,
+        outcomes.append_events,
         [NewEvent(first, 0, a_verdict("agreed", (1, 1, 1))), NewEvent(second, 0, a_verdict())],
     )
     write(engine, run_claims.release, a_run, "one")
     assert get(engine, a_run).state == "requested"
     write(engine, run_claims.claim_run, a_run, "one")
-    write(engine, trace_events.append, [NewEvent(third, 0, TraceFailed(problem="no key"))])
+    write(engine, outcomes.append_events, [NewEvent(third, 0, TraceFailed(problem="no key"))])
     write(engine, run_claims.release, a_run, "one")
     assert get(engine, a_run).state == "finished"
     with reading(engine) as session:
@@ -173,7 +174,9 @@ def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run)
     write(engine, run_claims.claim_run, a_run, "one")
     (trace,) = [claimed.id for claimed in write(engine, run_claims.claim_traces, a_run, "one", 1)]
     write(
-        engine, trace_events.append, [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))]
+        engine,
+        outcomes.append_events,
+        [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))],
     )
     write(engine, run_claims.release, a_run, "one", "stopped", "at its ceiling")
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("stopped", "at its ceiling")
@@ -219,8 +222,8 @@ def test_claims_expire_by_the_clock_of_the_database_not_by_that_of_a_host(postgr
     with writing(postgres_engine) as session:
         run_id = create(session, studies.get(session, "skewed"))
         assert run_claims.claim_run(session, run_id, "one")
-    monkeypatch.setattr("storage.tables.table.datetime", FastClock)
-    monkeypatch.setattr("storage.database.datetime", FastClock)
+    monkeypatch.setattr("storage.db.tables.table.datetime", FastClock)
+    monkeypatch.setattr("storage.db.connections.datetime", FastClock)
     assert get(postgres_engine, run_id).active
     assert write(postgres_engine, run_claims.unclaimed) == []
     assert not write(postgres_engine, run_claims.claim_run, run_id, "two")

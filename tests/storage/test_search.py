@@ -6,10 +6,11 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, MarkRecord
 from core.items import Item, Response
-from storage import labels, search
-from storage.database import reading, writing
-from storage.search import Match
-from storage.studies import Study
+from storage.db.connections import reading, writing
+from storage.labels import labels
+from storage.runs import search
+from storage.runs.search import Match
+from storage.studies.studies import Study
 from tests.conftest import make_target
 from tests.storage.reports.test_alignment import import_study, make_trace
 from tests.storage.shared import RUN

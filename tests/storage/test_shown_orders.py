@@ -4,10 +4,12 @@ import pytest
 from sqlalchemy import select, update
 
 from core.trace import ReadingReplaced, TraceFailed, TraceRestarted
-from storage import audit, shown_orders, studies, trace_events, traces
-from storage.database import reading, writing
-from storage.tables import TraceRow
-from storage.trace_events import NewEvent
+from storage.db import audit
+from storage.db.connections import reading, writing
+from storage.db.tables import TraceRow
+from storage.runs import outcomes, trace_opinions, traces
+from storage.runs.outcomes import NewEvent
+from storage.studies import studies
 from storage.transfer import imports
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
 
@@ -41,9 +43,9 @@ def stored(session):
 def test_imported_traces_have_the_orders_of_their_turns(engine, study_id):
     with reading(engine) as session:
         assert stored(session) == EXPECTED
-        assert shown_orders.differences(session) == []
-        of_study = [orders for _, orders in sorted(shown_orders.of_study(session, study_id))]
-        both = shown_orders.with_orders(session, study_id, {(1, 2), (2, 1)})
+        assert trace_opinions.order_differences(session) == []
+        of_study = [orders for _, orders in sorted(trace_opinions.orders_of_study(session, study_id))]
+        both = trace_opinions.with_orders(session, study_id, {(1, 2), (2, 1)})
     assert of_study == [tuple(map(tuple, orders)) for orders in EXPECTED if orders]
     assert len(both) == EXPECTED.count([[1, 2], [2, 1]]) == 1
 
@@ -61,10 +63,10 @@ def test_appended_events_give_the_same_orders_as_an_import(engine):
     for item, (events, _) in TRACES.items():
         for seq, event in enumerate((TraceRestarted(reason="from the first ask"), *events), 1):
             with writing(engine) as session:
-                trace_events.append(session, [NewEvent(ids[item], seq, event)])
+                outcomes.append_events(session, [NewEvent(ids[item], seq, event)])
     with reading(engine) as session:
         assert stored(session) == EXPECTED
-        assert shown_orders.differences(session) == []
+        assert trace_opinions.order_differences(session) == []
 
 
 def test_wrong_orders_are_reported_and_rebuilt(engine, study_id):
@@ -72,13 +74,13 @@ def test_wrong_orders_are_reported_and_rebuilt(engine, study_id):
         first = session.scalars(select(TraceRow.id).order_by(TraceRow.id)).all()[len(TRACES)]
         session.execute(update(TraceRow).where(TraceRow.id == first).values(shown_orders=[[2, 1]]))
     with reading(engine) as session:
-        (found,) = shown_orders.differences(session, study_id)
-        assert shown_orders.differences(session, study_id + 1) == []
+        (found,) = trace_opinions.order_differences(session, study_id)
+        assert trace_opinions.order_differences(session, study_id + 1) == []
         assert (found.study, found.run, found.item) == (studies.by_id(session, study_id).name, "again", "item 0")
     assert (found.stored, found.again) == ([[2, 1]], [[1, 2]])
     with writing(engine) as session:
-        assert shown_orders.rebuild(session) == [found]
-        assert shown_orders.rebuild(session) == []
+        assert trace_opinions.rebuild_orders(session) == [found]
+        assert trace_opinions.rebuild_orders(session) == []
         assert stored(session) == EXPECTED
         changes = [entry.details.get("change") for entry in audit.entries(session, audit.Filter(study_id))]
     assert "orders shown of 1 trace rebuilt" in changes

@@ -12,16 +12,16 @@ import pytest
 from sqlalchemy import text
 
 from core.errors import TiebreakError
-from storage import backup, database, postgresql, restore, sqlite_file
-from storage.database_errors import FULL, DatabaseUnavailable
+from storage.db import backup, connections, dialects, restore, sqlite_file
+from storage.db.errors import FULL, DatabaseUnavailable
 from tests.databases import create_database
 
 
-@pytest.mark.parametrize("mode", [database.reading, database.writing])
+@pytest.mark.parametrize("mode", [connections.reading, connections.writing])
 def test_a_commit_that_is_refused_leaves_no_transaction_open(mode, tmp_path):
     file, moved = tmp_path / "tiebreak.db", tmp_path / "moved.db"
-    engine = database.connect(f"sqlite:///{file}")
-    database.upgrade(engine)
+    engine = connections.connect(f"sqlite:///{file}")
+    connections.upgrade(engine)
 
     def move_in_transaction() -> None:
         with mode(engine) as session:
@@ -47,18 +47,18 @@ def no_growing_files():
 
 
 def test_an_io_error_of_a_full_disk_says_that_it_is_full(tmp_path, monkeypatch):
-    engine = database.connect(create_database(tmp_path / "tiebreak.db"))
+    engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
     with no_growing_files(), pytest.raises(TiebreakError, match="disk I/O error"):
-        database.upgrade(engine)
+        connections.upgrade(engine)
     monkeypatch.setattr(sqlite_file, "NO_SPACE", (errno.EFBIG,))
     with no_growing_files():
         with pytest.raises(DatabaseUnavailable) as raised:
-            database.upgrade(engine)
+            connections.upgrade(engine)
         with pytest.raises(DatabaseUnavailable, match="is full"), engine.connect():
             pass
     assert str(raised.value) == FULL
     assert all(file.name.startswith("tiebreak.db") for file in tmp_path.iterdir()), "nothing else is left"
-    database.upgrade(engine)
+    connections.upgrade(engine)
     engine.dispose()
 
 
@@ -73,15 +73,15 @@ def usual_umask():
 def test_a_database_its_log_its_backup_and_what_is_restored_from_it_can_be_read_by_the_owner_only(
     tmp_path, usual_umask
 ):
-    engine = database.connect(f"sqlite:///{tmp_path / 'tiebreak.db'}")
-    database.upgrade(engine)
-    with database.writing(engine) as session:
+    engine = connections.connect(f"sqlite:///{tmp_path / 'tiebreak.db'}")
+    connections.upgrade(engine)
+    with connections.writing(engine) as session:
         session.execute(text("INSERT INTO annotator (name, created_at) VALUES ('ann', '2026-01-01')"))
     copy = backup.back_up_to_folder(engine, tmp_path)
     restore.restore(engine, copy)
-    restored = database.connect(f"sqlite:///{tmp_path / 'restored.db'}")
+    restored = connections.connect(f"sqlite:///{tmp_path / 'restored.db'}")
     restore.restore(restored, copy)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         session.execute(text("SELECT 1 FROM study"))
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
     assert {"tiebreak.db", "tiebreak.db-wal", "tiebreak.db-shm", copy.name, "restored.db"} <= modes.keys()
@@ -92,14 +92,14 @@ def test_a_database_its_log_its_backup_and_what_is_restored_from_it_can_be_read_
 
 def test_a_save_on_a_locked_file_waits_ten_seconds_before_its_sentence(tmp_path, monkeypatch):
     monkeypatch.delenv("TIEBREAK_LOCK_TIMEOUT", raising=False)
-    assert postgresql.lock_milliseconds() == 10_000
+    assert dialects.lock_milliseconds() == 10_000
     monkeypatch.setenv("TIEBREAK_LOCK_TIMEOUT", "1")
     create_database(file := tmp_path / "tiebreak.db")
-    engine = database.connect(f"sqlite:///{file}")
+    engine = connections.connect(f"sqlite:///{file}")
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         begin = time.monotonic()
-        with pytest.raises(DatabaseUnavailable, match="is busy"), database.writing(engine):
+        with pytest.raises(DatabaseUnavailable, match="is busy"), connections.writing(engine):
             pass
     assert 1 <= time.monotonic() - begin < 5
     engine.dispose()

@@ -4,8 +4,9 @@ from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, StudyRules
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Scale
-from storage import labels, studies
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_label, make_target
 from tests.storage.shared import RUN, a_trace

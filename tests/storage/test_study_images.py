@@ -7,9 +7,9 @@ import pytest
 
 from core.llm.images import Image
 from core.remote_images import RemoteImageError
-from storage import studies, study_images
-from storage.database import reading, writing
-from storage.study_images import RemoteImages
+from storage.db.connections import reading, writing
+from storage.studies import studies, study_images
+from storage.studies.study_images import RemoteImages
 from tests.core.test_remote_images import picture
 
 HOST = "images.example.org"

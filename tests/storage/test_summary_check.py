@@ -12,28 +12,17 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
-from storage import (
-    annotator_merges,
-    audit,
-    call_totals,
-    deletions,
-    labels,
-    readings,
-    run_sizes,
-    runs,
-    shown_orders,
-    studies,
-    summary_check,
-    targets,
-    traces,
-)
-from storage.database import reading, writing
+from storage.db import audit
+from storage.db.connections import reading, writing
+from storage.db.tables import RunRow, TargetRow
 from storage.labelling import assignment
-from storage.tables import RunRow, TargetRow
-from storage.traces import Filter
-from storage.transfer import imports
+from storage.labels import labels, merges, targets
+from storage.runs import call_totals, readings, runs, trace_opinions, traces
+from storage.runs.traces import Filter
+from storage.studies import studies
+from storage.transfer import deletions, imports
 from storage.worker import launch
-from storage.worker.run_request import RunRequest
+from storage.worker.launch import RunRequest
 from tests.conftest import make_label, make_target
 from tests.storage.labelling.workbench import Client, set_rules
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
@@ -56,9 +45,9 @@ def stored(engine):
 
 def assert_agree(engine, change=""):
     with reading(engine) as session:
-        assert summary_check.differences(session) == [], change
-        assert shown_orders.differences(session) == [], change
-        assert run_sizes.differences(session) == [], change
+        assert targets.summary_differences(session) == [], change
+        assert trace_opinions.order_differences(session) == [], change
+        assert call_totals.size_differences(session) == [], change
         assert call_totals.differences(session) == [], change
 
 
@@ -85,7 +74,7 @@ def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
     assert_agree(engine, "undo")
     assert stored(engine) != before
     with writing(engine) as session:
-        annotator_merges.merge(session, "bob", "ann", "bob")
+        merges.merge(session, "bob", "ann", "bob")
     assert_agree(engine, "merged annotators")
     imports.import_records(engine, "s", [make_label(2, name, "item 1") for name in ("ann", "eve", "fay")])
     assert_agree(engine, "imported labels")
@@ -138,15 +127,15 @@ def test_wrong_summaries_are_reported_and_rebuilt(engine, study_id):
         first = targets.find_id(session, study_id, make_target())
         session.execute(update(TargetRow).where(TargetRow.id == first).values(counted=7, disputed=False))
     with reading(engine) as session:
-        (found,) = summary_check.differences(session, study_id)
-        assert summary_check.differences(session, study_id + 1) == []
+        (found,) = targets.summary_differences(session, study_id)
+        assert targets.summary_differences(session, study_id + 1) == []
     assert (found.study, found.target) == (study_name, make_target())
     assert (found.counted, found.counted_again, found.disputed, found.disputed_again) == (7, 1, False, True)
     with writing(engine) as session:
-        assert summary_check.rebuild(session) == [found]
+        assert targets.rebuild_summaries(session) == [found]
     assert stored(engine) == right
     with writing(engine) as session:
-        assert summary_check.rebuild(session) == []
+        assert targets.rebuild_summaries(session) == []
         entries = audit.entries(session, audit.Filter(study_id))
     assert [entry.details["change"] for entry in entries if "summaries" in str(entry.details)] == [
         "summaries of 1 target rebuilt"
@@ -157,12 +146,12 @@ def test_wrong_numbers_of_traces_are_reported_and_rebuilt(engine, study_id):
     with writing(engine) as session:
         session.execute(update(RunRow).values(traces=9))
     with reading(engine) as session:
-        (found,) = run_sizes.differences(session, study_id)
-        assert run_sizes.differences(session, study_id + 1) == []
+        (found,) = call_totals.size_differences(session, study_id)
+        assert call_totals.size_differences(session, study_id + 1) == []
     assert (found.study, found.run, found.stored, found.again) == ("s", "r", 9, ITEMS)
     with writing(engine) as session:
-        assert run_sizes.rebuild(session) == [found]
-        assert run_sizes.rebuild(session) == []
+        assert call_totals.rebuild_sizes(session) == [found]
+        assert call_totals.rebuild_sizes(session) == []
         entries = audit.entries(session, audit.Filter(study_id))
     assert_agree(engine)
     assert "numbers of traces of 1 run rebuilt" in [entry.details.get("change") for entry in entries]

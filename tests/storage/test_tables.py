@@ -2,25 +2,22 @@ import importlib
 import subprocess
 import sys
 
-import storage
-from storage import tables
+from storage import db
+from storage.db import tables
 from tests.paths import ROOT
 
 MODULES = (
-    "storage.tables.table",
-    "storage.tables.accounts",
-    "storage.tables.improvement",
-    "storage.tables.labelling",
-    "storage.tables.runs",
-    "storage.tables.studies",
-    "storage.tables.workers",
-    "storage.tables",
+    "storage.db.tables.table",
+    "storage.db.tables.people",
+    "storage.db.tables.studies",
+    "storage.db.tables.runs",
+    "storage.db.tables",
 )
 """The modules of the tables, each after those that it imports."""
 
 
 def test_the_tables_can_be_imported_again_while_the_app_runs(monkeypatch):
-    monkeypatch.delattr(storage, "tables")
+    monkeypatch.delattr(db, "tables")
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name)
     *_, reloaded = map(importlib.import_module, MODULES)
@@ -55,7 +52,7 @@ def test_every_constraint_has_a_name():
 
 def test_no_table_has_built_the_validator_that_it_does_not_use():
     script = (
-        "from storage import tables\n"
+        "from storage.db import tables\n"
         "tables.LabelRow(study_id=1, target_id=1, annotator_id=1, fingerprint='f')\n"
         "print([table.__name__ for table in tables.Table.__subclasses__() if table.__pydantic_complete__])"
     )  # in a process of its own: other tests may have validated a row

@@ -8,14 +8,15 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import Opinion
 from core.trace import CallFailed, SchemaRefused, TraceFailed, Verdict, VerdictReached
-from storage import call_totals, labels, run_claims, runs, studies, trace_events, trace_opinions, traces
-from storage.call_totals import Totals
-from storage.database import reading, writing
-from storage.key_pages import START
-from storage.tables import OpinionRow
-from storage.trace_events import NewEvent
-from storage.trace_filter import count_by_run
-from storage.traces import Filter
+from storage.db.columns import START
+from storage.db.connections import reading, writing
+from storage.db.tables import OpinionRow
+from storage.labels import labels
+from storage.runs import call_totals, outcomes, run_claims, runs, trace_opinions, traces
+from storage.runs.call_totals import Totals
+from storage.runs.outcomes import NewEvent
+from storage.runs.traces import Filter, count_by_run
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.shared import (
@@ -41,7 +42,7 @@ def a_live_trace(engine, a_study):
 
 def append(engine, trace, *events, first=0):
     with writing(engine) as session:
-        trace_events.append(session, [NewEvent(trace, seq, event) for seq, event in enumerate(events, first)])
+        outcomes.append_events(session, [NewEvent(trace, seq, event) for seq, event in enumerate(events, first)])
 
 
 EVENTS = (
@@ -83,7 +84,7 @@ def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
         listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
         event.listen(engine, "before_cursor_execute", listener)
         with writing(engine) as session:
-            trace_events.append(session, [NewEvent(trace, 0, a_verdict()) for trace in claimed])
+            outcomes.append_events(session, [NewEvent(trace, 0, a_verdict()) for trace in claimed])
         event.remove(engine, "before_cursor_execute", listener)
         return len(statements)
 
@@ -117,7 +118,7 @@ def test_events_before_a_restart_are_stored_and_not_read(engine, a_study, a_live
     append(engine, a_live_trace, a_turn(0), a_turn(1))
     with writing(engine) as session:
         run = traces.get(session, a_live_trace).run_id
-        trace_events.restart_unfinished(session, run, "The prompts have changed.")
+        outcomes.restart_unfinished(session, run, "The prompts have changed.")
     append(engine, a_live_trace, a_turn(0), first=3)
     with reading(engine) as session:
         assert [seq for seq, _ in traces.events(session, a_live_trace)] == [2, 3]
@@ -131,7 +132,7 @@ def test_a_trace_with_a_verdict_and_one_without_events_are_not_restarted(engine,
     append(engine, a_live_trace, a_turn(0), a_verdict())
     with writing(engine) as session:
         run = traces.get(session, a_live_trace).run_id
-        trace_events.restart_unfinished(session, run, "The prompts have changed.")
+        outcomes.restart_unfinished(session, run, "The prompts have changed.")
         for trace in traces.find(session, traces.Filter(a_study.id)):
             assert not any(event.type == "restarted" for _, event in traces.events(session, trace.id))
 
@@ -178,7 +179,7 @@ def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
         run_claims.claim_run(session, run, "worker")
         ids = [trace.id for trace in run_claims.claim_traces(session, run, "worker", 3)]
         ends = (a_verdict("agreed", (2, 2, 2)), a_verdict("no_verdict", (None, 1, 2)), TraceFailed(problem="no key"))
-        trace_events.append(session, [NewEvent(trace, 0, event) for trace, event in zip(ids, ends, strict=True)])
+        outcomes.append_events(session, [NewEvent(trace, 0, event) for trace, event in zip(ids, ends, strict=True)])
         stored = [traces.get(session, trace) for trace in ids]
     assert [trace.status for trace in stored] == ["agreed", "no_verdict", "failed"]
     assert stored[2].problem == "no key"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage import labels, views
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.labels import labels, views
 from tests.conftest import make_target
 
 

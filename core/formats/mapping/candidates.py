@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.formats.mapping.guess import Draft, annotator_name
+from core.formats.mapping.guess import MAX_CATEGORIES, Draft, annotator_name, guess_block
 from core.formats.mapping.mapping import Mapping
 from core.formats.mapping.preview import preview_table
-from core.formats.mapping.roles import MAX_CATEGORIES, guess_block
 from core.formats.mapping.suggest import ROWS
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
 

@@ -9,13 +9,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import Block, GoldBlock, JudgeBlock, ListLabels, LongLabels, RankingLabels, WideLabels
-from core.formats.mapping.cells import format_value, is_empty, parse_list
-from core.formats.mapping.fields import spell_path
+from core.formats.mapping.fields import Comparison, SystemName, ValueSource, source_name, spell_path
+from core.formats.mapping.mapping import (
+    Block,
+    GoldBlock,
+    JudgeBlock,
+    ListLabels,
+    LongLabels,
+    RankingLabels,
+    WideLabels,
+    as_tuple,
+    build_mapping,
+    draft_of,
+)
 from core.formats.mapping.mapping import Mapping as TableMapping
-from core.formats.mapping.mapping import as_tuple, build_mapping, draft_of
+from core.formats.mapping.rows import format_value, is_empty, parse_list
 from core.formats.mapping.scope import Scope
-from core.formats.mapping.sources import Comparison, SystemName, ValueSource, source_name
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
 

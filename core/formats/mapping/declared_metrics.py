@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import format_value, parse_number
 from core.formats.mapping.confirmation import BARE_NUMBER
 from core.formats.mapping.fields import quote_key
-from core.formats.mapping.guess import Draft, suggest_mapping
+from core.formats.mapping.guess import MAX_CATEGORIES, Draft, meanings, suggest_mapping
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.roles import MAX_CATEGORIES, meanings
+from core.formats.mapping.rows import format_value, parse_number
 from core.formats.mapping.suggest_blocks import guess_scores
 
 INSTANCES, INSTANCE, ANNOTATIONS = "instances", "instance", "annotations"

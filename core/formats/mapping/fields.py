@@ -2,12 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
+
+from pydantic import Field, model_validator
 
 from core.formats.text import needs_too_much
 from core.formats.validation_errors import join_names
+from core.frozen import Frozen
 
 Row = Mapping[str, Any]
 
@@ -68,7 +71,7 @@ def key_of(column: str) -> str:
 
 def spell_path(path: str) -> str:
     """Return a path as a mapping in YAML has it, on one line: quoted if YAML needs it."""
-    from core.formats.plain_yaml import dump_text  # reading a table with an existing mapping does not need YAML
+    from core.formats.text import dump_text  # reading a table with an existing mapping does not need YAML
 
     return dump_text(path)
 
@@ -128,3 +131,129 @@ def _parse_nested(text: str) -> Any:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, list | dict) else None
+
+
+# What a mapping can refer to: a field, a template, a constant, a part of a text, or a comparison of two numbers.
+
+FieldPath = str
+"""A dotted field path."""
+
+
+class Constant(Frozen):
+    """A text that is the same in all rows, written as `{constant: text}`."""
+
+    constant: str
+
+
+class Excerpt(Frozen):
+    """A part of a field's text, written as `{field: output, after_last: "[RESULT]"}`."""
+
+    field: FieldPath
+    after_last: str | None = Field(default=None, min_length=1)
+    """Only the text after the last occurrence; a text without it is empty."""
+    before_last: str | None = Field(default=None, min_length=1)
+    """Only the text before the last occurrence (in what `after_last` leaves); a text without it is empty."""
+    remove: tuple[str, ...] = ()
+    """Texts that are removed wherever they occur, such as marks."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.after_last is None and self.before_last is None and not any(self.remove):
+            raise ValueError("a part of a field needs `after_last`, `before_last` or `remove`")
+        return self
+
+    def cut(self, text: str) -> str:
+        """Return the part of a text, without surrounding blanks if it was cut."""
+        if self.after_last is not None:
+            text = text.rpartition(self.after_last)[2].strip() if self.after_last in text else ""
+        if self.before_last is not None:
+            text = text.rpartition(self.before_last)[0].strip()
+        for part in filter(None, self.remove):
+            text = text.replace(part, "")
+        return text
+
+
+class Comparison(Frozen):
+    """A preference from two numbers, written as `{compare: [score_a, score_b]}`: the higher one is preferred."""
+
+    compare: tuple["FieldPath | Constant", "FieldPath | Constant"]
+    margin: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Numbers that differ by no more are a tie."""
+    lower_is_better: bool = False
+
+
+class SystemName(Frozen):
+    """A preference for the response of a system, written as `{system: winner}`: the field has the system's name."""
+
+    system: FieldPath
+
+
+Source = FieldPath | Constant | Excerpt
+"""A field path, a template such as "{dialogue}-{element}", a constant, or a part of a field."""
+ValueSource = FieldPath | Constant | Excerpt | Comparison | SystemName
+"""Where a value is: a field path, a part of a field, a comparison, a system's name, or a constant of all rows."""
+
+
+def source_paths(source: ValueSource | None) -> Iterator[FieldPath]:
+    """Yield the field paths of a source that can be a template."""
+    if isinstance(source, str) and is_template(source):
+        yield from template_fields(source)
+    else:
+        yield from value_paths(source)
+
+
+def value_paths(source: ValueSource | None) -> Iterator[FieldPath]:
+    """Yield the field paths of a source that cannot be a template: a field in braces is part of the path."""
+    match source:
+        case str():
+            yield source
+        case Excerpt():
+            yield source.field
+        case SystemName():
+            yield source.system
+        case Comparison():
+            yield from (side for side in source.compare if isinstance(side, str))
+
+
+def source_name(source: ValueSource | None) -> str:
+    """Return the name of a source in messages."""
+    match source:
+        case Constant(constant=text):
+            return text
+        case Excerpt(field=path) | SystemName(system=path):
+            return path
+        case Comparison(compare=sides):
+            return " and ".join(source_name(side) for side in sides)
+    return source or ""
+
+
+# Renders a conversation in a cell, a list of messages with roles, as one text.
+
+CONTENT_KEYS = ("content", "value", "text", "utterance", "message")
+ROLE_KEYS = ("role", "from", "speaker", "author")
+
+
+def render_messages(cell: Any) -> str | None:
+    """Return `role: content` for each message, separated by blank lines; None if the cell is no conversation.
+
+    A single message is its content. Messages are objects with a text under one of CONTENT_KEYS and a name under one of
+    ROLE_KEYS; the text may be a list of parts such as `{"type": "text", "text": ...}`.
+    """
+    messages = cell if isinstance(cell, list) else [cell]
+    parts = [_message(message) for message in messages]
+    if not parts or None in parts:
+        return None
+    pairs = [part for part in parts if part is not None]
+    return pairs[0][1] if len(pairs) == 1 else "\n\n".join(f"{role}: {content}" for role, content in pairs)
+
+
+def _message(message: Any) -> tuple[str, str] | None:
+    """Return (role, content)."""
+    if not isinstance(message, dict):
+        return None
+    role = next((message[key] for key in ROLE_KEYS if isinstance(message.get(key), str)), None)
+    content = next((message[key] for key in CONTENT_KEYS if key in message), None)
+    if isinstance(content, list):
+        texts = [part.get("text") if isinstance(part, dict) else None for part in content]
+        content = "\n\n".join(map(str, texts)) if texts and all(isinstance(text, str) for text in texts) else None
+    return (role, content) if role is not None and isinstance(content, str) else None

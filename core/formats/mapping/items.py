@@ -3,22 +3,43 @@
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from core.critiques import Critique, aius_with_numbers, critique_id_from_author
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import AspectFields, CritiqueFields, LongLabels, RankingLabels, ResponseFields
-from core.formats.mapping.cells import parse_list, parse_name
-from core.formats.mapping.fields import MISSING, is_template, quote_key
-from core.formats.mapping.mapping import Mapping, as_tuple
+from core.formats.mapping.fields import (
+    MISSING,
+    Constant,
+    Excerpt,
+    Row,
+    Source,
+    get_value,
+    is_template,
+    quote_key,
+    source_name,
+)
+from core.formats.mapping.mapping import (
+    AspectFields,
+    CritiqueFields,
+    Join,
+    LongLabels,
+    Mapping,
+    RankingLabels,
+    ResponseFields,
+    as_tuple,
+)
+from core.formats.mapping.rows import parse_list, parse_name, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, Scope
-from core.formats.mapping.sources import Constant, Excerpt, Source, source_name
-from core.formats.records import ItemRecord
+from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord
 from core.formats.validation_errors import to_file_format_error
 from core.items import Item
+from core.labels import Kind, Value
+from core.trace import TurnCompleted, VerdictReached
 
 MAX_GROUP_LENGTH = 80
 """Characters. Longer group names, such as a whole question, are cut and made unique by a digest of the full text."""
@@ -206,3 +227,117 @@ def _group_name(group: Source | tuple[str, ...] | None, scope: Scope) -> str | N
         return name or None
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"{name[: MAX_GROUP_LENGTH - 10]}… {digest}"
+
+
+# Joins the rows of a table with those of other files in its folder.
+
+
+def join_rows(rows: Iterator[tuple[int, Row]], path: Path, joins: Sequence[Join]) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row) with the row of each other file under its name.
+
+    Raises FileFormatError if a row has none, unless that is optional.
+    """
+    for join in joins:
+        rows = _join(rows, path, join)
+    return rows
+
+
+def _join(rows: Iterator[tuple[int, Row]], path: Path, join: Join) -> Iterator[tuple[int, Row]]:
+    other = path.parent / join.file
+    if not other.is_file():
+        raise FileFormatError(f"there is no file {join.file!r} next to {path.name}", field="join.file")
+    yield from _by_key(rows, other, join) if join.key is not None else _by_number(rows, other, join)
+
+
+def _by_number(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
+    for number, (pair, second) in enumerate(zip_longest(rows, read_rows(other)), 1):
+        if pair is not None and second is None and join.optional:
+            yield pair
+            continue
+        if pair is None or second is None:
+            longer = "the table" if second is None else other.name
+            raise FileFormatError(f"expected as many records in both files; only {longer} has record {number}")
+        line, row = pair
+        yield line, {**row, join.name: second[1]}
+
+
+def _by_key(rows: Iterator[tuple[int, Row]], other: Path, join: Join) -> Iterator[tuple[int, Row]]:
+    key, other_key = join.key or "", join.other_key or join.key or ""
+    by_key: dict[str, Row] = {}
+    for line, row in read_rows(other):
+        name = parse_name(get_value(row, other_key), line, other_key)
+        if name in by_key:
+            raise FileFormatError(f"{other.name} has {name!r} twice", line=line, field=other_key)
+        by_key[name] = row
+    for line, row in rows:
+        name = parse_name(get_value(row, key), line, key)
+        if name not in by_key and join.optional:
+            yield line, row
+            continue
+        if name not in by_key:
+            raise FileFormatError(f"{other.name} has no record {name!r}", line=line, field=key)
+        yield line, {**row, join.name: by_key[name]}
+
+
+# Exchanges the two responses of half of the items, and the numbers of the responses in what refers to them.
+
+EXCHANGED = {1: 2, 2: 1}
+PREFERENCE_STEP = "choice"
+"""The step of the turns that `core.formats.mapping.judges` makes of preferences."""
+
+
+def is_exchanged(item: str) -> bool:
+    """Return whether an item's responses are exchanged: for half of the names, the same ones each time."""
+    return hashlib.sha256(item.encode()).digest()[0] % 2 == 1
+
+
+def shuffle_responses(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield the records of items with two responses, in an order that does not give the preferred one away."""
+    for record in records:
+        match record:
+            case ItemRecord(item=item) if is_exchanged(item.id):
+                critiques = tuple(_with_number(critique, "of") for critique in item.critiques)
+                exchanged = {"responses": item.responses[::-1], "critiques": critiques}
+                yield record.model_copy(update={"item": item.model_copy(update=exchanged)})
+            case LabelRecord(label=label) if is_exchanged(label.target.item):
+                value = _exchange(label.target.kind, label.value)
+                yield record.model_copy(update={"label": label.model_copy(update={"value": value})})
+            case AdjudicationRecord(ruling=ruling) if is_exchanged(ruling.target.item):
+                value = _exchange(ruling.target.kind, ruling.value)
+                yield record.model_copy(update={"ruling": ruling.model_copy(update={"value": value})})
+            case TraceRecord(item=item_id) if is_exchanged(item_id):
+                yield _exchange_trace(record)
+            case _:
+                yield record
+
+
+def _exchange(kind: Kind, value: Value | None) -> Value | None:
+    """Return a preference for the other response; other values are unchanged."""
+    is_preference = kind == "preference" and isinstance(value, int) and not isinstance(value, bool)
+    return EXCHANGED.get(value, value) if is_preference and isinstance(value, int) else value
+
+
+def _with_number(value: Any, field: str) -> Any:
+    number = getattr(value, field)
+    return value.model_copy(update={field: EXCHANGED.get(number, number)})
+
+
+def _exchange_trace(record: TraceRecord) -> TraceRecord:
+    events: list[Any] = []
+    for event in record.events:
+        match event:
+            case TurnCompleted(turn=turn):
+                reading = _exchange("preference", turn.reading) if turn.step == PREFERENCE_STEP else turn.reading
+                shown = tuple(EXCHANGED.get(number, number) for number in turn.shown)
+                changed = turn.model_copy(update={"reading": reading, "shown": shown})
+                events.append(event.model_copy(update={"turn": changed}))
+            case VerdictReached(verdict=verdict):
+                opinions = tuple(
+                    opinion.model_copy(update={"value": _exchange(opinion.kind, opinion.value)})
+                    for opinion in verdict.opinions
+                )
+                is_preference = any(opinion.kind == "preference" for opinion in opinions)
+                value = _exchange("preference", verdict.value) if is_preference else verdict.value
+                changed_verdict = verdict.model_copy(update={"value": value, "opinions": opinions})
+                events.append(event.model_copy(update={"verdict": changed_verdict}))
+    return record.model_copy(update={"events": tuple(events)})

@@ -1,24 +1,68 @@
 """Reads the verdicts of judges in a table; they become recorded runs, one trace for each item."""
 
+import pickle
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import IO, Any
 
+from core.aspects import aspect_set_id, normalize_weights
 from core.contention import scale_length
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import JudgeBlock, Ranking
-from core.formats.mapping.cells import is_empty, parse_label, parse_name, parse_number
-from core.formats.mapping.labels import declarations
-from core.formats.mapping.omissions import current_omissions
-from core.formats.mapping.rankings import ranked_pairs
-from core.formats.mapping.scope import Scope
-from core.formats.mapping.sources import ValueSource, source_name
-from core.formats.mapping.verdict_file import VerdictFile
-from core.formats.records import Record, RunRecord, TraceRecord
+from core.formats.mapping.fields import ValueSource, source_name
+from core.formats.mapping.labels import declarations, ranked_pairs
+from core.formats.mapping.mapping import JudgeBlock, Ranking, WeightsBlock
+from core.formats.mapping.rows import is_empty, parse_label, parse_list, parse_name, parse_number
+from core.formats.mapping.scope import Scope, current_omissions
+from core.formats.records import LabelRecord, Record, RunRecord, TraceRecord
 from core.formats.validation_errors import join_names, quote_value
-from core.labels import Opinion, Scale, Value
+from core.frozen import Frozen
+from core.labels import Label, Opinion, Scale, Target, Value
 from core.trace import Outcome, Turn, TurnCompleted, Usage, Verdict, VerdictReached
+
+# Verdicts of a table in a temporary file, because there may be hundreds of thousands of them until the last row.
+
+
+class VerdictFile:
+    """Opinions with the turns behind them, as the fields that were set: objects would take ten times as much memory."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._size = 0
+        """Bytes written."""
+        self._at_end = True
+
+    def add(self, opinion: Opinion, turns: Sequence[Turn]) -> int:
+        """Append an opinion with its turns, and return its place."""
+        self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
+        if not self._at_end:
+            self._file.seek(self._size)
+            self._at_end = True
+        place = self._size
+        fields = _fields(opinion), [_fields(turn) | {"usage": _fields(turn.usage)} for turn in turns]
+        self._size += self._file.write(pickle.dumps(fields, pickle.HIGHEST_PROTOCOL))
+        return place
+
+    def read(self, place: int) -> tuple[Opinion, list[Turn]]:
+        """Return the opinion at a place, and its turns."""
+        if self._file is None:
+            raise LookupError(place)
+        self._at_end = False
+        self._file.seek(place)
+        opinion, turns = pickle.load(self._file)
+        return Opinion(**opinion), [Turn(**turn) for turn in turns]
+
+    def close(self) -> None:
+        """Delete the file."""
+        if self._file:
+            self._file.close()
+
+
+def _fields(value: Frozen) -> dict[str, Any]:
+    """Return the fields that were set; values of fields are not copied."""
+    return {name: getattr(value, name) for name in value.model_fields_set}
+
 
 CHANGED_WITH_ORDER = "the choice changed with the order of the responses"
 OTHER_ORDER = {1: 2, 2: 1}
@@ -248,3 +292,77 @@ def _derived(run: str, opinions: Sequence[Opinion]) -> Iterator[Opinion]:
                 "problem": "" if agreed else "the judges did not agree",
             }
         )
+
+
+# Reads aspect weights of a table: a field for each aspect, or a list of aspects and one of weights in each row.
+
+KIND = "aspect_weights"
+
+
+class WeightsReader:
+    """Reads the weights of one annotator or judge in each row."""
+
+    def __init__(self, block: WeightsBlock, judges: JudgeReader) -> None:
+        self.block, self.judges = block, judges
+        self.labelled: set[tuple[str, str, str]] = set()
+
+    def read(self, scope: Scope, item: str) -> Iterator[Record]:
+        """Yield the label of a row; a judge's weights are collected. Weights that are all empty or 0 are none."""
+        block = self.block
+        weights = self._weights(scope)
+        if weights is None:
+            return
+        source = block.annotator if block.judge is None else block.judge
+        part = aspect_set_id([*weights])
+        rater = parse_name(scope.resolve(source) if source else None, scope.line, source_name(source))
+        if block.judge is not None:
+            opinion = Opinion(kind=KIND, judge=rater, stage="verdict", value=weights, part=part)
+            turn = Turn(speaker=rater, step="weights", round=0, model="", reply=str(weights), reading=weights)
+            self.judges.add(rater, item, opinion, [turn], "dna_baselines", scope.line)
+            return
+        if (item, rater, part) in self.labelled:
+            message = f"expected one set of weights, and {rater!r} already has one on item {item!r}"
+            raise FileFormatError(message, line=scope.line)
+        self.labelled.add((item, rater, part))
+        target = Target(item=item, kind=KIND, part=part)
+        yield LabelRecord(label=Label(target=target, annotator=rater, value=weights))
+
+    def _weights(self, scope: Scope) -> dict[str, float] | None:
+        raw = {aspect: self._weight(cell, scope.line, path) for aspect, (cell, path) in self._cells(scope).items()}
+        if not any(raw.values()):
+            return None
+        try:
+            return dict(zip(raw, normalize_weights([*raw.values()]), strict=True))
+        except ValueError as error:
+            raise FileFormatError(f"expected weights: {error}", line=scope.line) from None
+
+    def _cells(self, scope: Scope) -> dict[str, tuple[Any, str]]:
+        """Return aspect -> its cell, and the field that it is in."""
+        block = self.block
+        if block.value is None:
+            return {aspect: (scope.get(path), path) for aspect, path in block.aspects.items()}
+        weights = scope.get(block.value)
+        if isinstance(weights, dict):
+            return {str(aspect): (weight, block.value) for aspect, weight in weights.items()}
+        if block.aspects_field is None:
+            message = "expected an object aspect -> weight; add `aspects_field` if the weights are a list"
+            raise FileFormatError(message, line=scope.line, field=block.value)
+        aspects = parse_list(scope.get(block.aspects_field), scope.line, block.aspects_field, block.separator)
+        values = parse_list(weights, scope.line, block.value, block.separator)
+        if not values:
+            return {}
+        names = [str(parse_name(aspect, scope.line, block.aspects_field)) for aspect in aspects]
+        if len(names) != len(values) or len(set(names)) < len(names):
+            message = f"expected one weight for each of {len(names)} different aspects, and there are {len(values)}"
+            raise FileFormatError(message, line=scope.line, field=block.value)
+        return {name: (value, block.value) for name, value in zip(names, values, strict=True)}
+
+    @staticmethod
+    def _weight(cell: Any, line: int, path: str) -> float:
+        if is_empty(cell):
+            return 0.0
+        text = cell.strip().removesuffix("%") if isinstance(cell, str) else cell
+        number = parse_number(text, line, path)
+        if number is None:
+            raise FileFormatError(f"expected a weight, not {quote_value(cell)}", line=line, field=path)
+        return float(number)

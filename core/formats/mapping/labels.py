@@ -3,19 +3,75 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import Block, Labels, ListLabels, LongLabels, RankingLabels, WideLabels
-from core.formats.mapping.cells import check_annotator, is_empty, parse_label, parse_list, parse_name, parse_number
-from core.formats.mapping.omissions import current_omissions
-from core.formats.mapping.rankings import ranked_pairs
-from core.formats.mapping.scope import Scope
-from core.formats.mapping.sources import source_name
-from core.formats.records import CriterionRecord, ImportedRecords, LabelRecord, PlainLabels, Record, ScaleRecord
+from core.formats.mapping.fields import source_name
+from core.formats.mapping.mapping import (
+    Block,
+    GoldBlock,
+    Labels,
+    ListLabels,
+    LongLabels,
+    Ranking,
+    RankingLabels,
+    WideLabels,
+)
+from core.formats.mapping.rows import check_annotator, is_empty, parse_label, parse_list, parse_name, parse_number
+from core.formats.mapping.scope import Scope, current_omissions
+from core.formats.records import (
+    AdjudicationRecord,
+    CriterionRecord,
+    ImportedRecords,
+    LabelRecord,
+    PlainLabels,
+    Record,
+    ScaleRecord,
+)
 from core.formats.validation_errors import quote_value
 from core.items import Criterion
-from core.labels import Label, Target, Value
+from core.labels import Adjudication, Label, Target, Value
+
+# Rankings of an item's responses, which become a preference for each pair of them.
+
+
+def ranked_pairs(scope: Scope, ranking: Ranking) -> Iterator[tuple[str, int]]:
+    """Yield (part, preference) of each pair of ranked responses: 1, 2, or 0 for equal ranks.
+
+    The part of the only pair of two responses is "", otherwise "1-3". Responses without a rank are left out. Raises
+    FileFormatError if there are not as many ranks as responses.
+    """
+    ranks = [_rank(cell, scope, field) for cell, field in _cells(scope, ranking)]
+    if len(ranks) != len(scope.systems):
+        message = f"expected a rank for each of {len(scope.systems)} responses, not {len(ranks)}"
+        raise FileFormatError(message, line=scope.line, field=str(ranking.of or ranking.ranks))
+    for first, second in combinations(range(len(ranks)), 2):
+        ours, theirs = ranks[first], ranks[second]
+        if ours is not None and theirs is not None:
+            is_first = (ours > theirs) == ranking.higher_is_better
+            part = "" if len(ranks) == 2 else f"{first + 1}-{second + 1}"
+            yield part, 0 if ours == theirs else 1 if is_first else 2
+
+
+def _cells(scope: Scope, ranking: Ranking) -> list[tuple[Any, str]]:
+    """Return the cell of each response's rank, and its field."""
+    if isinstance(ranking.ranks, tuple):
+        return [(scope.get(field), field) for field in ranking.ranks]
+    field = ranking.ranks
+    if ranking.of is not None:
+        return [(element.get(field), field) for element in scope.elements(ranking.of)]
+    return [(cell, field) for cell in parse_list(scope.get(field), scope.line, field)]
+
+
+def _rank(cell: Any, scope: Scope, field: str) -> float | None:
+    if is_empty(cell):
+        return None
+    number = parse_number(cell, scope.line, field)
+    if number is None:
+        raise FileFormatError(f"expected a rank, not {quote_value(cell)}", line=scope.line, field=field)
+    return float(number)
+
 
 Cell = tuple[str, Any, str]
 """The annotator of a label, its cell, and its field."""
@@ -234,3 +290,59 @@ def _parse_seconds(field: str | None, scope: Scope) -> float | None:
     if seconds is None or seconds < 0:
         raise FileFormatError(f"expected seconds, not {quote_value(cell)}", line=scope.line, field=field)
     return float(seconds)
+
+
+# Reads gold values of a table; they become adjudications, with the source that the mapping states.
+
+
+class GoldReader:
+    """Reads one block of gold; rows of one item must have the same value."""
+
+    def __init__(self, block: GoldBlock, labels: Sequence[Labels]) -> None:
+        self.block = block
+        self.declared = {label.criterion for label in labels if label.kind == block.kind}
+        """Criteria that labels declare, or that are declared here."""
+        self.omissions = current_omissions()
+        self.values: dict[tuple[str, str], Value] = {}
+        """(item, criterion) -> value."""
+
+    def read(self, scope: Scope, item: str) -> Iterator[Record]:
+        """Yield the adjudications of a row; a criterion and its scale before the first one."""
+        if self.block.criterion_field is None:
+            yield from self._declare(self.block.criterion)
+        for element in scope.elements(self.block.each):
+            yield from self._read_value(element, item)
+
+    def _declare(self, criterion: str) -> Iterator[Record]:
+        if criterion not in self.declared:
+            self.declared.add(criterion)
+            yield from declarations(self.block, criterion)
+
+    def _read_value(self, scope: Scope, item: str) -> Iterator[Record]:
+        block, field = self.block, source_name(self.block.value)
+        cell = scope.cell(block.value)
+        value = parse_label(cell, block.scale, block.values, scope.line, field)
+        if value is None:
+            self.omissions.gold += not is_empty(cell)
+            return
+        criterion = block.criterion
+        if block.criterion_field:
+            criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
+        yield from self._declare(criterion)
+        if (item, criterion) in self.values:
+            if self.values[item, criterion] != value:
+                message = f"expected the gold of item {item!r} to be the same in all its rows, and it differs"
+                raise FileFormatError(message, line=scope.line, field=field)
+            return
+        self.values[item, criterion] = value
+        adjudicator = (scope.resolve(block.adjudicator) or "").strip() or "imported gold"
+        check_annotator(adjudicator, scope.line, source_name(block.adjudicator))
+        yield AdjudicationRecord(
+            ruling=Adjudication(
+                target=Target(item=item, kind=block.kind, criterion=criterion),
+                value=value,
+                rule=block.source,
+                reason=(scope.resolve(block.reason) if block.reason else None) or block.source,
+                adjudicator=adjudicator,
+            )
+        )

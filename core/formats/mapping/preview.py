@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import format_value, parse_list
-from core.formats.mapping.fields import MISSING, Row, get_value, quote_key
-from core.formats.mapping.rows import has_header, read_rows
+from core.formats.mapping.fields import MISSING, Row, get_value, parse_path, quote_key, spell_path
+from core.formats.mapping.mapping import Mapping, field_paths
+from core.formats.mapping.rows import format_value, has_header, parse_list, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes
 from core.formats.text import needs_too_much
+from core.formats.validation_errors import join_names
 
 MAX_FIELDS = 10_000
 """Fields that are looked at: as many as delimited text can have columns. JSON can have any number."""
@@ -116,3 +117,45 @@ def _format_cell(cell: Any) -> str:
     if isinstance(cell, list | dict):
         return json.dumps(cell, ensure_ascii=False, default=str)
     return "" if cell is None else format_value(cell) if isinstance(cell, bool | int | float) else str(cell)
+
+
+# The fields of a table that a mapping does not use.
+
+ROWS = 50
+"""Rows that are searched for fields."""
+
+Keys = tuple[str, ...]
+
+
+def unused_fields(path: Path, mapping: Mapping) -> list[str]:
+    """Return the fields of the first rows, or of their exploded elements, that the mapping does not refer to.
+
+    A list is one field, which is used if any part of its elements is.
+    """
+    columns = preview_table(path, ROWS, mapping.explode, mapping.separator).columns
+    used = set(_used_paths(mapping))
+    return [column for column in columns if not any(_overlap(parse_path(column), keys) for keys in used)]
+
+
+def format_unused(fields: Sequence[str]) -> str:
+    """Return "Not used: " and the first names on one line, as a mapping in YAML has them; empty if there are none."""
+    return f"Not used: {join_names([spell_path(field) for field in fields])}" if fields else ""
+
+
+def _used_paths(mapping: Mapping) -> Iterator[Keys]:
+    keys = [join.key for join in mapping.join if join.key is not None]
+    exploded = [path for path in mapping.explode if path not in WHOLE_RECORD]
+    for path in (*field_paths(mapping), *keys, *exploded):
+        own = parse_path(path)
+        yield own
+        yield tuple(map(str.strip, own))  # names of columns in delimited text have no surrounding blanks
+        yield (path.strip(),)
+        yield (path,)  # a column of delimited text whose name has a dot needs no quotes
+        if own[0] == "parent" and len(own) > 1:
+            yield own[1:]
+
+
+def _overlap(column: Keys, used: Keys) -> bool:
+    """Return whether one path is the other, or inside it."""
+    shared = min(len(column), len(used))
+    return column[:shared] == used[:shared]

@@ -1,26 +1,312 @@
 """Reads the rows of a CSV, TSV, JSON, JSON lines or Parquet file, each with the line on which it begins."""
 
+import csv
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
-from core.errors import FileFormatError
+from core.annotator_names import normalize_name
+from core.errors import FileFormatError, TiebreakError
 from core.formats import text as text_limits
-from core.formats.mapping.delimited import read_delimited
-from core.formats.mapping.fields import Row
+from core.formats.gold import COLUMNS as GOLD_COLUMNS
+from core.formats.mapping.fields import Missing, Row
 from core.formats.mapping.parquet import read_parquet
+from core.formats.tables import unescape_formula
 from core.formats.text import (
     CHUNK,
     data_suffix,
+    limited_lines,
+    needs_too_much,
+    open_text,
     read_chunks,
     read_head,
     read_lines,
     read_text,
     refuse_large_json,
 )
-from core.formats.validation_errors import quote_value
+from core.formats.validation_errors import join_names, quote_value
+from core.labels import Scale, Value
+
+# Parses the cells of a table: text, numbers, lists, and values on a declared scale.
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_DIGITS = 15
+MAX_NUMBER = 10**MAX_DIGITS
+"""Larger whole numbers are rounded by spreadsheets, by JSON in browsers, and by Python's floats."""
+
+
+class DecimalComma(str):
+    """The text of a cell that is a number with a decimal comma, such as `3,5`."""
+
+    __slots__ = ()
+
+
+def parse_text(cell: Any, line: int, field: str) -> str | None:
+    """Return the cell as text, with numbers and dates formatted; None for an empty or missing one."""
+    if type(cell) is str and not find_unstorable(cell):  # most cells
+        return cell
+    if cell is None or isinstance(cell, Missing) or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    if isinstance(cell, bool | int | float | Decimal | datetime | date | time):
+        return format_value(cell)
+    if not isinstance(cell, str):
+        raise FileFormatError(f"expected text or a number, not {_describe_cell(cell)}", line=line, field=field)
+    if content := find_unstorable(cell):
+        raise FileFormatError(f"expected text without {content}", line=line, field=field)
+    return str(cell)
+
+
+def find_unstorable(text: str) -> str:
+    """Return the part of a text that JSON can represent and a database cannot store; empty if there is none."""
+    if "\x00" in text:
+        return "NUL characters"
+    if not text.isascii() and SURROGATE.search(text):
+        return "half of a surrogate pair"
+    return ""
+
+
+def parse_name(cell: Any, line: int, field: str) -> str:
+    """Return text without surrounding blanks; raises FileFormatError for an empty cell."""
+    text = (parse_text(cell, line, field) or "").strip()
+    if not text:
+        raise FileFormatError("expected a name or a number, and it is empty", line=line, field=field)
+    return text
+
+
+def check_annotator(name: str, line: int, field: str) -> None:
+    """Raise FileFormatError for a name that cannot be stored as an annotator's."""
+    try:
+        normalize_name(name)
+    except TiebreakError as error:
+        raise FileFormatError(f"{str(error).rstrip('.')}: {quote_value(name)}", line=line, field=field) from None
+
+
+def format_value(value: Any) -> str:
+    """Return a value as it is written in a file: true, 3 (also for 3.0), 2.5, text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_NUMBER:
+        return str(int(value))
+    return str(value).strip()
+
+
+def is_empty(cell: Any) -> bool:
+    """Return whether a label's cell contains no label."""
+    if isinstance(cell, float):
+        return math.isnan(cell)
+    return cell is None or isinstance(cell, Missing) or (isinstance(cell, str) and not cell.strip())
+
+
+def parse_number(cell: Any, line: int, field: str) -> int | float | None:
+    """Return the cell's number, also from text, or None if it is not a number.
+
+    Raises FileFormatError beyond MAX_NUMBER.
+    """
+    if isinstance(cell, DecimalComma):
+        cell = cell.replace(",", ".")
+    if isinstance(cell, str) and NUMBER.fullmatch(cell.strip()):
+        digits = cell.strip()
+        # Long texts become floats first: converting thousands of digits to int takes quadratic time.
+        is_whole = len(digits) <= MAX_DIGITS and digits.lstrip("+-").isdecimal()
+        cell = int(digits) if is_whole else float(digits)
+    if isinstance(cell, Decimal):
+        cell = float(cell)
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return None
+    if not abs(cell) <= MAX_NUMBER:
+        message = f"expected a number of at most {MAX_DIGITS} digits, not {quote_value(cell)}"
+        raise FileFormatError(message, line=line, field=field)
+    return cell
+
+
+def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -> list[Any]:
+    """Return the list in a cell: a list, a JSON list written as text, or text split at `separator`."""
+    if is_empty(cell):
+        return []
+    if isinstance(cell, str):
+        cell = _parse_list_text(cell, separator)
+    if not isinstance(cell, list):
+        raise FileFormatError(f"expected a list, not {_describe_cell(cell)}", line=line, field=field)
+    return cell
+
+
+def parse_label(
+    cell: Any, scale: Scale, translations: Mapping[str, Value | None], line: int, field: str
+) -> Value | None:
+    """Return a label's value, translated or on the scale as written; None if the cell contains no label."""
+    if is_empty(cell):
+        return None
+    text = format_value(cell) if isinstance(cell, str | bool | int | float) else ""
+    if text in translations:
+        return translations[text]
+    value = _find_category(cell, text, scale, line, field) if scale.categories else parse_number(cell, line, field)
+    if value is None or not scale.contains(value):
+        message = f"expected {_describe_scale(scale, translations)}, not {quote_value(cell)}"
+        raise FileFormatError(message, line=line, field=field)
+    return value
+
+
+def _find_category(cell: Any, text: str, scale: Scale, line: int, field: str) -> Value | None:
+    """Return the category with the cell's spelling: 3, 3.0 and "3" are the category 3, but True is not 1."""
+    categories: dict[str, Value] = {format_value(category): category for category in scale.categories}
+    if text in categories:
+        return categories[text]
+    if text.lower() in ("true", "false") and isinstance(categories.get(text.lower()), bool):
+        return categories[text.lower()]
+    number = parse_number(cell, line, field)
+    return None if number is None else categories.get(format_value(number))
+
+
+def _describe_scale(scale: Scale, translations: Mapping[str, Value | None]) -> str:
+    if scale.categories:
+        return f"one of {join_names([*map(format_value, scale.categories), *translations])}"
+    low = "" if scale.low is None else f" from {format_value(scale.low)}"
+    return f"a number{low}{'' if scale.high is None else f' to {format_value(scale.high)}'}"
+
+
+def _parse_list_text(text: str, separator: str | None) -> Any:
+    if separator is not None:
+        return [part.strip() for part in text.split(separator)]
+    if needs_too_much(text):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _describe_cell(cell: Any) -> str:
+    if isinstance(cell, list):
+        return "a list"
+    return "named fields" if isinstance(cell, dict) else "bytes" if isinstance(cell, bytes) else quote_value(cell)
+
+
+# Reads the rows of delimited text: commas, semicolons, tabs, or the separator that the file or the mapping names.
+
+SEPARATORS = (",", ";", "\t")
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)
+"""The first line by which Excel is informed of the separator."""
+SEPARATOR_LENGTH = 16
+"""More characters than such a line has."""
+SAMPLE_LINES = 200
+MAX_COLUMNS = 10_000
+"""A table with more columns is a matrix, or was read with the wrong separator."""
+MAX_CELL_LENGTH = 2**26
+"""Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents."""
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
+
+
+def read_delimited(path: Path, separator: str | None = None, quotes: bool | None = None) -> Iterator[tuple[int, Row]]:
+    """Yield (line, row); every row has as many cells as the header. Rows without any text are skipped.
+
+    Without `separator` it is that of a first line `sep=;`, a tab in .tsv and .tab files, or the one with which the
+    first rows have the same number of cells. Without `quotes`, quotation marks enclose cells, unless the separator is a
+    tab and the first rows are consistent only if they are text.
+    """
+    csv.field_size_limit(MAX_CELL_LENGTH)
+    with open_text(path) as file:
+        named = SEPARATOR_LINE.fullmatch(file.readline(SEPARATOR_LENGTH))
+        file.seek(0)
+        skipped = 1 if named else 0
+        if named:
+            file.readline()
+        default = separator or (named[1] if named else None)
+        used = default or ("\t" if data_suffix(path) != ".csv" else _detect(path))
+        yield from _rows(file, used, skipped, _has_quotes(path, used) if quotes is None else quotes)
+
+
+def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[tuple[int, Row]]:
+    reader = _delimited_reader(limited_lines(file), separator, quotes)
+    header: list[str] = []
+    is_own = False
+    line = skipped + 1
+    try:
+        for cells in reader:
+            if any(map(str.strip, cells)):
+                if header:
+                    yield line, _row(header, map(unescape_formula, cells) if is_own else cells, line, separator)
+                else:
+                    is_own = tuple(cells[: len(GOLD_COLUMNS)]) == GOLD_COLUMNS  # texts of others stay as they are
+                    header = _header([*map(unescape_formula, cells)] if is_own else cells, line)
+            line = skipped + reader.line_num + 1
+    except csv.Error as error:
+        message = f"expected CSV: {error}; if quotation marks do not enclose cells, add `quotes: false` to the mapping"
+        raise FileFormatError(message, line=line) from None
+
+
+def _delimited_reader(lines: Iterable[str], separator: str, quotes: bool) -> Any:
+    if quotes:
+        return csv.reader(lines, delimiter=separator, strict=True)
+    return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE, strict=True)
+
+
+def _header(cells: list[str], line: int) -> list[str]:
+    names = [cell.strip() for cell in cells]
+    if len(names) > MAX_COLUMNS:
+        raise FileFormatError(f"expected at most {MAX_COLUMNS:,} columns, not {len(names):,}", line=line)
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            raise FileFormatError("two columns have this name", line=line, field=name)
+        seen.add(name)
+    return names
+
+
+def _row(header: list[str], cells: Iterable[str], line: int, separator: str) -> Row:
+    cells = list(cells)
+    if len(cells) != len(header):
+        raise FileFormatError(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
+    if separator != ",":
+        cells = [_with_decimal_comma(cell, separator) for cell in cells]
+    return dict(zip(header, cells, strict=True))
+
+
+def _with_decimal_comma(cell: str, separator: str) -> str:
+    """Return a cell such as `3,5` as DecimalComma; with tabs, `1,234` can be a whole number and is unchanged."""
+    is_number = "," in cell and DECIMAL_COMMA.fullmatch(cell.strip())
+    return DecimalComma(cell) if is_number and (separator == ";" or not THOUSANDS.fullmatch(cell.strip())) else cell
+
+
+def _detect(path: Path) -> str:
+    """Return the separator with which the first rows have as many cells as the header, the most columns first."""
+    lines = _sample(path)
+    return max(SEPARATORS, key=lambda separator: _fit(lines, separator))  # the first one if several are equal
+
+
+def _has_quotes(path: Path, separator: str) -> bool:
+    """Return False for a table with tabs whose first rows are consistent only without quoting."""
+    if separator != "\t":
+        return True
+    lines = [line for line in _sample(path) if not SEPARATOR_LINE.fullmatch(line)]
+    return '"' not in "".join(lines) or _fit(lines, separator)[0] or not _fit(lines, separator, quotes=False)[0]
+
+
+def _sample(path: Path) -> list[str]:
+    with open_text(path) as file:
+        return list(islice(limited_lines(file), SAMPLE_LINES))
+
+
+def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool, int]:
+    """Return whether the rows are consistent in at least two columns, and the number of columns of the header."""
+    lengths: list[int] = []
+    is_valid = True
+    try:
+        for cells in _delimited_reader(lines, separator, quotes):
+            if any(cell.strip() for cell in cells):
+                lengths.append(len(cells))
+    except csv.Error:  # in an incomplete sample it can be that the last row is not complete
+        is_valid = len(lines) == SAMPLE_LINES and len(lengths) > 1
+    columns = lengths[0] if lengths else 0
+    return is_valid and columns > 1 and len(set(lengths)) == 1, columns
+
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 LONGEST_TOKEN = 16

@@ -1,14 +1,40 @@
 """The fields available to one item of a table: its row, or an element of the row's list together with the row."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import is_empty, parse_list, parse_number, parse_text
-from core.formats.mapping.fields import BLANK, COUNTERS, MISSING, Row, get_value, is_template, join_keys, parse_path
-from core.formats.mapping.messages import render_messages
-from core.formats.mapping.sources import Comparison, Constant, Excerpt, FieldPath, Source, SystemName, ValueSource
+from core.formats.mapping.fields import (
+    BLANK,
+    COUNTERS,
+    MISSING,
+    Comparison,
+    Constant,
+    Excerpt,
+    FieldPath,
+    Row,
+    Source,
+    SystemName,
+    ValueSource,
+    get_value,
+    is_template,
+    join_keys,
+    parse_path,
+    render_messages,
+)
+from core.formats.mapping.mapping import (
+    GoldBlock,
+    JudgeBlock,
+    Labels,
+    Mapping,
+    block_paths,
+    field_paths,
+    response_paths,
+)
+from core.formats.mapping.rows import is_empty, parse_list, parse_number, parse_text
 from core.formats.validation_errors import quote_value
 
 EVERY_KEY = "*"
@@ -161,3 +187,112 @@ def _elements(cell: Any, line: int, explode: str) -> Iterator[tuple[int | str, A
         yield from ((str(key), element) for key, element in cell.items())
     else:
         yield from enumerate(parse_list(cell, line, explode), 1)
+
+
+# Counts what a mapping leaves out of a table: rows by `where`, and values that it turns into none.
+
+
+@dataclass
+class Omissions:
+    """What was read and is not in the study. Rows are those of the file, or the elements of an exploded list."""
+
+    rows: int = 0
+    """All rows, if the mapping has `where`."""
+    rows_left_out: int = 0
+    labels: int = 0
+    """Values that are no label, because `values` maps them to null."""
+    verdicts: int = 0
+    """Values of judges that are no verdict, and choices that change with the order."""
+    gold: int = 0
+
+    def notes(self) -> list[str]:
+        """Return a phrase for each count that is not 0."""
+        rows = f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"
+        values = {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}
+        notes = [_value_note(count, name) for name, count in values.items() if count]
+        return [rows, *notes] if self.rows_left_out else notes
+
+
+def _value_note(count: int, name: str) -> str:
+    return f"{count:,} values are no {name}" if count > 1 else f"1 value is no {name}"
+
+
+_current: ContextVar[Omissions | None] = ContextVar("omissions", default=None)
+
+
+@contextmanager
+def recording_omissions() -> Iterator[Omissions]:
+    """Yield the counts of the tables that are read until the end of the block."""
+    omissions = Omissions()
+    token = _current.set(omissions)
+    try:
+        yield omissions
+    finally:
+        _current.reset(token)
+
+
+def current_omissions() -> Omissions:
+    """Return the counts of the block of `recording_omissions`, or counts that nobody reads."""
+    return _current.get() or Omissions()
+
+
+# The fields of a mapping that have to occur in at least one record of a table.
+
+Field = tuple[str, str]
+"""The list of a block with `each`, "" for a field of the record, and the field."""
+
+
+class RequiredFields:
+    """The fields that no record has had yet, with what the records have instead.
+
+    Fields of optional responses may be missing from every record.
+    """
+
+    def __init__(self, mapping: Mapping) -> None:
+        optional = {path for response in mapping.responses if response.optional for path in response_paths(response)}
+        blocks: tuple[Labels | JudgeBlock | GoldBlock, ...] = (*mapping.labels, *mapping.judges, *mapping.gold)
+        self.unseen: set[Field] = {("", path) for path in set(field_paths(mapping)) - optional}
+        self.unseen |= {(block.each, path) for block in blocks if block.each for path in block_paths(block)}
+        self.names: set[str] = set()
+        self.lists: dict[str, str] = {}
+        """Field of an object -> name of the list that it is in."""
+
+    def check(self, scope: Scope) -> None:
+        """Note the fields of a record."""
+        if self.unseen:
+            self.names.update(map(str, scope.row))
+            self.lists.update(_fields_of_lists(scope.row))
+            self.unseen -= _present(scope, self.unseen)
+
+    def finish(self) -> None:
+        """Raise FileFormatError for a field that no record has, with the next step."""
+        if not self.unseen:
+            return
+        each, field = min(self.unseen)
+        message = f"no record of the file has this field; there are {join_keys(sorted(self.names))}"
+        if is_template(field):
+            message = "this is not a template: write the field without braces, several texts of a prompt as a list"
+        elif each:
+            message = f"no element of {each!r} has this field"
+        elif field in self.lists:
+            name = self.lists[field]
+            message = (
+                f"no record has this field, but the objects in its list {name!r} do: add `each: {name}` to the block, "
+                f"or `explode: {name}` if they are the items"
+            )
+        raise FileFormatError(message, field=field)
+
+
+def _fields_of_lists(row: Row) -> Iterator[tuple[str, str]]:
+    for name, cell in row.items():
+        if isinstance(cell, list) and cell and isinstance(cell[0], dict):
+            yield from ((str(field), str(name)) for field in cell[0])
+
+
+def _present(scope: Scope, fields: set[Field]) -> set[Field]:
+    """Return those of the fields that a record has."""
+    present = {pair for pair in fields if not pair[0] and scope.get(pair[1]) is not MISSING}
+    for list_path in {each for each, _ in fields if each}:
+        for element in scope.elements(list_path):
+            present |= {pair for pair in fields if pair[0] == list_path and element.get(pair[1]) is not MISSING}
+    return present

@@ -1,18 +1,32 @@
 """Suggests a mapping for a table from the names and the values of its columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import abc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core.formats.mapping.blocks import LongLabels, WideLabels
+from core.errors import FileFormatError
 from core.formats.mapping.declared_metrics import INSTANCES, declared_metrics, suggest_declared
-from core.formats.mapping.fields import is_template
+from core.formats.mapping.fields import (
+    CONTENT_KEYS,
+    Comparison,
+    ValueSource,
+    is_template,
+    render_messages,
+    source_name,
+    spell_path,
+)
 from core.formats.mapping.guess import IDS, Draft, first_of, names_of, suggest_mapping
+from core.formats.mapping.mapping import Block, GoldBlock, JudgeBlock, LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
-from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.messages import CONTENT_KEYS, render_messages
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
+from core.formats.mapping.rows import parse_label, read_rows
+from core.formats.mapping.scope import Scope, iter_scopes
 from core.formats.mapping.suggest_blocks import BlockSuggester
+from core.formats.validation_errors import join_names, quote_value
 
 ROWS = 200
 """Rows that are searched for columns and values."""
@@ -20,7 +34,7 @@ ASSISTANT = "\n\nAssistant:"
 """What precedes the turns of the assistant in dialogues that are one text."""
 MARKS = ("<v>", "</v>")
 """What marks errors in translations."""
-Cells = Mapping[str, str]
+Cells = abc.Mapping[str, str]
 """A row of a preview."""
 
 
@@ -186,7 +200,7 @@ def why_row_numbers(preview: Preview, draft: Draft) -> str:
     return f"The field {column} {reason}, so `id` is the number of the row."
 
 
-def _are_items(items: Mapping[tuple[str, ...], Sequence[Cells]], draft: Draft, *, is_long: bool) -> bool:
+def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: Draft, *, is_long: bool) -> bool:
     """Return whether rows with one name are one item: only if they are labels, and with the same responses."""
     return all(all(key) and (is_long or len(rows) == 1) and _is_one(rows, draft) for key, rows in items.items())
 
@@ -217,3 +231,62 @@ def _content(row: Cells, source: Any) -> str:
     for mark in MARKS:
         text = text.replace(mark, "")
     return text
+
+
+# Values of a table that a mapping gives no meaning: the import stops at the first of them.
+
+
+def unread_values(path: Path, mapping: Mapping) -> list[str]:
+    """Return a note for each block of which the first rows have values that are neither in `values` nor on its scale.
+
+    Lists, rankings and comparisons are left out: they have no words.
+    """
+    notes, scopes = [], list(_scopes(path, mapping))
+    for block in (*mapping.labels, *mapping.judges, *mapping.gold):
+        fields, texts = dict[str, None](), dict[str, None]()
+        for source in _sources(block):
+            for text in _unread(block, source, scopes):
+                texts[text] = fields[spell_path(source_name(source))] = None
+        if texts:
+            notes.append(_note(block, list(fields), list(texts)))
+    return notes
+
+
+def _note(block: Block, fields: list[str], texts: list[str]) -> str:
+    values = "1 (the first response), 2 (the second), 0 (a tie)" if block.kind == "preference" else "its number"
+    return (
+        f"`values` has no meaning for {join_names(texts)} of {join_names(fields)}: add each of them with {values} or "
+        "null (no value). Until then the import stops at the first one."
+    )
+
+
+def _sources(block: Block) -> list[ValueSource]:
+    match block:
+        case WideLabels():
+            return list(block.annotators)
+        case JudgeBlock(columns=columns) if columns:
+            return list(columns)
+        case LongLabels(value=source) | JudgeBlock(value=source) | GoldBlock(value=source):
+            return [] if source is None or isinstance(source, Comparison) else [source]
+    return []
+
+
+def _unread(block: Block, source: ValueSource, scopes: list[Scope]) -> Iterator[str]:
+    """Yield the texts of a source that are no value of its block, quoted."""
+    for scope in scopes:
+        for element in scope.elements(block.each):
+            cell = element.cell(source)
+            try:
+                parse_label(cell, block.scale, block.values, scope.line, "")
+            except FileFormatError:
+                yield quote_value(cell)
+
+
+def _scopes(path: Path, mapping: Mapping) -> Iterator[Scope]:
+    """Yield the first rows, or the elements of their exploded lists, with the systems of their responses."""
+    systems = [response.system for response in mapping.responses]
+    for number, (line, row) in enumerate(islice(read_rows(path, mapping.separator, mapping.quotes), ROWS), 1):
+        with suppress(FileFormatError):  # an error of the row, which the import reports
+            for scope in iter_scopes(row, line, number, mapping.explode):
+                names = (None if system is None else scope.resolve(system) for system in systems)
+                yield replace(scope, systems=tuple(names))

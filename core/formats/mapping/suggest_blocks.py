@@ -10,16 +10,21 @@ from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
     CRITERIA,
+    MODEL,
+    NO_VALUE,
     REASONS,
     VALUES,
     Draft,
     first_of,
+    guess_block,
+    guess_roles,
+    meanings,
     names_of,
     normalize,
     suggest_mapping,
+    with_value,
 )
 from core.formats.mapping.preview import Preview, parse_cell
-from core.formats.mapping.roles import MODEL, NO_VALUE, guess_block, guess_roles, meanings, with_value
 
 RATED = frozenset(
     (

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import Protocol
 
 from core.errors import FileFormatError
-from core.formats.mapping.blocks import LongLabels, RankingLabels
-from core.formats.mapping.cells import format_value
 from core.formats.mapping.confirmation import Question, has_open_blocks, open_questions, refusal
 from core.formats.mapping.fields import MISSING, Row, get_value, join_keys, parse_path, quote_key
-from core.formats.mapping.gold import GoldReader
-from core.formats.mapping.items import ItemReader
-from core.formats.mapping.joined import join_rows
-from core.formats.mapping.judges import JudgeReader
-from core.formats.mapping.labels import LabelReader
-from core.formats.mapping.mapping import Mapping, field_paths
-from core.formats.mapping.omissions import Omissions, current_omissions, recording_omissions
-from core.formats.mapping.required_fields import RequiredFields
-from core.formats.mapping.rows import SUFFIXES, has_header, read_rows
-from core.formats.mapping.scope import WHOLE_RECORD, Scope, iter_scopes
-from core.formats.mapping.shuffled import shuffle_responses
-from core.formats.mapping.weights import WeightsReader
+from core.formats.mapping.items import ItemReader, join_rows, shuffle_responses
+from core.formats.mapping.judges import JudgeReader, WeightsReader
+from core.formats.mapping.labels import GoldReader, LabelReader
+from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, field_paths
+from core.formats.mapping.rows import SUFFIXES, format_value, has_header, read_rows
+from core.formats.mapping.scope import (
+    WHOLE_RECORD,
+    Omissions,
+    RequiredFields,
+    Scope,
+    current_omissions,
+    iter_scopes,
+    recording_omissions,
+)
 from core.formats.records import ImportedRecords, PlainLabels, Record, Records
 from core.formats.text import data_suffix
 from core.labels import Scale

@@ -17,8 +17,17 @@ from core.errors import FileFormatError
 from core.formats.mapping.guess import REASONS
 from core.formats.records import Record, Records
 from core.formats.text import read_head
-from core.formats.tools.answers import Answer, item_from_fields, load_json, records
-from core.formats.tools.study import LabelledItem, choice_text, collect, item_fields, item_names
+from core.formats.tools.answers import (
+    Answer,
+    LabelledItem,
+    choice_text,
+    collect,
+    item_fields,
+    item_from_fields,
+    item_names,
+    load_json,
+    records,
+)
 from core.formats.validation_errors import to_file_format_error
 from core.labels import Kind
 

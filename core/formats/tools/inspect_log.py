@@ -18,8 +18,7 @@ from pydantic import BaseModel, ValidationError
 from core.errors import FileFormatError
 from core.formats.records import Record, Records
 from core.formats.text import count_unpacked, read_head, record_read, refuse_read_errors
-from core.formats.tools.answers import Answer, load_json, parse_json, records
-from core.formats.tools.study import LabelledItem, choice_text, collect
+from core.formats.tools.answers import Answer, LabelledItem, choice_text, collect, load_json, parse_json, records
 from core.formats.validation_errors import to_file_format_error
 from core.items import Item, Response
 from core.labels import Kind, Value

@@ -17,15 +17,18 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from core.errors import FileFormatError
 from core.formats.records import Record, Records
 from core.formats.text import read_head
-from core.formats.tools.answers import Answer, item_from_fields, load_json, records
-from core.formats.tools.study import (
-    TIE,
+from core.formats.tools.answers import (
+    TIE_NAME,
+    Answer,
     ExportedStudy,
     LabelledItem,
     choice_text,
     collect,
     item_fields,
+    item_from_fields,
     item_names,
+    load_json,
+    records,
     response_name,
 )
 from core.formats.validation_errors import to_file_format_error
@@ -194,7 +197,7 @@ def _control(kind: Kind, name: str, study: ExportedStudy, criterion: str) -> Ite
         yield f"  <Number {attributes}/>"
     else:
         width = max((len(entry.item.responses) for entry in study.items.values()), default=0)
-        preferences = [*map(response_name, range(1, width + 1)), TIE]
+        preferences = [*map(response_name, range(1, width + 1)), TIE_NAME]
         choices = preferences if kind == "preference" else sorted(_answers_of(study, kind, criterion))
         yield f"  <Choices {attributes}>"
         yield from (f"    <Choice value={quoteattr(choice)}/>" for choice in choices)

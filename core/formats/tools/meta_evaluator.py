@@ -17,8 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from core.errors import FileFormatError
-from core.formats.mapping.cells import is_empty
-from core.formats.mapping.rows import read_rows
+from core.formats.mapping.rows import is_empty, read_rows
 from core.formats.records import Records
 from core.formats.text import read_head
 from core.formats.tools.answers import Answer, item_from_fields, load_json, records

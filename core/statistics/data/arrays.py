@@ -1,10 +1,17 @@
 """Array types of the statistics, division that yields nan if it is undefined, and quantiles."""
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy import sparse
+
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -65,3 +72,69 @@ def quantiles(values: Floats, levels: Sequence[float] | Floats) -> Floats:
     low, high = ordered[below], ordered[np.minimum(below + 1, ordered.size - 1)]
     # From the nearer end, as numpy does, so a quantile of equal values is that value.
     return np.asarray(np.where(share < 0.5, low + (high - low) * share, high - (high - low) * (1 - share)))
+
+
+# Sparse matrices that count in which row and column each of N observations is.
+
+
+def indicator_matrix(rows: Ints, columns: Ints, shape: tuple[int, int] | None = None) -> "sparse.csr_array":
+    """Return a matrix with 1 at (row, column) of each observation; repeated places are added up."""
+    from scipy import sparse  # takes a sixth of a second to import, and small studies do not need it
+
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+
+# The normal distribution and Student's t, without the import of SciPy until a t is needed.
+
+_NORMAL = NormalDist()
+
+
+def normal_cdf(z: float) -> float:
+    """Return the probability of a standard normal value below z, with full precision in the lower tail.
+
+    `NormalDist.cdf` subtracts from 1 there, so it is 0 below -8.3.
+    """
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def normal_quantile(probability: float) -> float:
+    """Return the standard normal value below which values have this probability, 0 < probability < 1."""
+    return _NORMAL.inv_cdf(probability)
+
+
+def students_t_cdf(degrees: float, t: float) -> float:
+    """Return the probability of a value of Student's t below t, with these degrees of freedom."""
+    from scipy.special import stdtr  # takes a sixth of a second to import
+
+    return float(stdtr(degrees, t))
+
+
+def students_t_quantile(degrees: float, probability: float) -> float:
+    """Return the value below which values of Student's t with these degrees of freedom have this probability."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, probability))
+
+
+# The form in which every statistic is reported.
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval, the data behind it, and the caveats of its interpretation."""
+
+    value: float | None
+    """None if the statistic is undefined; `reason` then states why."""
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval; None if no interval can be given, and `reason` states why."""
+    items: int
+    """Items that the value uses."""
+    items_total: int
+    """Items available, used or not."""
+    raters: int
+    pairs: int
+    """Pairs of labels on the same item that were compared."""
+    dropped: int = 0
+    """Resamples in which the statistic was undefined; the interval is computed from the others."""
+    reason: str = ""

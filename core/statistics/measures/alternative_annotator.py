@@ -14,12 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined, ratio
-from core.statistics.data.distributions import students_t_cdf
-from core.statistics.data.judged_patterns import JudgedPatterns
-from core.statistics.data.patterns import Units, category_counts
+from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined, ratio, students_t_cdf
+from core.statistics.data.patterns import JudgedPatterns, Units, category_counts
 from core.statistics.measures.comparison import correct_p_values
-from core.statistics.measures.statistic import SumStatistic
+from core.statistics.measures.resampling import Statistic, SumStatistic, difference, pooled_match_rate
 
 EPSILON = 0.15
 """The authors' value for skilled annotators; 0.2 for experts, 0.1 for crowd workers."""
@@ -198,3 +196,43 @@ def decide_winners(tests: list[AnnotatorTest]) -> list[AnnotatorTest]:
     p = [float(not test.won) if test.p is None else test.p for test in tests]
     corrected = correct_p_values(p, "benjamini-yekutieli")
     return [replace(test, won=bool(q <= FALSE_DISCOVERY_RATE)) for test, q in zip(tests, corrected, strict=True)]
+
+
+# The human ceiling: how well each annotator agrees with the others, and the judge on the same test.
+#
+# For each annotator in turn the reference is the majority of the others, on the items that this annotator labelled, if
+# the others have a majority and the judge gave a verdict. The annotator and the judge are scored against the same
+# reference on the same items; the shares over all labels are the ceiling and the judge's value. In a mean over
+# annotators, one with three labels would have the weight of one with three hundred. A judge near the ceiling agrees
+# with annotators as well as they do with each other.
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The annotators' accuracy, the judge's accuracy, and the judge's minus the annotators'."""
+
+    annotators: Statistic
+    judge: Statistic
+    difference: Statistic
+    used: Bools
+    """(P,): patterns that are used in the test of at least one annotator."""
+    raters: int
+    comparisons: int
+    """Labels of one annotator that were compared with the others'."""
+
+
+def human_ceiling(patterns: JudgedPatterns) -> Ceiling | None:
+    """Return the leave-one-annotator-out test; None if no annotator can be left out."""
+    compared, frequencies = patterns.labels.compared, patterns.units.frequencies
+    tested = (patterns.judge[compared.rows] >= 0) & (frequencies[compared.rows] > 0)
+    rows, references = compared.rows[tested], compared.majorities[tested]
+    if not rows.size:
+        return None
+    annotators, judge = (
+        pooled_match_rate(codes == references, rows, frequencies.size)
+        for codes in (compared.codes[tested], patterns.judge[rows])
+    )
+    used = np.zeros(frequencies.size, bool)
+    used[rows] = True
+    number = patterns.labels.count_compared_raters(used)
+    return Ceiling(annotators, judge, difference(judge, annotators), used, number, int(frequencies[rows].sum()))

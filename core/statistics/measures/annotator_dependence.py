@@ -24,8 +24,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Codes, Floats, Ints, ratio
-from core.statistics.data.distributions import normal_cdf
+from core.statistics.data.arrays import Bools, Codes, Floats, Ints, normal_cdf, ratio
 from core.statistics.data.patterns import category_counts, distinct_rows
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.comparison import correct_p_values

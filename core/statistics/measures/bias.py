@@ -5,15 +5,15 @@ left out; `items_total` counts it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
 
-from core.statistics.data.arrays import Bools, Floats, Ints
+from core.statistics.data.arrays import ZERO_TOLERANCE, Bools, Estimate, Floats, Ints, ratio
 from core.statistics.data.dataset import SIDE_COLUMNS, Dataset, JudgeOpinions
-from core.statistics.data.estimate import Estimate
 from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.shares import selected_groups, share_estimate
+from core.statistics.measures.shares import effective_counts, selected_groups, share_estimate, wilson_interval
 
 NO_VERDICT = "no decided verdict"
 NO_PREFERENCE = "the reference prefers no response"
@@ -124,3 +124,177 @@ def side_preference(
         difference = replace(difference, reason=NO_PAIR_OF_BOTH if has_side.any() else no_side)
     estimates["difference"] = difference
     return estimates
+
+
+# The preference of a judge for one side of a pair: the response shown first, the longer one, its own family's.
+#
+# An effect is a share of verdicts minus one half: 0 is no preference, 0.5 is "always". Exact tests and score intervals
+# are used because a judge with a strong bias has no variation to resample. For verdicts in clusters (documents,
+# dialogues) the counts are divided by the design effect first (Rao & Scott 1992).
+
+MIN_VERDICTS = 10
+"""No test of fewer verdicts."""
+MIN_SIGNAL = 0.1
+"""The smallest covariance of two annotators' labels, of at most 1, that is an instrument."""
+TOLERANCE = 1e-7
+"""Relative difference of two probabilities that are equal except for rounding."""
+
+
+@dataclass(frozen=True)
+class SideEffect:
+    """The preference for a side, with its 95 % interval and two-sided p."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    items: int
+    """Decided verdicts that are used."""
+    judge_share: float | None = None
+    """How often the judge chose the side."""
+    people_share: float | None = None
+    """How often people chose it, on the same pairs; None if the effect does not use them."""
+    reason: str = ""
+
+
+def preference_against_half(chose: Bools, groups: Sequence[str] | None = None) -> SideEffect:
+    """Return the share of verdicts (N,) for the side minus 1/2, with Wilson's interval and the exact binomial p."""
+    if chose.size < MIN_VERDICTS:
+        return SideEffect(None, None, None, None, chose.size, reason=too_few(chose.size))
+    hits, n = effective_counts(chose, groups)
+    low, high = wilson_interval(hits, n)
+    share = float(chose.mean())
+    return SideEffect(share - 0.5, low - 0.5, high - 0.5, binomial_p(round(hits), round(n)), chose.size, share)
+
+
+def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] | None = None) -> SideEffect:
+    """Return the preference for the side that people's own preference does not explain.
+
+    (P(judge chooses it | people choose it) + P(judge chooses it | people choose the other)) / 2 - 1/2, which is half
+    the difference of its error rates in both directions. It is 0 for a judge that agrees with people, for one with
+    equally many errors in both directions, and for one that chooses at random, regardless of the share of people
+    who choose the side. Interval: MOVER from both Wilson intervals (Zou & Donner 2008); p: Fisher's exact test of equal
+    error rates.
+    """
+    groups_of = None if groups is None else np.array(groups, object)
+    parts = [
+        effective_counts(chose[mask], None if groups_of is None else groups_of[mask].tolist())
+        for mask in (people, ~people)
+    ]
+    smallest = min(int(people.sum()), int((~people).sum()))
+    if smallest < MIN_VERDICTS:
+        reason = f"people chose one of both sides on {smallest} pairs only, {MIN_VERDICTS} are needed"
+        return SideEffect(None, None, None, None, chose.size, reason=reason)
+    shares = [hits / n for hits, n in parts]
+    limits = [wilson_interval(hits, n) for hits, n in parts]
+    below = np.sqrt(sum((share - low) ** 2 for share, (low, _) in zip(shares, limits, strict=True)))
+    above = np.sqrt(sum((high - share) ** 2 for share, (_, high) in zip(shares, limits, strict=True)))
+    (hits, n), (other_hits, other_n) = parts
+    total = sum(shares)
+    # Equal error rates: the side is missed as often as it is wrongly chosen.
+    p = fisher_p(round(n - hits), round(n), round(other_hits), round(other_n))
+    return SideEffect(
+        (total - 1) / 2,
+        (total - 1 - float(below)) / 2,
+        (total - 1 + float(above)) / 2,
+        p,
+        chose.size,
+        float(chose.mean()),
+        float(people.mean()),
+    )
+
+
+def preference_beyond_people(chose: Bools, labels: Floats, groups: Sequence[str] | None = None) -> SideEffect | None:
+    """Return the preference for the side that several annotators' labels do not explain; None if they are too few.
+
+    As `preference_given_people`, but for labels with errors: if people choose the side more often, a majority that is
+    wrong at random looks like a preference of every accurate judge for it. `chose` (N,) is whether the judge chose the
+    side; `labels` (N, R) are 1 for the side, -1 for the other, 0 for a tie, nan missing. With J = 1 or -1 for the
+    judge, x for an item's mean label and u for the mean product of two of its labels,
+
+        effect = (mean J - b mean x) / 2,    b = cov(J, x) / (mean u - mean x ** 2)
+
+    Another annotator's label is an instrument for the first one's (Fuller 1987, section 1.4): errors of annotators that
+    are independent of each other and of the side cancel. Interval and p are from the jackknife variance (Efron & Stein
+    1981) without each item, or each group if there are any, and a t distribution.
+    """
+    counts = (~np.isnan(labels)).sum(axis=1)
+    several = counts >= 2
+    n = int(several.sum())
+    if n < MIN_VERDICTS:
+        return None
+    judge, count = np.where(chose[several], 1.0, -1.0), counts[several]
+    sums, squares = np.nansum(labels[several], axis=1), np.nansum(labels[several] ** 2, axis=1)
+    x, u = sums / count, (sums**2 - squares) / (count * (count - 1))
+    if u.mean() - x.mean() ** 2 < MIN_SIGNAL:
+        return None
+    features = np.column_stack([judge, x, judge * x, u, np.ones(n)])
+    names = np.arange(n) if groups is None else np.unique(np.array(groups, str)[several], return_inverse=True)[1]
+    by_group = np.column_stack([np.bincount(names.reshape(-1), column) for column in features.T])
+    clusters = len(by_group)
+    if clusters < MIN_VERDICTS:
+        return None
+    total = by_group.sum(axis=0)
+    effect, without_group = float(_effect_of_sums(total)), _effect_of_sums(total - by_group)
+    error = float(np.sqrt((clusters - 1) / clusters * ((without_group - effect) ** 2).sum()))
+    if (
+        not error > ZERO_TOLERANCE
+    ):  # without variation, as of a judge that always agrees with people: exact tests remain
+        return None
+    quantile, p = float(stdtrit(clusters - 1, 0.975)), float(2 * stdtr(clusters - 1, -abs(effect) / error))
+    low, high = (float(np.clip(effect + sign * quantile * error, -0.5, 0.5)) for sign in (-1, 1))
+    people = float(((x > 0) + 0.5 * (x == 0)).mean())
+    return SideEffect(float(np.clip(effect, -0.5, 0.5)), low, high, p, n, float(chose[several].mean()), people)
+
+
+def _effect_of_sums(sums: Floats) -> Floats:
+    """Return the effect from sums (..., 5) of J, x, J x, u and 1; nan without a covariance of two labels."""
+    judge, x, product, u = np.moveaxis(sums[..., :4] / sums[..., 4:], -1, 0)
+    return np.asarray((judge - ratio(product - judge * x, u - x**2) * x) / 2, float)
+
+
+def preference_in_both_orders(choices: Floats) -> SideEffect:
+    """Return the preference for the first text from pairs judged in both orders.
+
+    `choices` (N, 2) are 1, 2 or 0 with text 1 shown first, then with text 2 shown first, in the numbers of the texts.
+    The effect is the share of all verdicts for the text shown first, a tie as one half, minus 1/2; its p is the exact
+    sign test of the pairs whose verdicts favour a position. BCa interval over pairs.
+    """
+    read = choices[~np.isnan(choices).any(axis=1)]
+    if len(read) < MIN_VERDICTS:
+        return SideEffect(None, None, None, None, len(read), reason=too_few(len(read)))
+    score = np.where(read == 0, 0.5, read == np.array([1, 2])).mean(axis=1) - 0.5
+    towards_first, towards_last = int((score > 0).sum()), int((score < 0).sum())
+    estimate = mean_estimate(score)
+    p = binomial_p(towards_first, towards_first + towards_last)
+    return SideEffect(estimate.value, estimate.low, estimate.high, p, len(read), float(score.mean() + 0.5))
+
+
+def too_few(count: int) -> str:
+    """Return why there is no effect."""
+    return f"{count} decided verdicts, {MIN_VERDICTS} are needed"
+
+
+def binomial_p(hits: int, n: int) -> float:
+    """Return the two-sided exact p of a share of 1/2: twice the smaller tail, at most 1."""
+    if not n:
+        return 1.0
+    at_least = bdtrc(hits - 1, n, 0.5) if hits else 1.0
+    return float(min(1.0, 2 * min(bdtr(hits, n, 0.5), at_least)))
+
+
+def fisher_p(hits: int, n: int, other_hits: int, other_n: int) -> float:
+    """Return the two-sided p of Fisher's exact test of hits / n = other_hits / other_n.
+
+    The sum of the hypergeometric probabilities of all tables with these margins that are not more probable.
+    """
+    total = hits + other_hits
+    counts = np.arange(max(0, total - other_n), min(n, total) + 1)
+    logs = _log_choose(n, counts) + _log_choose(other_n, total - counts) - _log_choose(n + other_n, np.array(total))
+    probabilities = np.exp(logs)
+    observed = probabilities[counts == hits][0]
+    return float(min(1.0, probabilities[probabilities <= observed * (1 + TOLERANCE)].sum()))
+
+
+def _log_choose(n: int, k: np.typing.NDArray[np.int64]) -> Floats:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1), float)

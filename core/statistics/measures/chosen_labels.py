@@ -9,8 +9,7 @@ from math import inf
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools, Floats, Ints
-from core.statistics.data.distributions import students_t_cdf
+from core.statistics.data.arrays import Bools, Floats, Ints, students_t_cdf
 
 LEVEL = 0.0015
 """The one-sided level of a test. An analysis makes up to six, so at most 0.9 % of random samples are found."""

@@ -8,7 +8,7 @@ weight.
 import numpy as np
 
 from core.statistics.data.arrays import Floats, chance_corrected, ratio, rescale
-from core.statistics.measures.statistic import Statistic
+from core.statistics.measures.resampling import Statistic
 
 
 def percent_agreement(counts: Floats) -> Statistic:

@@ -7,10 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats, ratio
-from core.statistics.data.distributions import normal_cdf, students_t_cdf
+from core.statistics.data.arrays import Floats, normal_cdf, ratio, students_t_cdf
 from core.statistics.data.patterns import Units, group_indicator, merge_equal_rows
-from core.statistics.measures.intervals import SAME, bca_interval
+from core.statistics.measures.resampling import SAME, bca_interval
 from core.wording import format_count
 
 Correction = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]

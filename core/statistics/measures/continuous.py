@@ -9,11 +9,10 @@ from itertools import combinations
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats, clipped_correlation, ratio, rescale
-from core.statistics.data.indicators import indicator_matrix
+from core.statistics.data.arrays import Floats, clipped_correlation, indicator_matrix, ratio, rescale
 from core.statistics.measures.coefficients import alpha_from_moments
 from core.statistics.measures.pairwise import mask_small_samples, sign_matrix
-from core.statistics.measures.statistic import Family, Statistic, stack_statistics
+from core.statistics.measures.resampling import Family, Statistic, stack_statistics
 
 MAX_SIGN_MATRIX_ITEMS = 1_500
 """Up to this many items Kendall's tau is a product of N x N matrices (18 MB each); above, scipy computes each

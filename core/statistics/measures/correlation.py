@@ -12,13 +12,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from core.statistics import notes
-from core.statistics.data.arrays import Floats, Ints, clipped_correlation, ratio
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate, Floats, Ints, clipped_correlation, ratio
 from core.statistics.data.patterns import Units, distinct_scores
 from core.statistics.measures.continuous import kendall_tau_b, pearson, spearman
-from core.statistics.measures.intervals import bootstrap, percentile_interval
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
-from core.statistics.measures.statistic import Statistic, stack_statistics
+from core.statistics.measures.resampling import Statistic, bootstrap, percentile_interval, stack_statistics
 
 FUNCTIONS: Mapping[str, Callable[[Floats, Floats], Statistic]] = {
     "pearson": pearson,

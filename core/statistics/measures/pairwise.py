@@ -4,15 +4,15 @@ Two raters' labels on the same items are a K x K table t_kl: the number of items
 category k and the second to l. Items that only one of them labelled are not in it: pairs are matched by item.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
-from core.statistics.data.arrays import Codes, Floats, Ints, clipped_correlation, ratio, rescale
-from core.statistics.data.indicators import indicator_matrix
-from core.statistics.measures.statistic import Family, Statistic, SumStatistic
+from core.statistics.data.arrays import Codes, Floats, Ints, clipped_correlation, indicator_matrix, ratio, rescale
+from core.statistics.measures.resampling import Family, Statistic, SumStatistic
 
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
 MAX_TABLE_CELLS = 500_000
@@ -197,3 +197,101 @@ def pair_tables(codes: Codes, n_categories: int, pairs: Ints, weights_by_pattern
         indicator = indicator_matrix(row, pattern.astype(np.int32), shape)
     cells = np.asarray(indicator @ weights_by_pattern)
     return PairTables(cells.reshape(n_categories, n_categories, len(pairs), weights_by_pattern.shape[1]))
+
+
+# Distances of rankings: Kendall's distance with ties, partial rankings, top-k lists.
+#
+# Fagin, Kumar & Sivakumar 2003, "Comparing top k lists"; Fagin, Kumar, Mahdian, Sivakumar & Vee 2006, "Comparing
+# partial rankings". Rankings here are of few elements (aspects, systems), so all pairs are enumerated.
+
+
+def descending_ranks(weights: Floats) -> Floats:
+    """Return rank 1 for the largest weight; ties share the mean of their ranks. (n,) -> (n,)."""
+    larger = (weights[None, :] > weights[:, None]).sum(axis=1)
+    tied = (weights[None, :] == weights[:, None]).sum(axis=1)
+    return np.asarray(larger + (tied + 1) / 2)
+
+
+def kendall_distance(x: Floats, y: Floats) -> float | None:
+    """(1 - tau_b) / 2: 0 for the same order, 1 for the opposite; None if x or y ties all elements.
+
+    This is the distance of DnA-Eval's published code, which however returns 0, "identical", if tau_b is undefined.
+    """
+    signs_x, signs_y = sign_matrix(x), sign_matrix(y)
+    spread = np.sqrt((signs_x**2).sum() * (signs_y**2).sum())
+    if not spread:
+        return None
+    return float(np.clip(1 - (signs_x * signs_y).sum() / spread, 0, 2)) / 2
+
+
+def partial_ranking_distance(x: Floats, y: Floats, p: float = 0.5) -> float:
+    """K^(p) of partial rankings: 1 for each pair in opposite order, p for each pair tied in one ranking only.
+
+    With p = 1/2 this is K_prof, a metric (Fagin et al. 2006). Divide by n (n - 1) / 2 for a share.
+    """
+    signs_x, signs_y = sign_matrix(x), sign_matrix(y)
+    opposite = (signs_x * signs_y < 0).sum() / 2
+    tied_once = ((signs_x == 0) != (signs_y == 0)).sum() / 2
+    return float(opposite + p * tied_once)
+
+
+def top_k_distance(first: Sequence[Hashable], second: Sequence[Hashable], p: float = 0.0) -> float:
+    """K^(p) of two top-k lists, best first (Fagin et al. 2003, section 3.1).
+
+    Over all pairs of elements in either list: both lists have both, 1 if in opposite order; one list has both and the
+    other has one, 1 if the other prefers the lower one; each has a different one, 1; one list has both and the other
+    neither, p. p = 0 is optimistic and no metric; p = 1/2 neutral.
+    """
+    positions = [{element: position for position, element in enumerate(ranked)} for ranked in (first, second)]
+    elements = dict.fromkeys([*first, *second])
+    return float(sum(pair_penalty(i, j, positions, p) for i, j in combinations(elements, 2)))
+
+
+def pair_penalty(i: Hashable, j: Hashable, positions: Sequence[dict[Hashable, int]], p: float) -> float:
+    """Return the penalty of one pair; an element that a list lacks ranks below all that it has."""
+    orders = []
+    for position in positions:
+        if i not in position and j not in position:
+            return p
+        last = len(position)
+        orders.append(position.get(i, last) - position.get(j, last))
+    return float(orders[0] * orders[1] < 0)
+
+
+# Aspect weights as compositions: their distance, and the concordance of many raters.
+
+
+def normalize_weights(weights: Floats) -> Floats:
+    """Return weights as shares of their sum, along the last axis.
+
+    Raises ValueError for a negative weight and for weights that are all zero.
+    """
+    weights = np.asarray(weights, float)
+    if (weights < 0).any() or (weights.sum(axis=-1) <= 0).any():
+        raise ValueError("weights must not be negative and must not all be zero")
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def total_variation(x: Floats, y: Floats) -> float:
+    """sum |x_k - y_k| / 2 of the shares: the part of the whole that must move to turn one into the other.
+
+    0 for equal shares, 1 for shares of different aspects; defined with zero weights.
+    """
+    return float(np.abs(normalize_weights(x) - normalize_weights(y)).sum() / 2)
+
+
+def kendall_w(weights: Floats) -> float | None:
+    """Kendall's coefficient of concordance of m raters who weigh n aspects, (m, n), corrected for ties.
+
+    W = 12 S / (m^2 (n^3 - n) - m T), S the squared deviations of the rank sums, T = sum (t^3 - t) over the ties of all
+    raters (Kendall & Babington Smith 1939; Siegel & Castellan 1988). 0 no agreement, 1 the same order throughout; None
+    with fewer than two raters or aspects, or if all weights are tied.
+    """
+    m, n = weights.shape
+    ranks = np.array([descending_ranks(row) for row in weights])
+    ties = sum((np.unique(row, return_counts=True)[1] ** 3).sum() - n for row in ranks)
+    spread = m**2 * (n**3 - n) - m * ties
+    if m < 2 or spread <= 0:
+        return None
+    sums = ranks.sum(axis=0)
+    return float(12 * ((sums - sums.mean()) ** 2).sum() / spread)

@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.statistics.data.arrays import Floats
-from core.statistics.data.distributions import normal_quantile, students_t_quantile
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate, Floats, normal_quantile, students_t_quantile
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures.agreement import estimate_score_statistics, estimate_statistics
 

@@ -5,14 +5,12 @@ divided by the design effect first (Rao & Scott 1992): the variance of the share
 binomial one, at least 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from core.statistics import notes
-from core.statistics.data.arrays import Bools, Floats
-from core.statistics.data.distributions import normal_quantile
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Bools, Estimate, Floats, normal_quantile
 from core.statistics.data.patterns import Units
 
 Z = normal_quantile(0.975)
@@ -98,3 +96,23 @@ def wilson_interval(hits: float, n: float) -> tuple[float, float]:
     half = Z / (1 + spread) * np.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
     low, high = float(max(0.0, centre - half)), float(min(1.0, centre + half))
     return low if hits else 0.0, high if hits < n else 1.0  # exact at the ends, where the sum is rounded
+
+
+# The range of a figure if some replies are unreadable.
+
+Range = tuple[float, float]
+"""The lowest and the highest value."""
+
+
+def possible_range(statistic: Callable[[bool], float | None]) -> Range | None:
+    """Return the lowest and the highest value that a figure can take; None if it is undefined.
+
+    `statistic(value)` returns the figure with every unreadable reply counted as `value`: right or wrong, true or false,
+    a win or a loss. If the figure never falls when a single reply is changed from False to True, as a share, a mean
+    of shares and the F1 of shares do, no other reading of the unreadable replies gives a value outside of the range:
+    Manski's worst-case bounds for missing values (Partial Identification of Probability Distributions, 2003, ch. 1). It
+    is not an interval: it says nothing about the sample, and assumes nothing about why replies are unreadable.
+    """
+    values = [statistic(value) for value in (False, True)]
+    defined = [value for value in values if value is not None]
+    return (min(defined), max(defined)) if len(defined) == len(values) else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from core.statistics import catalogue
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.data.frames import ALL, By, Scale
 from core.statistics.data.label_table import (
     LabelTable,
@@ -24,8 +24,8 @@ from core.statistics.measures.agreement import (
     MAX_TABLE_CATEGORIES,
     estimate_score_statistics,
     estimate_statistics,
+    pair_values,
 )
-from core.statistics.measures.pair_values import pair_values
 from core.statistics.measures.pairwise import overlapping_pairs
 from core.statistics.measures.rater_sample import with_raters_as_sample
 from core.statistics.reports import weight_statistics

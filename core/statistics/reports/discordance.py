@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.statistics.data.arrays import Bools
+from core.statistics.measures.bias import fisher_p
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.shares import effective_counts, wilson_interval
-from core.statistics.measures.side_bias import fisher_p
 
 Slice = tuple[str, str]
 """A feature and its value: ("scenario", "math")."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.labels import majority_value
+from core.statistics.measures.bias import binomial_p
 from core.statistics.measures.comparison import correct_comparisons, correct_p_values, paired_comparison
 from core.statistics.measures.shares import effective_counts, wilson_interval
-from core.statistics.measures.side_bias import binomial_p
 
 LEVEL = 0.05
 

@@ -14,17 +14,14 @@ import pandas as pd
 from core.statistics.data.arrays import Bools, Floats, ratio
 from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
 from core.statistics.data.frames import Scale
-from core.statistics.data.judged_patterns import JudgedPatterns, LabelRows
-from core.statistics.data.patterns import Units, group_indicator
+from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import correlation
 from core.statistics.measures.comparison import bootstrap_p_value, correct_p_values, paired_comparison
-from core.statistics.measures.intervals import SAME, bca_interval
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
-from core.statistics.measures.statistic import Statistic, on_subset, weighted_mean
-from core.statistics.reports.category_alignment import judge_measures, to_codes
+from core.statistics.measures.resampling import SAME, Statistic, bca_interval, on_subset, weighted_mean
+from core.statistics.reports.alignment import equal_answers, judge_measures, to_codes
 from core.statistics.reports.experiments import WITH_MISSING, Levels, RunOfCell, Sample, cell_samples
-from core.statistics.reports.score_alignment import equal_answers
 
 WITHIN, BETWEEN = "_within_groups", "_between_systems"
 NO_TEST = "the difference is the same on every item: no test can be made"

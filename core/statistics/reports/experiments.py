@@ -16,8 +16,7 @@ import pandas as pd
 
 from core.statistics.data.arrays import Bools
 from core.statistics.data.columns import as_text
-from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
-from core.statistics.data.encoded_opinions import Strings
+from core.statistics.data.dataset import Dataset, JudgeOpinions, Strings, build_datasets
 from core.statistics.data.frames import Scale
 from core.statistics.reports.alignment import (
     AlignmentRow,

@@ -13,7 +13,7 @@ import numpy as np
 from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset, consensus
 from core.statistics.data.ratings import Ratings, mean_scores
 from core.statistics.measures.annotator_dependence import Dependence, State, find_dependence
-from core.statistics.reports.judge_biases import BiasRow, bias_rows
+from core.statistics.reports.biases import BiasRow, bias_rows
 from core.wording import equate_p, list_names
 
 NO_REFERENCE = "the reference is of annotators whose labels the judge repeats"

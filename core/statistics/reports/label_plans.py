@@ -1,4 +1,4 @@
-"""Which further labels tell the judges apart, and how many: see `core.statistics.measures.separation`."""
+"""Which further labels tell the judges apart, and how many: see `core.statistics.measures.planning`."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,8 @@ import numpy as np
 
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.effort import LabelPlan, plan_labels
-from core.statistics.measures.separation import Separation, plan_separation
-from core.statistics.reports.recommendations import Abstentions, verdict_codes
+from core.statistics.measures.planning import LabelPlan, Separation, plan_labels, plan_separation
+from core.statistics.reports.judges import Abstentions, verdict_codes
 
 TARGET_WIDTH = 0.1
 """Width of the interval of the annotators' agreement that a plan aims at."""

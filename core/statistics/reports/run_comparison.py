@@ -10,16 +10,15 @@ from itertools import combinations
 
 import numpy as np
 
-from core.statistics.data.arrays import Bools
+from core.statistics.data.arrays import Bools, Estimate
 from core.statistics.data.dataset import Dataset
-from core.statistics.data.estimate import Estimate
 from core.statistics.data.ratings import Ratings, Scores
 from core.statistics.measures.agreement import estimate_score_statistics, estimate_statistics
 from core.statistics.measures.alternative_annotator import EPSILON
 from core.statistics.measures.comparison import Comparison, correct_comparisons, paired_comparison
 from core.statistics.measures.shares import selected_groups, share_estimate
 from core.statistics.reports.alignment import judge_statistics
-from core.statistics.reports.judge_comparison import correlation_difference
+from core.statistics.reports.judges import correlation_difference
 
 WITH_REFERENCE = ("accuracy_gold", "cohen_kappa_gold", "pearson", "spearman")
 """Statistics of a run against the reference, as `core.statistics.reports.alignment` names them."""

@@ -15,8 +15,7 @@ import pandas as pd
 
 from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.frames import ALL
-from core.statistics.measures.bradley_terry import SystemRating, rate_systems
-from core.statistics.measures.prediction_powered import PredictionPoweredMean, prediction_powered_mean
+from core.statistics.measures.systems import PredictionPoweredMean, SystemRating, prediction_powered_mean, rate_systems
 from core.wording import format_count, scenario_name
 
 GAME_COLUMNS = ("item", "scenario", "first", "second", "people", "judge", "asked", "undecided")

@@ -11,9 +11,9 @@ from itertools import combinations
 import numpy as np
 
 from core.aspects import Weights, has_other_total, in_percent, truncate_rankings
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.rankings import kendall_distance, partial_ranking_distance
+from core.statistics.measures.pairwise import kendall_distance, partial_ranking_distance
 from core.wording import scenario_group
 
 ALL = "all"

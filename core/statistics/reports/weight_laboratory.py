@@ -11,11 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from core.aspects import Weights, equal_weights, heaviest_aspects, normalize_weights, overall_score, preferred_response
-from core.statistics.data.arrays import Floats
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate, Floats
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
-from core.statistics.measures.weight_fitting import cross_validated_weights
+from core.statistics.measures.texts import cross_validated_weights
 
 EQUAL, JUDGE, PEOPLE, FITTED = "equal weights", "the judge's weights", "people's weights", "fitted weights"
 OWN_SUM = "the judge's own overall scores"

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.statistics.data import frames
-from core.statistics.data.arrays import Floats, Ints
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate, Floats, Ints
 from core.statistics.data.label_table import LabelTable, as_table, target_codes
-from core.statistics.measures.compositions import kendall_w, normalize_weights, total_variation
 from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.rankings import kendall_distance
+from core.statistics.measures.pairwise import kendall_distance, kendall_w, normalize_weights, total_variation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,11 +11,12 @@ import streamlit as st
 from core.labels import Kind, Target
 from core.own_addresses import own_address
 from pages.parts import current_study, permissions, resources, shell
-from storage import database, studies
-from storage import items as stored_items
-from storage.access import Permission
-from storage.labelling import work
-from storage.studies import Study
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import context
+from storage.studies import items as stored_items
+from storage.studies import studies
+from storage.studies.studies import Study
 
 API, SCRIPT = "/api/label", "/assets/workbench/workbench.js"
 PAGE_STYLE = """<style>
@@ -37,7 +38,7 @@ def choose_study() -> Study:
     name = shell.study_name(names)
     with st.sidebar:
         current_study.draw_choice(names, name)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, name)
     permissions.require_page(study.id)
     if study.archived:
@@ -50,7 +51,7 @@ def choose_study() -> Study:
 
 def choose_scenario(study: Study) -> str | None:
     """Draw the choice of a scenario in the sidebar; it is in the URL."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         scenarios = stored_items.scenarios(session, study.id)
     if not scenarios:
         return None
@@ -64,17 +65,17 @@ def linked_item(study: Study, kind: Kind) -> str | None:
     if item is None or criterion is None:
         return item
     target = Target(item=item, kind=kind, criterion=criterion, part=st.query_params.get("part", ""))
-    with database.reading(resources.engine()) as session:
-        return work.link_name(session, study.id, target) or item
+    with connections.reading(resources.engine()) as session:
+        return context.link_name(session, study.id, target) or item
 
 
-def mount(kind: work.QueueName, study: Study, choices: Mapping[str, str | None], *, item: str | None = None) -> None:
+def mount(kind: context.QueueName, study: Study, choices: Mapping[str, str | None], *, item: str | None = None) -> None:
     """Draw the element for one queue. Another queue is another element, so nothing of the first one is left.
 
     `item` is the task or item to begin with, if it is not the one that the URL names.
     """
     linked = {name: st.query_params.get(name) for name in LINKED}
-    linked["item"] = item or linked_item(study, work.TARGET_KINDS[kind])
+    linked["item"] = item or linked_item(study, context.TARGET_KINDS[kind])
     # The id is the one that counts: the study may be renamed while the window is open.
     query = {
         "study": study.name,
@@ -95,3 +96,43 @@ def element(name: str, query: str) -> Any:
     script = f'<script type="module" src="{own_address(SCRIPT)}"></script>'
     html = f"<label-workbench {attributes}></label-workbench>{script}"
     return st.components.v2.component(name, html=html, isolate_styles=False)
+
+
+# The names of the queues, and the pages that they are labelled on.
+
+TITLES: Mapping[str, str] = {
+    "disagreements": "Disagreements",
+    "scores": "Scores",
+    "answers": "Answers",
+    "weights": "Aspect weights",
+    "aius": "AIUs",
+    "critiques": "Critique comparison",
+    "critique_ratings": "Critique ratings",
+    "refined_answers": "Refined answers",
+}
+SCRIPTS: Mapping[str, str] = {
+    "disagreements": "label/disagreements.py",
+    "scores": "label/scores.py",
+    "answers": "label/scores.py",
+    "weights": "label/weights.py",
+    "aius": "label/aius.py",
+    "critiques": "label/critiques.py",
+    "critique_ratings": "label/critiques.py",
+    "refined_answers": "label/critiques.py",
+}
+CRITIQUE_TASKS: Mapping[str, str] = {
+    "critiques": "Compare critiques",
+    "critique_ratings": "Rate critiques",
+    "refined_answers": "Compare refined answers",
+}
+"""The queues of one page, and their names in its URL."""
+
+
+def queue_address(queue: str) -> dict[str, str]:
+    """Return the URL parameters of the page, besides the study, if it has several queues."""
+    return {"task": CRITIQUE_TASKS[queue]} if queue in CRITIQUE_TASKS else {}
+
+
+def queue_page(queue: str) -> str:
+    """Return the path of the page of a queue."""
+    return shell.page_path(SCRIPTS[queue])

@@ -6,9 +6,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cache, chart_cells, chart_selection, charts, colours, heat_map, numbers
+from pages.parts import chart_files, charts, colours, heat_map, numbers
+from pages.parts.axes import LINE_HEIGHT, LONG_LINE_LENGTH, count_lines, place_rows, wrap_name
 from pages.parts.charts import Series
-from pages.parts.name_rows import LINE_HEIGHT, LONG_LINE_LENGTH, count_lines, place_rows, wrap_name
 from pages.parts.text import truncate
 from storage.reports.disagreements import Matrix
 from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeValues
@@ -37,7 +37,7 @@ class JudgePoints:
     details: Mapping[str, str]
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def judge_figure(judge_points: JudgePoints, *, title: str, axis: str, legend: tuple[str, str]) -> "go.Figure":
     """Return a figure of the judges in the given order: name and details, below them point, interval and ceiling.
 
@@ -181,7 +181,7 @@ class AxisNames:
     values: Mapping[str, str]
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str) -> "go.Figure":
     """Return a heat map of how often each pair of values occurred.
 
@@ -209,13 +209,13 @@ def matrix_figure(table: Matrix, axis_names: AxisNames, *, title: str) -> "go.Fi
                 ],
             },
             hoverinfo="skip",
-            selected=chart_selection.UNDIMMED,
+            selected=chart_files.UNDIMMED,
         )
     )
     filled_cells = [cell for cell in cells if counts[cell[1]][cell[0]]]
     hover_texts = [_cell_hover(axis_names, row, column, counts[y][x]) for x, y, column, row in filled_cells]
     names = [f"{row} × {column}" for _, _, column, row in filled_cells]
-    figure.add_trace(chart_cells.clickable([(x, y) for x, y, _, _ in filled_cells], names, hover_texts))
+    figure.add_trace(heat_map.clickable_cells([(x, y) for x, y, _, _ in filled_cells], names, hover_texts))
     # All at once: each call of `add_shape` validates those that were added before.
     missing = {NO_VERDICT, NO_MAJORITY}
     figure.layout.shapes = [_border(x, y) for x, y, column, row in cells if {row, column} & missing]
@@ -254,7 +254,7 @@ def _format_axes(figure: "go.Figure", table: Matrix, axis_names: AxisNames) -> N
         title=next(names), tickvals=list(range(len(column_labels))), ticktext=column_labels, tickfont={"size": 11}
     )
     figure.update_yaxes(title=next(names), tickvals=list(range(len(row_labels))), ticktext=row_labels)
-    chart_cells.set_ranges(figure, len(column_labels), len(row_labels))
+    heat_map.set_ranges(figure, len(column_labels), len(row_labels))
 
 
 def score_figure(values: JudgeValues, *, judge: str, title: str) -> "go.Figure":

@@ -1,27 +1,25 @@
 """The labels, opinions and reference of a study, loaded once at each version for all visitors."""
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts import background, live, memory, numbers, permissions, resources
-from storage import database, studies
-from storage.reports import (
-    agreement,
-    alignment,
-    disagreements,
-    judge_costs,
-    judge_opinions,
-    judge_ranking,
-    overview,
-    references,
-)
+from core.wording import ALL_SCENARIOS, scenario_name
+from pages.parts import live, numbers, permissions, resources
+from pages.parts.text import escape_markdown
+from pages.results.parts import agreement_rows
+from pages.results.parts.alignment_rows import KINDS
+from storage.db import connections
+from storage.reports import agreement, alignment, disagreements, judge_costs, judge_ranking, overview, references
 from storage.reports.agreement import OverallAgreement
-from storage.reports.alignment import AlignmentData
+from storage.reports.alignment import AlignmentData, StudyOpinions
 from storage.reports.judge_costs import JudgeCost
-from storage.reports.judge_opinions import StudyOpinions
-from storage.studies import Study
+from storage.reports.judge_ranking import RankingQuery
+from storage.studies import studies
+from storage.studies.studies import Study
 
 Version = tuple[int, ...]
 INTERVAL = 0.5
@@ -36,14 +34,14 @@ def label_version(study: Study) -> Version:
     """Return a version that changes whenever a label or an opinion is added; its first number is that of labels."""
 
     def read() -> Version:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             return disagreements.version(session, study.id)
 
     return live.load_shared("opinions", (live.study_topic(study.id),), read)
 
 
 def figures_key(study: Study, page: str) -> Hashable:
-    """Return the key of a page's figures in `pages.parts.background`."""
+    """Return the key of a page's figures in `pages.parts.live`."""
     choices = tuple(tuple(st.query_params.get_all(name)) for name in ("reference", "between", "table"))
     runs = tuple(st.session_state.get(runs_key(study)) or ())
     return str(resources.engine().url), study.id, page, choices, runs
@@ -56,12 +54,12 @@ def runs_key(study: Study) -> str:
 
 def shown_version(study: Study, page: str) -> Version:
     """Return the version that a page draws: the newest, or of a large study the last one whose figures are complete."""
-    return background.shown_version(figures_key(study, page), label_version(study))
+    return live.shown_version(figures_key(study, page), label_version(study))
 
 
 def computed(study: Study, page: str, version: Version, start: float, compute: Callable[[Version], object]) -> None:
     """Record that a page has the figures of a version; `start` is the thread's processor time when it began."""
-    background.computed(figures_key(study, page), version, time.thread_time() - start, compute)
+    live.computed(figures_key(study, page), version, time.thread_time() - start, compute)
 
 
 def has_figures(study: Study, page: str, version: Version, compute: Callable[[Version], object]) -> bool:
@@ -70,7 +68,7 @@ def has_figures(study: Study, page: str, version: Version, compute: Callable[[Ve
     `rerun_on_change` draws the page again when they are complete.
     """
     key = figures_key(study, page)
-    if background.has_figures(key, version, compute):
+    if live.has_figures(key, version, compute):
         return True
     st.session_state[AWAITED] = key
     return False
@@ -107,7 +105,7 @@ def load_size(study: Study) -> tuple[int, int]:
     """Return the numbers of items and runs of a study."""
 
     def read() -> tuple[int, int]:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             return overview.size(session, study.id)
 
     return live.load_shared("size", (live.study_topic(study.id),), read)
@@ -116,7 +114,7 @@ def load_size(study: Study) -> tuple[int, int]:
 def describe_computing(study: Study) -> str:
     """Return what is computed for a page that waits for its first figures."""
     items, runs = load_size(study)
-    return background.describe(f"{numbers.format_count(items, 'item')} and {numbers.format_count(runs, 'run')}")
+    return live.describe(f"{numbers.format_count(items, 'item')} and {numbers.format_count(runs, 'run')}")
 
 
 def rerun_on_change(
@@ -132,14 +130,14 @@ def rerun_on_change(
     @permissions.fragment(run_every=INTERVAL)
     def watch_version() -> None:
         awaited = st.session_state.get(AWAITED)
-        if awaited is not None and not background.is_first_pending(awaited):
+        if awaited is not None and not live.is_first_pending(awaited):
             st.rerun()
         newest = label_version(study)
         if newest == drawn_version:
             if is_outdated is not None and is_outdated():
                 st.rerun()
             return
-        if not background.is_pending(figures_key(study, page), newest, drawn_version):
+        if not live.is_pending(figures_key(study, page), newest, drawn_version):
             st.rerun()
         st.caption(f":material/sync: {describe_newer(drawn_version, newest)}")
 
@@ -157,26 +155,26 @@ def describe_newer(drawn: Version, newest: Version) -> str:
 def load_references(url: str, study_id: int, version: Version) -> dict[str, str]:
     """Return the references of a study with their titles at a version, the default first."""
     debates = load_debates(url, study_id, opinion_version(version))
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return {str(choice): choice.title for choice in references.choices(session, study_id, debates)}
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
 def load_debates(url: str, study_id: int, opinion_version: Version) -> list[str]:
     """Return the runs that can be a reference at a version of the opinions."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return references.debate_runs(session, study_id)
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
 def load_data(url: str, study_id: int, version: Version, reference: str) -> AlignmentData:
     """Return labels, opinions and a reference at a version; cached and shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     form, _, name = reference.partition(":")
     opinions = load_opinions(url, study_id, opinion_version(version), name if form == "debate" else "", study)
     data = alignment.load_data(resources.engine(), study, reference, opinions)
-    memory.release()
+    live.release()
     return data
 
 
@@ -189,16 +187,16 @@ def opinion_version(version: Version) -> Version:
 @st.cache_resource(max_entries=2, show_spinner=False)
 def load_opinions(url: str, study_id: int, opinion_version: Version, left_out: str, _study: Study) -> StudyOpinions:
     """Return the opinions of a study without a run at a version; shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
-        loaded = judge_opinions.load(session, _study, left_out)
-    memory.release()
+    with connections.reading(resources.engine()) as session:
+        loaded = alignment.load_judge_opinions(session, _study, left_out)
+    live.release()
     return loaded
 
 
 @st.cache_data(max_entries=32, show_spinner="Measuring agreement …")
 def load_agreement(url: str, study_id: int, version: Version) -> OverallAgreement:
     """Return the agreement of the annotators over everything at a version."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return agreement.annotator_agreement(resources.engine(), study)
 
@@ -213,5 +211,139 @@ def load_costs(url: str, study_id: int, version: Version, reference: str) -> dic
 def _costs(
     url: str, study_id: int, opinion_version: Version, judges: tuple[str, ...], _data: AlignmentData
 ) -> dict[str, JudgeCost]:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return judge_costs.cost_by_judge(session, study_id, _data.opinions)
+
+
+# Choices of a result page that are in the URL.
+
+MAX_WIDTH = 340
+"""Pixels of a choice in a row; a longer text is complete in the list of its options."""
+
+
+def draw_row() -> DeltaGenerator:
+    """Draw the row for all choices of a page: in one line on a wide screen, where the style sheet lets them shrink."""
+    return st.container(horizontal=True, vertical_alignment="bottom", key="choices")
+
+
+def width(label: str, texts: Iterable[str]) -> int:
+    """Return the pixels of a selectbox that shows its label and the longest of its texts."""
+    return min(760, max(150, 8 * max(map(len, texts)) + 60, 8 * len(label) + 16))
+
+
+def choose(
+    label: str,
+    options: Sequence[str],
+    key: str,
+    format_func: Callable[[str], str] = str,
+    on_change: Callable[[], None] | None = None,
+) -> str:
+    """Draw a choice; a single option is returned without a widget."""
+    draw_unknown(label, options, key, format_func)
+    if len(options) < 2:
+        return options[0]
+    choice = st.selectbox(
+        label, options, format_func=format_func, key=key, bind="query-params", on_change=on_change,
+        width=min(MAX_WIDTH, width(label, map(format_func, options))),
+    )  # fmt: skip
+    return options[0] if choice is None else choice
+
+
+def follow_default(key: str, default: object, *, is_chosen: bool) -> None:
+    """Set the widget of a key, before it is drawn, to the default of newer data unless the visitor chose a value.
+
+    A value in the address `is_chosen`, and so is another one than the default at the last run, until the visitor
+    leaves the page. Without this, an open page would stay at a value that nobody chose, and differ from another page
+    at the same address.
+    """
+    state, former = st.session_state, f"default_of_{key}"
+    if not is_chosen and state.get(key) in (None, state.get(former)):
+        state[key] = state[former] = default
+    else:  # Streamlit removes the value from the address where it is the default
+        state.pop(former, None)
+
+
+def draw_unknown(label: str, options: Sequence[str], key: str, format_func: Callable[[str], str] = str) -> None:
+    """Draw a line if the address names none of the options, so that the first is shown, until another one is chosen.
+
+    Called before the choice is drawn, which removes an unknown name from the address.
+    """
+    note = f"unknown_{key}"
+    page, requested = st.session_state.get(note, (None, None))
+    if key not in st.session_state or page != st.context.url:  # a key can have the state of another page
+        named = st.query_params.get(key)
+        requested = None if named in [*map(format_func, options)] else named
+    elif st.session_state[key] != options[0]:
+        requested = None
+    st.session_state[note] = st.context.url, requested
+    if requested:
+        draw_warning(label, requested, format_func(options[0]))
+
+
+def draw_warning(label: str, requested: str, shown: str) -> None:
+    """Draw a line about a name in the address that the study does not have, and what is shown in its place."""
+    sentence = f"The address names the {label.lower()} {requested!r}, which this study does not have. Shown: {shown}."
+    with st.container(key=f"unknown-{label}"):
+        st.caption(f":material/warning: {escape_markdown(sentence)}")
+
+
+def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | None = None) -> str | None:
+    """Draw the choice of one of several scenarios, "" for the items without one; None is for all of them."""
+    names = [ALL_SCENARIOS, *map(scenario_name, scenarios)]
+    if len(scenarios) < 2:
+        draw_unknown("Scenario", names, "among")
+        return None
+    place = names.index(choose("Scenario", names, "among", on_change=on_change))
+    return scenarios[place - 1] if place else None
+
+
+def draw_tabs(names: Sequence[str], opened: str) -> Sequence[Any]:
+    """Draw tabs, of which the open one is in the URL; an address without one opens the tab `opened`.
+
+    This is not the default of the tabs: with another default they are new ones, with new charts.
+    """
+    if opened != names[0] and "section" not in st.query_params and st.session_state.get("section") not in names:
+        st.session_state["section"] = opened
+    return st.tabs(names, key="section", bind="query-params", on_change="rerun")
+
+
+def choose_query(
+    data: AlignmentData, keys: Sequence[tuple[str, str]], on_change: Callable[[], None] | None = None
+) -> RankingQuery:
+    """Draw the choices of one of the kinds and criteria, and of a scenario."""
+    kinds = list(dict.fromkeys(kind for kind, _ in keys))
+    kind = choose("Kind", kinds, "kind", lambda name: KINDS.get(name, name), on_change)
+    criteria = [criterion for key, criterion in keys if key == kind]
+    criterion = choose("Criterion", criteria, "criterion", agreement_rows.criterion_name, on_change)
+    scenario = choose_scenario(judge_ranking.scenarios(data, kind, criterion), on_change)
+    return RankingQuery(kind, criterion, scenario)
+
+
+# The choice of the reference of judges, stored in the URL.
+
+KEY = "reference"
+
+
+def draw_reference_choice(
+    study: Study, version: Version, row: DeltaGenerator | None = None
+) -> tuple[str, DeltaGenerator]:
+    """Draw the choice of a reference at a version, in the row for all choices of the page; None draws the row.
+
+    Returns the reference as `storage.reports.references.parse` reads it, and the row.
+    """
+    titles = load_references(str(resources.engine().url), study.id, version)
+    # The options are written as on the command line, because they are in the URL.
+    row = draw_row() if row is None else row
+    with row:
+        draw_unknown("Reference", list(titles), KEY)
+        chosen = st.selectbox(
+            "Reference",
+            list(titles),
+            key=KEY,
+            bind="query-params",
+            width=min(MAX_WIDTH, width("Reference", titles)),
+            help="The values that judges are compared with. They never include the verdicts of the judge itself; a "
+            "debate that is the reference is not compared.",
+        )
+    st.caption(f"Compared with {escape_markdown(titles[chosen])}.")
+    return chosen, row

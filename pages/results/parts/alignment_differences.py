@@ -1,29 +1,33 @@
 """Disagreement of one judge with people: tables of values whose cells list their items, and changed opinions."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
 
 from core.labels import Scale
+from core.statistics.data.frames import ALL
+from core.statistics.measures.comparison import Comparison, better_first
 from core.statistics.reports.alignment import AlignmentRow
 from core.wording import NO_SCENARIO, report_criterion, scenario_name, scenario_of_name
-from pages.parts import charts, numbers, resources, shell
+from pages.parts import charts, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_charts, alignment_rows, choices, item_drilldown
+from pages.results.parts import alignment_charts, alignment_data, alignment_rows, item_drilldown, judge_charts
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
-from pages.results.parts.alignment_rows import VIEWS, Figures
+from pages.results.parts.alignment_rows import VIEWS, Figures, Place
 from storage.reports import disagreements, judge_values
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Drilldown, Matrix
+from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
-from storage.studies import Study
+from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     from core.statistics.data.arrays import Ints
+
 
 SELECTION_PARAMETERS = ("scenario", "cell", "change", "bias", "item", "part")
 """The URL parameters of the selection."""
@@ -106,7 +110,7 @@ def draw_differences(view: AlignmentView) -> None:
                 view.judges,
                 key="judge",
                 bind="query-params",
-                width=choices.width("Judge", view.judges),
+                width=alignment_data.width("Judge", view.judges),
                 on_change=clear_selection,
             )
     if kind in OTHER_PAGES:
@@ -324,3 +328,138 @@ def _find_selected(
         places = np.flatnonzero(values.chose("longer" if bias == "longer" else "shown_first"))
         return f"{judge} chose {BIAS_NAMES[bias]}", list_targets(values, places)
     return None
+
+
+# The differences between every two judges as a list, with the interval and p that the matrix shows only on hover.
+
+NUMBER = "_difference_list"
+"""The name of the number of the list in the state of the session."""
+WIDTHS = {"A × B": tables.NUMBERS_WIDTH, "A − B": 66, "p": 72, "n": 56}
+"""Pixels: a phone of 390 pixels shows these columns without a swipe."""
+
+
+def draw_list(
+    comparisons: Sequence[Comparison], judges: Sequence[str], select: Callable[[str], None], selected: str
+) -> None:
+    """Draw the pairs; a click calls `select` with the name of the pair, as the cells of the matrix have it.
+
+    `judges` are in the order of their numbers in the matrix; `selected` is the name of the pair whose targets are
+    listed, "" for none.
+    """
+    ordered = ordered_pairs(comparisons, judges)
+    pairs = [f"{one.judge} × {one.other_judge}" for one in ordered]
+    table = tables.shorten([list_line(one, judges) for one in ordered], {"A": 240, "B": 240})
+    st.caption(
+        "A × B: the numbers of the judges, the more accurate first. A − B: the difference in accuracy, with its 95 % "
+        "interval. p: corrected by Holm's method, the smallest first; * if it is under 0.05. n: targets. A click on a "
+        "row lists the targets on which the two judges differ."
+    )
+    tables.draw_clickable(
+        table.lines,
+        list_key(pairs, selected),
+        lambda row, _: select(pairs[row]),
+        row_height=tables.DENSE_ROW,
+        column_config=table.columns
+        | {name: st.column_config.Column(width=width, alignment="right") for name, width in WIDTHS.items()},
+    )
+    table.draw_full_names()
+    with st.container(key="narrow-numbers"), st.expander("Judges by number", icon=":material/tag:"):  # on a phone only
+        st.markdown("\n".join(f"{number}. {escape_markdown(name)}" for number, name in enumerate(judges, start=1)))
+
+
+def list_line(one: Comparison, judges: Sequence[str]) -> dict[str, Any]:
+    """Return the row of a pair; the interval and the names are last, because a phone has no room for them."""
+    difference, _, interval = numbers.format_estimate(one.difference, one.low, one.high, sign=True).partition(" ")
+    return {
+        "A × B": tables.pair_numbers((one.judge, one.other_judge), judges),
+        "A − B": difference + "*" * judge_charts.is_significant(one),
+        "p": numbers.format_p(one.p_corrected),
+        "n": one.items,
+        "95 % interval": interval,
+        "A": one.judge,
+        "B": one.other_judge,
+    }
+
+
+def chart_rows(comparisons: Sequence[Comparison], judges: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of the files of the matrix, with the numbers by which it names the judges."""
+    number = {judge: place for place, judge in enumerate(judges, start=1)}
+    return [
+        {"number": number[one.judge], "other_number": number[one.other_judge]} | asdict(one)
+        for one in ordered_pairs(comparisons, judges)
+    ]
+
+
+def list_key(pairs: Sequence[str], selected: str) -> str:
+    """Return the key of the list: a new one, without a marked row, if the marked row is not the selected pair."""
+    number = st.session_state.get(NUMBER, 0)
+    state = st.session_state.get(f"difference_list_{number}")
+    cells = [] if state is None else state.selection.cells
+    if cells and selected not in pairs[cells[0][0] : cells[0][0] + 1]:
+        number += 1
+        st.session_state[NUMBER] = number
+    return f"difference_list_{number}"
+
+
+def ordered_pairs(comparisons: Sequence[Comparison], judges: Sequence[str]) -> list[Comparison]:
+    """Return the comparisons with the better ranked judge of each first; `judges` is the ranking.
+
+    The smallest corrected p is first, then the largest difference; undefined ones are last.
+    """
+    return sorted(
+        (better_first(comparison, judges) for comparison in comparisons),
+        key=lambda one: (1.0 if one.p_corrected is None else one.p_corrected, -abs(one.difference or 0.0)),
+    )
+
+
+# The table of Alignment: every figure of each judge, and of each scenario.
+
+TABLE_NUMBER = "_alignment_table"
+"""The name of the number of the table in the state of the session."""
+MAX_HEIGHT = 255
+"""Pixels; a longer table is scrolled."""
+
+
+def draw_table(
+    by_place: Figures,
+    order: Sequence[Place],
+    statistic: str,
+    costs: Mapping[str, JudgeCost],
+    by_scenario: bool,
+    all_columns: bool,
+) -> None:
+    """Draw the figures, one row per judge and scenario; a click selects the targets on which they differ."""
+    lines = [
+        alignment_rows.table_line(
+            place, by_place[place], statistic, costs.get(place[0]), by_scenario=by_scenario, all_columns=all_columns
+        )
+        for place in order
+    ]
+    names = {"Judge": 270} | ({"Scenario": 160} if by_scenario else {})
+    undefined = {
+        _name_place(*place): str(line.pop(alignment_rows.REASON_COLUMN))
+        for place, line in zip(order, lines, strict=True)
+    }
+    figures = tables.fit_figures(lines, names)
+    table = tables.shorten(lines, tables.fit_names(lines, names, figures))
+    # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
+    tables.draw_clickable(
+        table.lines,
+        f"table_{st.session_state.get(TABLE_NUMBER, 0)}",
+        lambda row, _: _select_place(*order[row]),
+        max_height=MAX_HEIGHT,
+        column_config=table.columns | figures,
+    )
+    table.draw_full_names()
+    numbers.draw_reasons(undefined)
+
+
+def _name_place(judge: str, group: str) -> str:
+    return judge if group == ALL else f"{judge} · {group or NO_SCENARIO}"
+
+
+def _select_place(judge: str, group: str) -> None:
+    """Select the targets on which a judge differs from people, in one scenario unless the group is all of them."""
+    st.session_state[TABLE_NUMBER] = st.session_state.get(TABLE_NUMBER, 0) + 1
+    scenario = {} if group == ALL else {"scenario": scenario_of_name(group)}
+    select(judge, cell=ALL_DIFFERENCES, **scenario)

@@ -5,10 +5,10 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from core.statistics.reports.judge_biases import CHOICES, BiasRow
+from core.statistics.reports.biases import CHOICES, BiasRow
 from core.wording import equate_p
-from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import LINE_HEIGHT, count_lines, wrap_names
+from pages.parts import chart_files, charts, numbers
+from pages.parts.axes import LINE_HEIGHT, count_lines, wrap_names
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -23,7 +23,7 @@ NAMES = {
 }
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
     """Return a row for each bias of each judge: its effect, its interval and its n; 0 is no bias."""
     import plotly.graph_objects as go
@@ -53,7 +53,7 @@ def bias_figure(rows: Sequence[BiasRow]) -> "go.Figure":
                 name=name,
                 mode="markers",
                 marker={"size": 10, "color": colour if found else charts.GREY, "symbol": symbol},
-                error_x=intervals.error_bars(
+                error_x=charts.error_bars(
                     [(row.effect.value, row.effect.low, row.effect.high) for row, _ in members],
                     colour if found else charts.GREY,
                 ),

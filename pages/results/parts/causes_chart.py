@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from core.statistics.measures.disagreement_causes import CAUSES
+from core.statistics.measures.causes import CAUSES
 from core.wording import format_percent
-from pages.parts import chart_cache, charts, colours
-from pages.parts.name_rows import place_rows
+from pages.parts import chart_files, charts, colours
+from pages.parts.axes import place_rows
 from storage.reports.judge_errors import JudgeErrors
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ BAR_ROW = 32
 """Pixels of a row with a bar."""
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def causes_figure(found: Sequence[JudgeErrors]) -> "go.Figure":
     """Return a bar for each judge, divided into the causes of its disagreements."""
     import plotly.graph_objects as go

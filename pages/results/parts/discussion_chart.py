@@ -5,8 +5,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from core.statistics.reports.discussions import InfluenceRow
-from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import MAX_FULL, SHORT, place_rows
+from pages.parts import chart_files, charts, numbers
+from pages.parts.axes import MAX_FULL, SHORT, place_rows
 from pages.parts.text import shorten_names
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def strongest(rows: Sequence[InfluenceRow]) -> list[InfluenceRow]:
     return [row for row in rows if row in ranked]
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
     """Return a row for each judge and source: the share of adopted opinions with its interval and n."""
     judges = dict.fromkeys(judge for row in rows for judge in (row.judge, row.source))
@@ -36,7 +36,7 @@ def influence_figure(rows: Sequence[InfluenceRow]) -> "go.Figure":
     names = [f"{short[row.judge]} ← {short[row.source]}" for row in rows]
     placed = place_rows(names)
     places = [placed.positions[name] for name in names]
-    figure = intervals.row_figure(
+    figure = charts.row_figure(
         [(row.share, row.low, row.high) for row in rows],
         places,
         [_hover(row) for row in rows],

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from core.formats.tables import rows_csv
-from core.statistics.reports.format_effects import FormatRow, summarize
-from pages.parts import chart_cache, charts, downloads, intervals, name_columns, numbers
+from core.statistics.reports.biases import FormatRow, summarize_formats
+from pages.parts import chart_files, charts, downloads, numbers, tables
+from pages.parts.axes import count_lines, wrap_names
 from pages.parts.chart_files import ChartData
-from pages.parts.name_rows import count_lines, wrap_names
 from pages.parts.text import escape_markdown
 from storage.reports import format_effects
 
@@ -26,14 +26,16 @@ def draw_section(rows: Sequence[FormatRow]) -> None:
     if not rows:
         return
     st.subheader("Does the wording of the criterion change a judge?", anchor=False)
-    st.markdown(f"**{escape_markdown(summarize(rows))}**")
+    st.markdown(f"**{escape_markdown(summarize_formats(rows))}**")
     st.caption(
         "Runs with equal settings but another format of the criterion, on the same targets: the accuracy with a format "
         "minus that with the base format. A missing verdict is an error."
     )
     if any(row.effect is not None for row in rows):
-        charts.draw(format_figure(rows), "formats", summarize(rows), data=ChartData(list(rows), METHOD, "targets"))
-    table = name_columns.shorten([table_line(row) for row in rows], {"Judge": 300})
+        charts.draw(
+            format_figure(rows), "formats", summarize_formats(rows), data=ChartData(list(rows), METHOD, "targets")
+        )
+    table = tables.shorten([table_line(row) for row in rows], {"Judge": 300})
     st.dataframe(table.lines, key="formats_table", hide_index=True, column_config=table.columns)
     table.draw_full_names()
     downloads.draw_csv_download(lambda: rows_csv(format_effects.table(rows)), "formats.csv", key="formats_download")
@@ -55,7 +57,7 @@ def table_line(row: FormatRow) -> dict[str, str]:
     }
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def format_figure(rows: Sequence[FormatRow]) -> "go.Figure":
     """Return a row for each judge and format: the effect on its accuracy, 0 is none."""
     import plotly.graph_objects as go
@@ -73,7 +75,7 @@ def format_figure(rows: Sequence[FormatRow]) -> "go.Figure":
                 name=name,
                 mode="markers",
                 marker={"size": 10, "color": colour, "symbol": symbol},
-                error_x=intervals.error_bars([(row.effect, row.low, row.high) for row in members], colour),
+                error_x=charts.error_bars([(row.effect, row.low, row.high) for row in members], colour),
                 hovertext=[
                     f"<b>{escape(row.judge, quote=False)}</b><br>{escape(row.format, quote=False)}<br>"
                     f"{numbers.format_estimate(row.effect, row.low, row.high)}<br>n {row.targets:,}"

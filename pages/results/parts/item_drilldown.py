@@ -6,19 +6,20 @@ from dataclasses import replace
 
 import streamlit as st
 
+from core.items import target_item, target_name
 from core.llm import images
-from core.pairs import target_item, target_name
 from core.wording import report_criterion
-from pages.parts import clickable_table, column_widths, items, name_columns, numbers, resources, shell
+from pages.parts import items, numbers, resources, shell, tables
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
-from storage import database, studies
-from storage import items as stored_items
+from storage.db import connections
 from storage.reports import agreement_items
 from storage.reports.agreement_items import ItemQuery, RatedValues, TargetValues
 from storage.reports.disagreements import Drilldown
 from storage.reports.opinions import RaterGroup
-from storage.studies import Study
+from storage.studies import items as stored_items
+from storage.studies import studies
+from storage.studies.studies import Study
 
 MAX_ITEMS = 500
 """Rows that are drawn; the items with the most disagreement come first."""
@@ -78,7 +79,7 @@ def selected_raters() -> tuple[str, ...]:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_values(url: str, study_id: int, group: RaterGroup, version: tuple[int, ...]) -> RatedValues:
     """Return the values of people or judges at a version; shared by all visitors, so do not modify."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return agreement_items.load_values(resources.engine(), study, group)
 
@@ -150,9 +151,9 @@ def draw_table(judged_items: list[TargetValues]) -> None:
         for judged_item in judged_items
     ]
     key = f"selected_items_{st.session_state.get('opened', 0)}"
-    table = name_columns.shorten(rows, NAME_WIDTHS)
-    headings = name_columns.headings(raters, name_columns.HEADING_WIDTH if len(raters) <= FEW else HEADING_WIDTH)
-    clickable_table.draw(
+    table = tables.shorten(rows, NAME_WIDTHS)
+    headings = tables.headings(raters, tables.HEADING_WIDTH if len(raters) <= FEW else HEADING_WIDTH)
+    tables.draw_clickable(
         table.lines,
         key,
         lambda row, column: _open_item(judged_items[row], column),
@@ -169,7 +170,7 @@ def draw_table(judged_items: list[TargetValues]) -> None:
 
 def value_width(rows: Sequence[Mapping[str, str]], rater: str, heading: str) -> int:
     """Return the pixels of a rater's column in which its heading and values are complete."""
-    return column_widths.text_width([heading, *(row.get(rater, "") for row in rows)])
+    return tables.text_width([heading, *(row.get(rater, "") for row in rows)])
 
 
 def table_line(
@@ -213,7 +214,7 @@ def opened(judged_items: Sequence[TargetValues]) -> TargetValues | None:
 
 def draw_detail(study: Study, judged_item: TargetValues) -> None:
     """Draw the item, with its values unless they must stay hidden from this annotator."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         item = target_item(stored_items.get(session, study.id, judged_item.target.item), judged_item.target)
     with st.container(border=True, key="detail"):
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from pages.parts import chart_cache, charts, intervals, numbers
-from pages.parts.name_rows import GAP, LINE_HEIGHT, count_lines, wrap_names
+from pages.parts import chart_files, charts, numbers
+from pages.parts.axes import GAP, LINE_HEIGHT, count_lines, wrap_names
 from storage.reports.published import PublishedRow
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ def summarize(rows: Sequence[PublishedRow]) -> str:
     return f"{rows[0].statistic}{about}: {ends}."
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def figure(rows: Sequence[PublishedRow]) -> "go.Figure":
     """Return the figure, the highest value at the top; `rows` are of one statistic and have values."""
     ranked = sorted(rows, key=lambda row: row.value or 0.0)
     labels = wrap_names(row.scorer for row in ranked)
     names = [labels[row.scorer] for row in ranked]
     places = list(range(len(ranked)))
-    chart = intervals.row_figure(
+    chart = charts.row_figure(
         [(row.value, row.low, row.high) for row in ranked],
         places,
         [_hover_text(row) for row in ranked],

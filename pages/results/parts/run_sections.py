@@ -1,24 +1,61 @@
 """The sections of the page Compare runs: settings, figures of runs, and pairs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from core.formats.tables import rows_csv
 from core.setting_differences import TextDifference
 from core.statistics import catalogue
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.run_comparison import Pair, RunComparison, RunFigures
 from core.wording import short_names
-from pages.parts import charts, column_widths, downloads, name_columns, numbers
+from pages.parts import axes, chart_files, charts, downloads, numbers, tables
+from pages.parts.axes import GAP, LINE_HEIGHT, count_lines, wrap_names
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import run_chart
 from storage.reports import run_comparison as report
+from storage.reports.judge_costs import RunCost
 from storage.reports.run_comparison import ComparedRuns
-from storage.reports.run_costs import RunCost
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+# The chart of compared runs: their statistic against the reference, with its interval and n.
+
+ROW_HEIGHT = 40
+
+
+@chart_files.built_once
+def run_figure(rows: Sequence[tuple[str, Estimate]], title: str, axis: str) -> "go.Figure":
+    """Return the figure of (run, estimate with a value), the first at the top."""
+    drawn = list(reversed(rows))
+    places = list(range(len(drawn)))
+    names = list(wrap_names(name for name, _ in drawn).values())
+    estimates = [estimate for _, estimate in drawn]
+    chart = charts.row_figure(
+        [(estimate.value, estimate.low, estimate.high) for estimate in estimates],
+        places,
+        [_hover_text(name, estimate) for name, estimate in drawn],
+        [estimate.items for estimate in estimates],
+        charts.accent_colour(),
+    )
+    ends = [end for one in estimates for end in (one.value, one.low, one.high) if end is not None]
+    chart.update_xaxes(title=axis, showgrid=True, zeroline=False, **axes.fit_axis(axes.fit_range(ends)))
+    chart.update_yaxes(tickvals=places, ticktext=names, range=[-0.6, len(drawn) - 0.4], showgrid=False, zeroline=False)
+    lines = max(map(count_lines, names))
+    height = 110 + max(ROW_HEIGHT, LINE_HEIGHT * lines + GAP) * len(drawn)
+    return charts.apply_layout(chart, title, height, legend=False)
+
+
+def _hover_text(name: str, estimate: Estimate) -> str:
+    text = numbers.format_estimate(estimate.value, estimate.low, estimate.high, 3)
+    return f"<b>{escape(name, quote=False)}</b><br>{text}<br>{numbers.format_count(estimate.items, 'target')}"
+
 
 MAX_SENTENCES = 3
 """Pairs that are described before their table; of more the sentences are hidden until they are opened."""
@@ -37,7 +74,7 @@ def draw_settings(compared: ComparedRuns) -> None:
     names = [titles[run.name] for run in compared.runs]
     if compared.settings:
         rows = [{"Setting": one.path, **dict(zip(names, one.values, strict=True))} for one in compared.settings]
-        st.dataframe(rows, key="run_settings", hide_index=True, column_config=name_columns.headings(names))
+        st.dataframe(rows, key="run_settings", hide_index=True, column_config=tables.headings(names))
     elif not compared.texts:
         st.caption("The runs have the same settings and prompts.")
     for difference in compared.texts:
@@ -68,7 +105,7 @@ def draw_runs(compared: ComparedRuns, comparison: RunComparison) -> None:
         alt = "; ".join(f"{name} {_estimate(estimate)}" for name, estimate in drawn)
         rows = [{"run": name, **vars(estimate)} for name, estimate in drawn]
         charts.draw(
-            run_chart.figure(drawn, title, f"{catalogue.BY_ID[statistic].short} and 95 % interval"),
+            run_figure(drawn, title, f"{catalogue.BY_ID[statistic].short} and 95 % interval"),
             "runs_chart",
             alt,
             data=ChartData(rows, unit="targets"),
@@ -147,10 +184,10 @@ def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
 
 def _draw_table(lines: Sequence[Mapping[str, Any]], names: Sequence[str], key: str) -> None:
     """Draw a table with columns of names, which leave room for the figures, and a list of the full names."""
-    figures = column_widths.fit_figures(lines, names)
+    figures = tables.fit_figures(lines, names)
     if "Note" in figures:
         figures["Note"] = st.column_config.TextColumn(width=NOTE_WIDTH)
-    table = name_columns.shorten(lines, column_widths.fit_names(lines, dict.fromkeys(names, NAME_WIDTH), figures))
+    table = tables.shorten(lines, tables.fit_names(lines, dict.fromkeys(names, NAME_WIDTH), figures))
     st.dataframe(table.lines, key=key, hide_index=True, column_config=figures | table.columns)
     table.draw_full_names()
 

@@ -11,7 +11,7 @@ from core.statistics.data.frames import ALL
 from pages.parts import downloads, numbers
 from storage.reports import reason_tags
 from storage.reports.reason_tags import TagRow
-from storage.studies import Study
+from storage.studies.studies import Study
 
 
 def draw_section(study: Study, rows: Sequence[TagRow]) -> None:

@@ -1,16 +1,21 @@
 """The summaries of the annotators; those of a large study are computed in the background."""
 
 import time
-from collections.abc import Hashable
-from datetime import tzinfo
+from collections.abc import Hashable, Sequence
+from datetime import date, tzinfo
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.parts import background, live, numbers, permissions, resources, shell
-from storage import database
+from pages.parts import charts, live, numbers, permissions, resources, shell
+from storage.db import connections
 from storage.reports import annotators
-from storage.reports.annotators import AnnotatorSummary
-from storage.studies import Study
+from storage.reports.annotators import AnnotatorSummary, Share
+from storage.studies.studies import Study
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 
 Version = tuple[int, ...]
 LARGE = 20_000
@@ -23,7 +28,7 @@ NEWER = "There are newer labels, opinions or decisions. The figures with them ar
 @st.cache_data(max_entries=16, show_spinner=False)
 def load_summaries(url: str, study_id: int, version: Version, zone: str, _zone: tzinfo) -> list[AnnotatorSummary]:
     """Return the summaries of all annotators at a version; the cache is shared by all visitors."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return annotators.summaries(session, study_id, _zone)
 
 
@@ -31,7 +36,7 @@ def current_version(study: Study) -> Version:
     """Return a version that changes with every label, opinion, adjudication and view; it begins with the labels."""
 
     def read() -> Version:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             return annotators.version(session, study.id)
 
     return live.load_shared("annotators", (live.study_topic(study.id),), read)
@@ -49,13 +54,13 @@ def load_shown(study: Study) -> list[AnnotatorSummary] | None:
     def compute(version: Version) -> list[AnnotatorSummary]:
         return load_summaries(url, study.id, version, str(zone), zone)
 
-    if newest[0] >= LARGE and not background.has_figures(key, newest, compute):
-        st.info(background.describe(numbers.format_count(newest[0], "label")), icon=":material/sync:")
+    if newest[0] >= LARGE and not live.has_figures(key, newest, compute):
+        st.info(live.describe(numbers.format_count(newest[0], "label")), icon=":material/sync:")
         _rerun_when_complete(key, newest, None)
         return None
-    start, shown = time.thread_time(), background.shown_version(key, newest)
+    start, shown = time.thread_time(), live.shown_version(key, newest)
     summaries = compute(shown)
-    background.computed(key, shown, time.thread_time() - start, compute)
+    live.computed(key, shown, time.thread_time() - start, compute)
     if shown != newest:
         st.caption(f":material/sync: {NEWER}")
         _rerun_when_complete(key, newest, shown)
@@ -67,8 +72,51 @@ def _rerun_when_complete(key: Hashable, newest: Version, drawn: Version | None) 
 
     @permissions.fragment(run_every=INTERVAL)
     def watch() -> None:
-        pending = background.is_first_pending(key) if drawn is None else background.is_pending(key, newest, drawn)
+        pending = live.is_first_pending(key) if drawn is None else live.is_pending(key, newest, drawn)
         if not pending:
             st.rerun()
 
     watch()
+
+
+# Draws how an annotator's agreement with the majority of the others changes from week to week.
+
+HEIGHT = 300
+
+
+def drift_rows(drift: Sequence[tuple[date, Share]]) -> list[dict[str, object]]:
+    """Return the rows of the chart's files."""
+    return [
+        {"week": f"{monday:%Y-%m-%d}", "n": share.n, **dict(zip(("value", "low", "high"), share.interval, strict=True))}
+        for monday, share in drift
+    ]
+
+
+def drift_figure(drift: Sequence[tuple[date, Share]]) -> "go.Figure":
+    """Return the shares by week with their intervals, n at each point."""
+    import plotly.graph_objects as go
+
+    shares = [share.interval for _, share in drift]
+    colour = charts.accent_colour()
+    weeks = [f"{monday:%Y-%m-%d}" for monday, _ in drift]
+    chart = go.Figure(
+        go.Scatter(
+            x=weeks,
+            y=[value for value, _, _ in shares],
+            mode="lines+markers+text",
+            text=[f"  n {share.n:,}" for _, share in drift],
+            textposition="middle right",
+            cliponaxis=False,
+            line={"color": colour, "width": 1.5},
+            marker={"size": 9, "color": colour},
+            error_y=charts.error_bars(shares, colour),
+            hovertext=[
+                f"Week of {week}<br>{numbers.format_estimate(*interval)}"
+                for week, interval in zip(weeks, shares, strict=True)
+            ],
+            hoverinfo="text",
+        )
+    )
+    chart.update_yaxes(title="agreement with the majority", range=[-0.03, 1.12], tickvals=[0, 0.5, 1])
+    chart.update_xaxes(title="week, from its Monday", type="category")
+    return charts.apply_layout(chart, "Drift", HEIGHT)

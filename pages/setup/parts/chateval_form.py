@@ -6,7 +6,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.protocols.chateval.settings import ROLES
-from pages.setup.parts import judges_form, panel_form
+from pages.setup.parts import judges_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
 OUTCOME_NAMES = {
@@ -41,11 +41,11 @@ def render(form: SettingsForm) -> Draft:
         if draft["outcome"] != "rating":
             draft["both_orders"] = form.setting("both_orders", "Use both orders of the responses")
     with right:
-        models = panel_form.draw_models(form, "personas", "Personas", default_count=len(DEFAULT_PERSONAS))
+        models = judges_form.draw_models(form, "personas", "Personas", default_count=len(DEFAULT_PERSONAS))
         personas = _draw_roles(form, models)
         summarisers = []
         if draft["strategy"] == "simultaneous with summary":
-            summarisers = panel_form.draw_models(form, "summariser", "Summariser", minimum=0, maximum=1)
+            summarisers = judges_form.draw_models(form, "summariser", "Summariser", minimum=0, maximum=1)
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:
@@ -57,10 +57,10 @@ def render(form: SettingsForm) -> Draft:
             draft["words"] = form.setting("words", "Maximum words in a contribution")
             draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")
         with right:
-            shared = panel_form.draw_shared_settings(form)
-    draft["personas"] = panel_form.add_shared_settings(personas, shared)
+            shared = judges_form.draw_shared_settings(form)
+    draft["personas"] = judges_form.add_shared_settings(personas, shared)
     if draft["strategy"] == "simultaneous with summary":
-        draft["summariser"] = next(iter(panel_form.add_shared_settings(summarisers, shared)), None)
+        draft["summariser"] = next(iter(judges_form.add_shared_settings(summarisers, shared)), None)
     return draft
 
 

@@ -8,8 +8,8 @@ import streamlit as st
 from core.formats.mapping.confirmation import Found, Question, answer
 from core.formats.mapping.mapping import Mapping
 from core.labels import Value
+from pages.parts.numbers import RESPONSE_NAMES
 from pages.parts.text import escape_markdown
-from pages.parts.values import RESPONSE_NAMES
 from pages.setup.parts.scale_form import NO_LABEL
 
 MEANINGS: dict[str, Value | None] = {**{name: value for value, name in RESPONSE_NAMES.items()}, NO_LABEL: None}

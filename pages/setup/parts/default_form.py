@@ -1,6 +1,7 @@
 """The default form, made from the settings class of any protocol: models, criteria, and the other settings by type."""
 
 from dataclasses import replace
+from pkgutil import resolve_name
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -11,7 +12,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from core.items import Criterion
-from pages.setup.parts import panel_form
+from core.protocols import registry
+from pages.setup.parts import judges_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
 UNFOLDED = 2
@@ -35,9 +37,9 @@ def render(form: SettingsForm) -> Draft:
         with left:
             draft |= {name: form.setting(name, _label(name)) for name in scalars[UNFOLDED:]}
         with right:
-            shared = panel_form.draw_shared_settings(form)
+            shared = judges_form.draw_shared_settings(form)
     for name, chosen_models in models.items():
-        complete_models = panel_form.add_shared_settings(chosen_models, shared)
+        complete_models = judges_form.add_shared_settings(chosen_models, shared)
         single = complete_models[0] if complete_models else None
         draft[name] = complete_models if _is_list(fields[name].annotation) else single
     return draft
@@ -90,7 +92,7 @@ def _draw_models(form: SettingsForm) -> dict[str, list[Draft]]:
         optional = NoneType in get_args(info.annotation)
         maximum = _maximum(info) if _is_list(info.annotation) else 1
         minimum = 0 if optional else _minimum(info)
-        models[name] = panel_form.draw_models(form, name, _label(name), minimum=minimum, maximum=maximum)
+        models[name] = judges_form.draw_models(form, name, _label(name), minimum=minimum, maximum=maximum)
     return models
 
 
@@ -117,3 +119,16 @@ def _maximum(info: FieldInfo) -> int:
 
 def _label(name: str) -> str:
     return name.replace("_", " ").capitalize()
+
+
+# Asks for a protocol's settings with the form that its registry entry names: important ones first, the rest collapsed.
+#
+# A form is a function `render(form) -> draft`. The draft holds the settings as YAML would; the protocol's settings
+# class validates them.
+
+
+def render_protocol_form(protocol: str, form: SettingsForm) -> Draft:
+    """Return the settings of a protocol as far as they are chosen; fields that the form does not show are unchanged."""
+    draft: Draft = resolve_name(registry.get(protocol).form)(form)
+    names = form.settings.model_fields
+    return {name: value for name, value in form.start.items() if name in names} | draft

@@ -8,17 +8,21 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core import experiments as files
 from core.errors import TiebreakError
-from core.experiments import AxisChoice, Definition, papers
+from core.experiments import AxisChoice, Definition, definition
 from core.protocols.registry import PROTOCOLS
 from core.trace import model_specs
 from core.wording import format_count
-from pages.parts import downloads, resources, visitor
+from pages.parts import account_guard, downloads, live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
-from storage import access, audit, database, items, operations, runs, studies
-from storage.access import Permission
-from storage.accounts.identity import Actor
-from storage.runs import Run
-from storage.studies import Study
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.accounts.registry import Actor
+from storage.db import audit, connections, guards
+from storage.runs import experiments, runs
+from storage.runs.experiments import Experiment, Progress
+from storage.runs.runs import Run
+from storage.studies import items, studies
+from storage.studies.studies import Study
 from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence, start
 
 OF_A_RUN, OF_A_FILE, OF_A_PAPER = "Settings of a run", "A file", "A table of a paper"
@@ -88,7 +92,7 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     return True
 
 
-@operations.operation()
+@guards.operation()
 def start_runs(study: Study, planned: Plan) -> None:
     """Start an experiment for the visitor; raises Forbidden unless they may start runs of the study with its models."""
     with audit.acting(require_start(study, planned).name):
@@ -99,8 +103,8 @@ def require_start(study: Study, planned: Plan) -> Actor:
     """Return the visitor; raises Forbidden unless they may start these runs."""
     specs = [spec for run in planned.runs for _, spec in model_specs(run.request.settings)]
     specs += [run.request.extractor for run in planned.runs if run.request.extractor is not None]
-    with database.reading(resources.engine()) as session:
-        actor = visitor.current_actor()
+    with connections.reading(resources.engine()) as session:
+        actor = account_guard.current_actor()
         access.require(session, study.id, actor, Permission.run)
         access.require_models(session, study.id, actor, specs)
     return actor
@@ -117,7 +121,7 @@ def _draw_paper() -> Definition | None:
     """Draw the choice of an experiment of docs/papers, with the number of items and the cost limit."""
     name = st.selectbox(
         "Table or figure",
-        papers.names(),
+        definition.paper_names(),
         index=None,
         format_func=_describe_paper,
         key="experiment_paper",
@@ -140,11 +144,11 @@ def _draw_paper() -> Definition | None:
         ceiling = st.number_input(
             "Cost limit of all runs, dollars", 0.0, value=None, step=1.0, key="experiment_paper_ceiling", width=260
         )
-    return files.with_run(papers.load_paper(name), {"sample": sample, "ceiling": ceiling})
+    return files.with_run(definition.load_paper(name), {"sample": sample, "ceiling": ceiling})
 
 
 def _describe_paper(name: str) -> str:
-    return f"{name}: {papers.title(name)}"
+    return f"{name}: {definition.paper_title(name)}"
 
 
 def _draw_file() -> Definition | None:
@@ -159,7 +163,7 @@ def _draw_file() -> Definition | None:
 
 
 def _draw_axes_form(study: Study) -> Definition | None:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         candidates = [run for run in runs.of_study(session, study.id) if run.protocol in PROTOCOLS and run.settings]
         criteria = [criterion.name for criterion in studies.criteria(session, study.id)]
         scenarios = items.scenarios(session, study.id)
@@ -242,3 +246,118 @@ def _draw_limits(scenarios: list[str]) -> dict[str, Any]:
     scenario = fourth.selectbox("Scenario", scenarios, index=None, key="experiment_scenario", placeholder="all")
     chosen = {"repeats": repeats, "sample": sample, "ceiling": ceiling, "scenario": scenario}
     return {name: value for name, value in chosen.items() if value is not None}
+
+
+# Cards of experiments: state, progress over all runs, cost, and buttons to cancel, resume and see the results.
+
+STATES = {
+    "running": ("Running", ":material/sync:", "blue"),
+    "waiting": ("Waiting", ":material/schedule:", "gray"),
+    "stopped": ("Stopped", ":material/error:", "red"),
+    "cancelled": ("Cancelled", ":material/cancel:", "gray"),
+    "finished": ("Finished", ":material/check_circle:", "green"),
+}
+ACTIVE = ("running", "waiting")
+
+
+def draw_cards(study: Study, listed: list[Experiment]) -> None:
+    """Draw the experiments; those that are executed refresh every second."""
+    for experiment in listed:
+        if read_progress(experiment).state in ACTIVE:
+            _draw_active(study, experiment)
+        else:
+            _draw_card(study, experiment, read_progress(experiment))
+
+
+def draw_progress(experiment: Experiment) -> None:
+    """Draw the progress above the results; each finished run, and a run that anybody resumes, redraws the page."""
+    drawn = read_progress(experiment)
+
+    @permissions.fragment(run_every=1.0)
+    def refresh() -> None:
+        progress = read_progress(experiment)
+        if (progress.state, progress.finished) != (drawn.state, drawn.finished):
+            st.rerun()
+        st.markdown(f"**{escape_markdown(experiment.name)}**: {escape_markdown(progress.summary())}")
+        _draw_wait(progress)
+        if progress.problem:
+            st.warning(escape_markdown(progress.problem), icon=":material/error:")
+
+    refresh()
+
+
+def read_progress(experiment: Experiment) -> Progress:
+    """Return the progress of an experiment, read again after a change."""
+
+    def read() -> Progress:
+        with connections.reading(resources.engine()) as session:
+            return experiments.progress(session, experiment.id)
+
+    return live.load(f"experiment_{experiment.id}", (live.study_topic(experiment.study_id),), read)
+
+
+def _draw_active(study: Study, experiment: Experiment) -> None:
+    @permissions.fragment(run_every=1.0)
+    def refresh() -> None:
+        progress = read_progress(experiment)
+        if progress.state not in ACTIVE:
+            st.rerun()
+        _draw_card(study, experiment, progress)
+
+    refresh()
+
+
+def _draw_card(study: Study, experiment: Experiment, progress: Progress) -> None:
+    name, icon, colour = STATES[progress.state]
+    with st.container(border=True, key=f"experiment-{experiment.id}"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            axes = " x ".join(f"{axis.name} ({len(axis.levels)})" for axis in experiment.definition.axes)
+            st.markdown(
+                f"**{escape_markdown(experiment.name)}** :{colour}-badge[{icon} {name}]  \n"
+                f":small[{escape_markdown(experiment.definition.protocol)} · {escape_markdown(axes)}]",
+                width="content",
+            )
+            _draw_actions(study, experiment, progress)
+        share = (progress.done + progress.failed) / progress.traces if progress.traces else 0.0
+        if progress.state != "finished":
+            st.progress(share, f"{progress.finished:,} of {numbers.format_count(progress.runs, 'run')} finished")
+        st.caption(escape_markdown(progress.summary()))
+        _draw_wait(progress)
+        if progress.problem:
+            st.warning(escape_markdown(progress.problem), icon=":material/error:")
+
+
+def _draw_wait(progress: Progress) -> None:
+    if progress.wait:
+        st.caption(f":material/hourglass_empty: {escape_markdown(progress.wait)}")
+
+
+def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> None:
+    with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
+        if progress.state in ACTIVE and st.button("Cancel", key=f"cancel_{experiment.id}", icon=":material/stop:"):
+            with permissions.writing(study.id, Permission.run, f"experiment {experiment.name} cancelled") as session:
+                experiments.cancel(session, experiment.id)
+            st.rerun()
+        incomplete = progress.state in ("stopped", "cancelled") or progress.failed
+        if incomplete and st.button("Resume", key=f"resume_{experiment.id}", icon=":material/play_arrow:"):
+            _resume(study, experiment)
+        if progress.done and st.button("Results", key=f"results_{experiment.id}", icon=":material/table_chart:"):
+            st.query_params["experiment"] = experiment.name
+            st.rerun(scope="app")
+        st.page_link(
+            shell.page_path("setup/runs.py"),
+            label="Runs",
+            icon=":material/play_circle:",
+            query_params={"study": study.name},
+        )
+        text, name = files.to_yaml(experiment.definition), f"{experiment.name}.yaml"
+        downloads.draw_text_link("File", text, name, f"experiment_{experiment.id}", kind="experiment")
+
+
+def _resume(study: Study, experiment: Experiment) -> None:
+    try:
+        start_runs(study, plan(resources.engine(), study, experiment.definition))
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    st.rerun()

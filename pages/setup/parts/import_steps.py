@@ -9,24 +9,25 @@ import streamlit as st
 from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.confirmation import Question
+from core.formats.mapping.guess import warn_of_models
 from core.formats.mapping.mapping import Mapping
-from core.formats.mapping.omissions import recording_omissions
-from core.formats.mapping.roles import warn_of_models
+from core.formats.mapping.preview import format_unused, unused_fields
+from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import suggested_annotators
 from core.formats.mapping.table import questions
-from core.formats.mapping.unused import format_unused, unused_fields
-from core.formats.plain_yaml import parse_fields
 from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, RunRecord
 from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
-from core.formats.text import recording_reads
+from core.formats.text import parse_fields, recording_reads
 from core.items import Item
 from core.labels import Label
-from pages.parts import current_study, items, permissions, resources, visitor
+from pages.parts import account_guard, current_study, items, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import confirmations, mapping_form, upload
 from pages.setup.parts.upload import FileSource
-from storage import access, audit, database, operations, studies
-from storage.access import Permission
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.db import audit, connections, guards
+from storage.studies import studies
 from storage.transfer import imports
 
 FORMAT_NAMES = {
@@ -237,13 +238,13 @@ def _draw_target(plan: ImportPlan) -> None:
             name = st.text_input("Name", stem, key=f"into_name_{plan.source.key}", width=320)
         clicked = st.button("Import", type="primary", key="import", icon=":material/download_done:")
     if clicked:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             existing = studies.names(session)
         _run_import(plan, _validate_name(name or "", existing if target == NEW_STUDY else []))
 
 
 def _validate_name(name: str, existing_names: list[str]) -> str:
-    name = studies.normalize_name(name)
+    name = studies.normalize_study_name(name)
     if name in existing_names:
         raise TiebreakError(
             f'A study named "{name}" already exists. Choose "{EXISTING_STUDY}" to add to it, or enter another name.'
@@ -253,25 +254,25 @@ def _validate_name(name: str, existing_names: list[str]) -> str:
 
 def _check_permission(name: str) -> None:
     """Raise Forbidden unless the visitor may create the study, or change it if it exists."""
-    with database.reading(resources.engine()) as session:
-        access.require_import(session, visitor.current_actor(), name)
+    with connections.reading(resources.engine()) as session:
+        access.require_import(session, account_guard.current_actor(), name)
 
 
 def _record_check(name: str) -> Callable[[Record | PlainLabels], None]:
     """Return a function that raises Forbidden for a record that the visitor may not import."""
-    actor = visitor.current_actor()
-    with database.reading(resources.engine()) as session:
+    actor = account_guard.current_actor()
+    with connections.reading(resources.engine()) as session:
         study_id = studies.get(session, name).id if name in studies.names(session) else None
 
     def check(record: Record | PlainLabels) -> None:
         if study_id is not None and isinstance(record, RunRecord):
-            with database.reading(resources.engine()) as session:
+            with connections.reading(resources.engine()) as session:
                 access.require_imported(session, study_id, actor, record)
 
     return check
 
 
-@operations.operation()
+@guards.operation()
 def _run_import(plan: ImportPlan, study: str) -> None:
     _check_permission(study)
     check_record = _record_check(study)
@@ -290,7 +291,7 @@ def _run_import(plan: ImportPlan, study: str) -> None:
             yield record
 
     try:
-        acting = audit.acting(visitor.current_actor().name)
+        acting = audit.acting(account_guard.current_actor().name)
         reading = plan.source.on_disk()
         with acting, reading as path, recording_reads() as opened, recording_omissions() as omissions:
             records = count_records(read_for_import(path, plan.format, plan.mapping))

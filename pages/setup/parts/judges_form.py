@@ -1,27 +1,129 @@
 """Rows of judges, each with a name and a model. API keys are neither requested nor accepted."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+import yaml
 
 from core.llm import local_server
 from core.llm.client import available_models
-from core.llm.secrets import VARIABLE_NAME, describe_problem
+from core.llm.secrets import REASONING_EFFORTS, VARIABLE_NAME, describe_problem
+from core.trace import Spec
 from pages.parts.text import escape_markdown
-from pages.setup.parts import model_settings
-from pages.setup.parts.chooser import drop_empty
+from pages.setup.parts.scale_form import drop_empty
+from pages.setup.parts.settings_form import Draft, SettingsForm
 
-Draft = dict[str, Any]
+# The settings of a model's calls: shared by all models of a run, or a judge's own.
+
+JudgeFields = dict[str, Any]
+FORMATS = ("auto", "json", "text")
+LABELS = {
+    "answer_format": "Answer format",
+    "temperature": "Temperature",
+    "top_p": "Top p",
+    "max_tokens": "Maximum reply length, tokens",
+    "max_tokens_ceiling": "Maximum after a cut-off, tokens",
+    "reasoning_effort": "Reasoning effort",
+    "seed": "Sampling seed",
+    "timeout": "Timeout, seconds",
+    "prompt_price": "Price of prompts, $ per million tokens",
+    "completion_price": "Price of replies, $ per million tokens",
+    "system": "System message",
+    "extra": "Additional fields of the request, in YAML",
+}
+"""Every setting of a call and its label, in the order of the form."""
+HELP = {
+    "answer_format": "JSON: the answer is requested with a schema. Text: as a final line, as in the papers. auto: JSON "
+    "if the provider accepts a schema. A provider that refuses the schema is asked for text.",
+    "temperature": "0: the most likely reply. Omitted for models that do not accept it. A judge can override it.",
+    "top_p": "Nucleus sampling. Empty: the provider's default.",
+    "max_tokens": "A reply that is cut off counts as no verdict. Reasoning models need more tokens.",
+    "max_tokens_ceiling": "A reply that was cut off is requested once more with twice the tokens, up to this many.",
+    "reasoning_effort": "A model accepts some of these levels. Empty: the provider's default.",
+    "seed": "The seed of the provider's sampling, if it has one. Empty: none is sent.",
+    "timeout": "A call that takes longer is retried.",
+    "prompt_price": "For models that are not in the price list, and for your own prices. Enter both.",
+    "completion_price": "With the tokens of reasoning, if the provider counts them as replies.",
+    "system": "A message before the prompt, in the role of the system. Empty: none.",
+    "extra": "Fields by the server's names, such as `top_k: 20`. They are stored with the run: do not enter a key.",
+}
+LIMITS: Mapping[str, tuple[float, float | None, float]] = {
+    "temperature": (0.0, 2.0, 0.1),
+    "top_p": (0.0, 1.0, 0.05),
+    "max_tokens": (1, None, 256),
+    "max_tokens_ceiling": (1, None, 1024),
+    "seed": (0, None, 1),
+    "timeout": (0.1, None, 10.0),
+    "prompt_price": (0.0, None, 0.1),
+    "completion_price": (0.0, None, 0.1),
+}
+"""The lowest and the highest number of a setting, and its step; integers if the step is one."""
+SHARED = "shared setting"
+
+
+def draw_shared(start: Spec, prefix: str, problems: list[str]) -> JudgeFields:
+    """Draw the settings of all models that do not override them; returns every one that is set."""
+    values = start.model_dump(mode="json")
+    first, second = st.columns(2, gap="medium")
+    draft: JudgeFields = {}
+    for index, name in enumerate(LABELS):
+        with (first, second)[index % 2] if name not in ("system", "extra") else st.container():
+            draft[name] = _draw(name, values[name], f"{prefix}{name}", "the provider's default", problems)
+    return {name: value for name, value in draft.items() if value is not None}
+
+
+def draw_judge_settings(spec: Mapping[str, Any], prefix: str, problems: list[str]) -> JudgeFields:
+    """Draw the settings of one judge; returns those that it overrides."""
+    return drop_empty({name: _draw(name, spec.get(name), f"{prefix}{name}", SHARED, problems) for name in LABELS})
+
+
+def _draw(name: str, value: Any, key: str, placeholder: str, problems: list[str]) -> Any:
+    """Draw one setting; returns its value, or None if it is not set."""
+    label, help = LABELS[name], HELP[name]
+    if name in ("answer_format", "reasoning_effort"):
+        options = list(FORMATS if name == "answer_format" else REASONING_EFFORTS)
+        options += [value] if value and value not in options else []
+        return st.selectbox(
+            label,
+            options,
+            index=options.index(value) if value else None,
+            key=key,
+            help=help,
+            placeholder=placeholder,
+        )
+    if name == "system":
+        return str(st.text_area(label, value or "", key=key, help=help, height=70)).strip() or None
+    if name == "extra":
+        return _draw_extra(value, label, key, help, problems)
+    lowest, highest, step = LIMITS[name]
+    return st.number_input(label, lowest, highest, value=value, step=step, key=key, help=help, placeholder=placeholder)
+
+
+def _draw_extra(value: Any, label: str, key: str, help: str, problems: list[str]) -> JudgeFields | None:
+    start = yaml.safe_dump(value, sort_keys=False, allow_unicode=True) if value else ""
+    text = str(st.text_area(label, start, key=key, help=help, height=70, placeholder="top_k: 20"))
+    try:
+        fields = yaml.safe_load(text)
+    except yaml.YAMLError:
+        fields = text
+    if fields is None:
+        return None
+    if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
+        problems.append("The additional fields of a request should be names and values, such as `top_k: 20`.")
+        return None
+    return fields
+
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LOCAL_MAX_TOKENS = 300
 """The maximum reply length that the local model starts with."""
 
 
 def draw_judges(
-    prefix: str, start: Sequence[Draft], problems: list[str], minimum: int = 1, maximum: int = 20
-) -> list[Draft]:
+    prefix: str, start: Sequence[JudgeFields], problems: list[str], minimum: int = 1, maximum: int = 20
+) -> list[JudgeFields]:
     """Draw one row per judge; returns each with a name, and a spec that has only its own settings.
 
     Adds one sentence to `problems` for each value that is refused.
@@ -37,7 +139,7 @@ def draw_judges(
     return judges
 
 
-def default_judges(count: int, noun: str = "judge") -> list[Draft]:
+def default_judges(count: int, noun: str = "judge") -> list[JudgeFields]:
     """Return `count` judges: models of different providers whose keys are set, otherwise the local model.
 
     The local model has different temperatures, because at one temperature it would repeat itself.
@@ -58,13 +160,13 @@ def default_judges(count: int, noun: str = "judge") -> list[Draft]:
     ]
 
 
-def _judge_noun(rows: dict[int, Draft]) -> str:
+def _judge_noun(rows: dict[int, JudgeFields]) -> str:
     """Return the first word of the first judge's name, such as "peer"."""
     names = [row.get("name", "").split() for row in rows.values()]
     return names[0][0] if names and names[0] else "judge"
 
 
-def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str], minimum: int) -> Draft:
+def _draw_row(key: str, rows: dict[int, JudgeFields], index: int, problems: list[str], minimum: int) -> JudgeFields:
     start = rows[index]
     spec = start.get("spec", {})
     left, right = st.columns([3, 7], gap="small", vertical_alignment="bottom")
@@ -85,7 +187,7 @@ def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str],
     return {**start, "name": name.strip(), "spec": drop_empty({"model": model, **settings})}
 
 
-def _draw_model(key: str, rows: dict[int, Draft], index: int) -> str | None:
+def _draw_model(key: str, rows: dict[int, JudgeFields], index: int) -> str | None:
     value = rows[index].get("spec", {}).get("model")
     options = list(dict.fromkeys([*(offer.model for offer in available_models()), *([value] if value else [])]))
     return st.selectbox(
@@ -102,7 +204,7 @@ def _draw_model(key: str, rows: dict[int, Draft], index: int) -> str | None:
     )
 
 
-def _drop_local_limit(key: str, rows: dict[int, Draft], index: int) -> None:
+def _drop_local_limit(key: str, rows: dict[int, JudgeFields], index: int) -> None:
     """Return a judge to the shared reply length if the local model's was not changed by hand."""
     spec = rows[index].get("spec", {})
     if spec.get("model") != local_server.MODEL_NAME or st.session_state[f"{key}model"] == local_server.MODEL_NAME:
@@ -112,7 +214,7 @@ def _drop_local_limit(key: str, rows: dict[int, Draft], index: int) -> None:
         st.session_state[f"{key}max_tokens"] = None
 
 
-def _draw_more(key: str, spec: Draft, problems: list[str]) -> Draft:
+def _draw_more(key: str, spec: JudgeFields, problems: list[str]) -> JudgeFields:
     """Draw the server of a judge, and the settings that it overrides."""
     with st.popover("", icon=":material/tune:", key=f"{key}more", help="Server, and settings of this model"):
         address = st.text_input(
@@ -131,5 +233,68 @@ def _draw_more(key: str, spec: Draft, problems: list[str]) -> Draft:
         ).strip()
         if VARIABLE_NAME.fullmatch(variable) and variable not in os.environ:
             st.caption(f":material/warning: {escape_markdown(variable)} is not set where Tiebreak runs.")
-        settings = model_settings.draw_judge_settings(spec, key, problems)
+        settings = draw_judge_settings(spec, key, problems)
     return drop_empty({"address": address, "key_variable": variable, **settings})
+
+
+# The models of a run, such as judges or peers: their shared settings are drawn once, each can override them.
+
+
+def draw_models(
+    form: SettingsForm, name: str, label: str, *, minimum: int = 1, maximum: int = 20, default_count: int | None = None
+) -> list[Draft]:
+    """Draw the models of the setting `name`; their shared settings are left out, see `add_shared_settings`."""
+    st.markdown(label, help=form.help(name))
+    shared_settings = _shared_settings(form.start)
+    start = [
+        {**model, "spec": {key: value for key, value in model["spec"].items() if shared_settings.get(key) != value}}
+        for model in _as_models(form.start.get(name))
+    ]
+    prefix = form.prefix if name == "judges" else form.key(f"{name}_")
+    count = minimum if default_count is None else default_count
+    initial = start or default_judges(count, label.removesuffix("s").lower())
+    models = draw_judges(prefix, initial, form.problems, minimum, maximum)
+    if local_server.DESCRIPTION not in form.notes and any(
+        model["spec"].get("model") == local_server.MODEL_NAME for model in models
+    ):
+        form.notes.append(local_server.DESCRIPTION)
+        st.caption(f":material/info: **local**: {local_server.DESCRIPTION}")
+    return models
+
+
+def draw_shared_settings(form: SettingsForm) -> Draft:
+    """Draw the settings of all models that do not override them."""
+    start = Spec(**{"model": "", **_shared_settings(form.start)})
+    return draw_shared(start, form.prefix, form.problems)
+
+
+def add_shared_settings(models: Sequence[Draft], shared: Draft) -> list[Draft]:
+    """Return each model with the shared settings that it does not override."""
+    return [{**model, "spec": {**shared, **model["spec"]}} for model in models]
+
+
+def with_sampling_temperature(model: Draft) -> Draft:
+    """Return a model with temperature 1, at which the papers sample, unless it has another that is not 0."""
+    temperature = model["spec"].get("temperature") or 1.0
+    return {**model, "spec": {**model["spec"], "temperature": temperature}}
+
+
+def iter_models(draft: Draft) -> Iterator[Draft]:
+    """Yield every model in some settings."""
+    for value in draft.values():
+        yield from _as_models(value)
+
+
+def _as_models(value: Any) -> list[Draft]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [value for value in values if isinstance(value, dict) and "spec" in value]
+
+
+def _shared_settings(start: Draft) -> Draft:
+    """Return the settings that are the same for all models."""
+    defaults = Spec(model="")
+    names = tuple(LABELS)
+    specs = [{name: model["spec"].get(name, getattr(defaults, name)) for name in names} for model in iter_models(start)]
+    if not specs:
+        return {}
+    return {name: value for name, value in specs[0].items() if all(spec[name] == value for spec in specs)}

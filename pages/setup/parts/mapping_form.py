@@ -1,20 +1,322 @@
 """The form of a mapping: the role of each column of a table, chosen below the table's first rows."""
 
+from collections import abc
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import streamlit as st
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
-from core.formats.mapping.guess import Draft
-from core.formats.mapping.mapping import Mapping
+from core.formats.mapping.fields import key_of
+from core.formats.mapping.guess import Draft, guess_preferences, guess_roles
+from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
 from core.formats.mapping.suggest import ROWS, suggest_table, why_row_numbers
+from core.formats.mapping.suggest_blocks import guess_values, leave_open
+from core.formats.text import dump_fields, parse_fields
 from pages.parts import downloads
+from pages.parts.numbers import RESPONSE_NAMES
 from pages.parts.text import escape_markdown
-from pages.setup.parts import label_blocks, mapping_yaml, role_choices, upload
-from pages.setup.parts.chooser import Chooser, drop_empty, one_or_list
+from pages.setup.parts import scale_form, upload
+from pages.setup.parts.scale_form import Chooser, drop_empty, join_commas, one_or_list, split_commas
 from pages.setup.parts.upload import FileSource
+
+# The labels in a table: one column per annotator, one row per label, or a list in a cell.
+
+Blocks = dict[int, Draft]
+LAYOUT_NAMES = {"wide": "One column per annotator", "long": "One row per label", "list": "A list in a cell"}
+KIND_NAMES = {
+    "preference": "preference",
+    "score": "score",
+    "likert": "rating in steps",
+    "aspect_quality": "quality of an aspect",
+    "answer": "answer",
+}
+
+
+def draw_blocks(chooser: Chooser, blocks: Blocks, preview: Preview) -> list[Draft]:
+    """Draw every block of labels; returns the blocks so far."""
+    drafts = []
+    for index in list(blocks):
+        block = _draw_block(chooser.nested(f"labels{index}"), blocks[index], preview, index, blocks)
+        drafts.append(block)
+    if st.button("Add labels", key=chooser.key("more_labels"), icon=":material/add:", type="tertiary"):
+        blocks[max(blocks, default=-1) + 1] = {}
+        st.rerun()
+    return drafts
+
+
+def _draw_block(chooser: Chooser, start: Draft, preview: Preview, index: int, blocks: Blocks) -> Draft:
+    name = st.session_state.get(chooser.key("criterion"), start.get("criterion", ""))
+    title = f"Labels: {escape_markdown(name)}" if name else "Labels"
+    with st.expander(title, expanded=len(blocks) < 3, key=chooser.key("fold")):
+        with st.container(horizontal=True, horizontal_alignment="distribute"):
+            layout = st.segmented_control(
+                "Layout",
+                list(LAYOUT_NAMES),
+                default=start.get("layout", "wide"),
+                required=True,
+                format_func=LAYOUT_NAMES.__getitem__,
+                key=chooser.key("layout"),
+            )
+            if st.button("Remove", key=chooser.key("remove"), icon=":material/close:", type="tertiary"):
+                del blocks[index]
+                st.rerun()
+        target = _draw_target(chooser, start)
+        columns = LAYOUT_FORMS[str(layout)](chooser, start)
+        scale = scale_form.draw_scale(chooser, start, target["kind"])
+        file_values = scale_form.distinct_values(preview, str(layout), columns)
+        guess = guess_preferences(file_values) if target["kind"] == "preference" else {}
+        meanings: Draft = {"values": guess | dict(start.get("values", {}))}
+        values = scale_form.draw_values(chooser, meanings, file_values, target["kind"], scale)
+    draft = drop_empty({"layout": layout, **target, **columns, "scale": scale, "values": values})
+    return _leave_open(start, draft, file_values)
+
+
+def _leave_open(start: Draft, draft: Draft, file_values: list[str]) -> Draft:
+    """Return the block, not confirmed if the file does not state its values. A loaded block with the same columns
+    states its scale; numbers that are preferences are stated only by `values`."""
+    own = ("kind", "annotators", "value")
+    is_loaded = start.get("confirmed", bool(start)) and all(start.get(name) == draft.get(name) for name in own)
+    if is_loaded and draft["kind"] != "preference":
+        return draft
+    return leave_open(draft, [text for text in file_values if text not in draft.get("values", {})])
+
+
+def _draw_target(chooser: Chooser, start: Draft) -> Draft:
+    left, middle, right = st.columns([4, 4, 7], gap="medium")
+    with left:
+        kinds = list(KIND_NAMES)
+        kind = st.selectbox(
+            "Kind",
+            kinds,
+            index=kinds.index(start.get("kind", "preference")),
+            format_func=KIND_NAMES.__getitem__,
+            key=chooser.key("kind"),
+        )
+    with middle:
+        criterion = chooser.enter_text(
+            "Criterion", "criterion", start.get("criterion", ""), placeholder="overall quality"
+        )
+    with right:
+        definition = chooser.enter_text(
+            "Definition", "definition", start.get("definition", ""), placeholder="Shown to people and judges"
+        )
+    return {"kind": kind, "criterion": criterion, "definition": definition}
+
+
+def _draw_wide(chooser: Chooser, start: Draft) -> Draft:
+    names_by_column: dict[str, str] = dict(start.get("annotators", {})) if start.get("layout", "wide") == "wide" else {}
+    columns = chooser.choose_columns(
+        "One column for each annotator", "annotators", list(names_by_column), placeholder="choose"
+    )
+    names = chooser.enter_text(
+        "Names of the annotators",
+        "names",
+        join_commas([*names_by_column.values()])
+        if any(name != key_of(column) for column, name in names_by_column.items())
+        else "",
+        placeholder="the column names",
+        help="In the order of the columns, separated by commas. A name with a comma is in quotation marks.",
+    )
+    annotators = split_commas(names) or [key_of(column) for column in columns]
+    if len(annotators) != len(columns):
+        st.warning(f"{len(columns)} columns are chosen, but {len(annotators)} names entered.")
+        return {"annotators": {}}
+    return {"annotators": dict(zip(columns, annotators, strict=True))}
+
+
+def _draw_long(chooser: Chooser, start: Draft) -> Draft:
+    columns = st.columns(4, gap="medium")
+    fields = ("annotator", "value", "criterion_field", "reason")
+    labels = ("Annotator", "Value", "Criterion column", "Reason")
+    draft: Draft = {"seconds": start.get("seconds")}
+    for column, field, label in zip(columns, fields, labels, strict=True):
+        with column:
+            empty = "choose" if field in ("annotator", "value") else "not in the file"
+            draft[field] = chooser.choose_column(label, field, start.get(field), placeholder=empty)
+    return draft
+
+
+def _draw_list(chooser: Chooser, start: Draft) -> Draft:
+    left, middle, right = st.columns([1, 2, 1], gap="medium")
+    with left:
+        value = chooser.choose_column("List of values", "value", start.get("value"), placeholder="choose")
+    with middle:
+        start_names = start.get("annotators", []) if start.get("layout") == "list" else []
+        annotators = chooser.choose_column(
+            "Annotators",
+            "who",
+            start.get("annotators_field") or join_commas(start_names) or None,
+            allow_new=True,
+            placeholder="a column, or names separated by commas",
+            help="A column with a list of names, or the names in the order of the values.",
+        )
+    with right:
+        separator = chooser.enter_text(
+            "Separator",
+            "separator",
+            start.get("separator") or "",
+            placeholder="JSON",
+            help="For lists written as text.",
+        )
+    annotator_fields: Draft = {"annotators": split_commas(annotators or "")}
+    if annotators in chooser.columns:
+        annotator_fields = {"annotators_field": annotators}
+    return {"value": value, "separator": separator, **annotator_fields}
+
+
+LAYOUT_FORMS = {"wide": _draw_wide, "long": _draw_long, "list": _draw_list}
+
+# The choice of the columns that hold verdicts of judges and gold, with the meaning of their values.
+
+TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
+"""The fields of a block that identify the judged target."""
+
+
+Roles = tuple[list[str], str | None]
+"""The columns of judges, and that of gold."""
+
+
+def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
+    """Return a draft without judges and gold, and their columns; None for them if they are more than columns."""
+    judges, gold = draft.get("judges", []), draft.get("gold", [])
+    are_columns = all("columns" in block for block in judges) and all(
+        isinstance(block["value"], str) and block["kind"] != "answer" for block in gold
+    )
+    if not are_columns or len(gold) > 1:
+        return draft, None
+    others = {field: value for field, value in draft.items() if field not in ("judges", "gold")}
+    return others, ([column for block in judges for column in block["columns"]], gold[0]["value"] if gold else None)
+
+
+def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], suggested: Roles | None = None) -> Draft:
+    """Draw the two choices; returns the blocks `judges` and `gold` of a mapping.
+
+    If the table has labels, judges and gold have the same targets and values; otherwise they are guessed from the
+    cells.
+    """
+    judge_guess, gold_guess = suggested or guess_roles(preview.columns, preview.rows)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        judges = chooser.choose_columns(
+            "Judges", "role_judges", judge_guess, help="One column per judge. Each becomes a recorded run."
+        )
+    with right:
+        gold = chooser.choose_columns(
+            "Gold", "role_gold", gold_guess, help="Decided values, which take precedence over labels."
+        )
+    blocks: Draft = {}
+    if judges:
+        block = _translate(
+            chooser.nested("role_judges"), _target(labels, preview, judges), preview, judges, "no verdict"
+        )
+        columns = {column: key_of(column) for column in judges}
+        blocks["judges"] = [leave_open(block | {"columns": columns}, _unstated(block, preview, judges))]
+        _draw_meaning("Judges", blocks["judges"][0])
+    if gold:
+        block = _translate(
+            chooser.nested("role_gold"), _target(labels, preview, gold[:1]), preview, gold[:1], "no value"
+        )
+        blocks["gold"] = [leave_open(block | {"value": gold[0]}, _unstated(block, preview, gold[:1]))]
+        _draw_meaning("Gold", blocks["gold"][0])
+    return blocks
+
+
+def _target(labels: Sequence[Draft], preview: Preview, columns: Sequence[str]) -> Draft:
+    """Return the targets of a block: as the first block of labels, with the values of the cells translated too."""
+    guess = guess_values(_cells(preview, columns)) or {"kind": "preference"}
+    if not labels:
+        return guess
+    own = {field: labels[0][field] for field in TARGET_FIELDS if field in labels[0]}
+    if guess["kind"] != own.get("kind"):
+        return own
+    values = dict(guess.get("values", {})) | dict(own.get("values", {}))
+    return own | ({"values": values} if values else {})
+
+
+def _translate(chooser: Chooser, block: Draft, preview: Preview, columns: Sequence[str], none: str) -> Draft:
+    """Return the block with the meaning of its values; draws their table if a cell is not on the scale."""
+    cells = list(dict.fromkeys(cell.strip() for cell in _cells(preview, columns) if cell.strip()))
+    kind = str(block.get("kind"))
+    values = scale_form.draw_values(chooser, block, cells, kind, block.get("scale"), none=none)
+    others = {field: value for field, value in block.items() if field != "values"}
+    return others | ({"values": values} if values else {})
+
+
+def _cells(preview: Preview, columns: Sequence[str]) -> Iterable[str]:
+    return [row.get(column, "") for row in preview.rows for column in columns]
+
+
+def _unstated(block: Draft, preview: Preview, columns: Sequence[str]) -> list[str]:
+    return [cell for cell in _cells(preview, columns) if cell.strip() not in block.get("values", {})]
+
+
+def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:
+    """Draw how the values are read, so a wrong guess is visible before the import."""
+    values = block.get("values")
+    translated = values.items() if isinstance(values, dict) else ()
+    parts = [f"{text} is {_meaning(block, value)}" for text, value in translated]
+    is_open = block.get("confirmed") is False  # then the values are asked for
+    is_preference = block.get("kind") == "preference" and not is_open
+    kind = "a preference: 1, 2, or 0 for a tie" if is_preference else f"a {block.get('kind')}"
+    st.caption(f"{name}: {escape_markdown(', '.join([kind, *parts]))}.")
+
+
+def _meaning(block: abc.Mapping[str, object], value: object) -> str:
+    if value is None:
+        return "no value"
+    is_response = block.get("kind") == "preference" and isinstance(value, int)
+    return RESPONSE_NAMES.get(value, str(value)) if is_response and isinstance(value, int) else str(value)
+
+
+# A mapping as YAML text: for the fields of a mapping that the form has no widgets for.
+
+BLOCKS = ("labels", "judges", "gold")
+LABEL_FIELDS = ("each", "aggregate")
+"""Fields of a block of labels that the form lacks."""
+HEIGHT = 420
+"""Pixels of the editor."""
+
+
+def needs_yaml(draft: Draft) -> bool:
+    """Return whether the form would lose a part of the draft."""
+    texts = [response.get("text") for response in draft.get("responses", [])]
+    lists = [draft[field] for field in ("prompt", "context", "reference") if isinstance(draft.get(field), list)]
+    names = [part for sources in lists for part in sources]
+    nested = isinstance(draft.get("explode"), list)
+    return (
+        nested
+        or any(not isinstance(part, str) for part in (*texts, *names))
+        or any(not _is_in_form(block) for block in draft.get("labels", []))
+    )
+
+
+def _is_in_form(block: Draft) -> bool:
+    fields = [block.get(field) for field in ("annotator", "value", "criterion_field")]
+    is_template = isinstance(block.get("annotators"), str)
+    return not is_template and not any(
+        [*(field in block for field in LABEL_FIELDS), *(isinstance(field, dict) for field in fields)]
+    )
+
+
+def draw_yaml_editor(draft: Draft, key: str) -> Draft | None:
+    """Draw the text of a mapping; returns its fields, or None with the reason on the page if it is no mapping."""
+    text = st.text_area(
+        "Mapping",
+        dump_fields(draft),
+        height=HEIGHT,
+        key=key,
+        help="All fields are described in docs/mappings, with mappings of public data sets to start from.",
+    )
+    try:
+        fields: Any = parse_fields(text)
+        return draft_of(build_mapping(fields))
+    except FileFormatError as error:
+        st.error(f"This is no mapping yet: {escape_markdown(str(error))}", icon=":material/error:")
+        return None
+
 
 PREVIEW_ROWS = 200
 """Rows that are searched for columns and values."""
@@ -59,8 +361,8 @@ def draw_mapping(source: FileSource) -> Draft | None:
 
 def _draw_text(state: dict[str, Any]) -> Draft | None:
     """Draw the mapping as YAML, and the way back to the form."""
-    draft = mapping_yaml.draw_editor(state["draft"], f"map{state['number']}_text")
-    is_back = draft is None or mapping_yaml.needs_yaml(draft)
+    draft = draw_yaml_editor(state["draft"], f"map{state['number']}_text")
+    is_back = draft is None or needs_yaml(draft)
     if st.button(
         "Choose columns",
         key="map_columns",
@@ -82,10 +384,10 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in objects})
     if note := _why_row_numbers(source, source.key, explode, fields.get("id")):
         st.caption(f":material/info: {escape_markdown(note)}")
-    labels = label_blocks.draw_blocks(chooser, state["blocks"], preview)
+    labels = draw_blocks(chooser, state["blocks"], preview)
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
-        others |= role_choices.draw_roles(chooser, preview, labels, state.get("roles"))
+        others |= draw_roles(chooser, preview, labels, state.get("roles"))
     loaded = [field for field in (*objects, *others) if field in draft]
     if loaded:
         st.caption(f"Also in the mapping, and imported: {', '.join(dict.fromkeys(loaded))}.")
@@ -129,7 +431,7 @@ def _form_state(source: FileSource) -> dict[str, Any]:
 def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str, Any]:
     """Start the form with a suggested mapping, in which judges and gold are columns if they can be."""
     draft = _suggest(source, source.key, explode)
-    fields, roles = (draft, None) if mapping_yaml.needs_yaml(draft) else role_choices.split_roles(draft)
+    fields, roles = (draft, None) if needs_yaml(draft) else split_roles(draft)
     state = reset_form(source, fields)
     state["roles"] = roles
     return state
@@ -151,7 +453,7 @@ def _why_row_numbers(_source: FileSource, key: str, explode: str | list[str] | N
 def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
     """Start the form with another draft; one with fields that the form lacks is shown as text."""
     state = {"file": source.key, "number": st.session_state.get("mapping", {}).get("number", 0)}
-    _restart(state, draft, as_text=mapping_yaml.needs_yaml(draft))
+    _restart(state, draft, as_text=needs_yaml(draft))
     st.session_state["mapping"] = state
     return state
 

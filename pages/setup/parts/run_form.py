@@ -1,6 +1,9 @@
 """The form of a new run: protocol, settings, prompts, items and limits, with an estimate of calls and cost."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import streamlit as st
 import yaml
@@ -8,24 +11,381 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import TiebreakError
 from core.formats.study_records import CriterionRecord
-from core.items import Criterion, Item
-from core.llm import setting_checks
+from core.items import Criterion, Item, Pairs
+from core.llm import secrets
 from core.llm.defaults import PARALLEL_CALLS
-from core.pairs import Pairs
 from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.prompt_parts import format_note
 from core.protocols.registry import PROTOCOLS
 from core.trace import Spec, model_specs
-from pages.parts import downloads, numbers, permissions, resources, visitor
+from pages.parts import account_guard, colours, downloads, live, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts import judges_form, panel_form, prompts_form, protocol_forms
-from pages.setup.parts.run_cards import CEILING_HELP
+from pages.setup.parts import default_form, judges_form, study_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
-from storage import access, audit, database, items, operations, studies
-from storage.access import Permission
-from storage.item_selection import ItemSelection
-from storage.studies import Study
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.db import audit, connections, guards
+from storage.runs import adoption, calls, runs
+from storage.runs.runs import Progress, Run
+from storage.studies import items, studies
+from storage.studies.items import ItemSelection
+from storage.studies.studies import Study
 from storage.worker import RunRequest, ceiling_warning, create_run, estimate_run, receivers_sentence
+
+# Cards of runs: state, progress, outcomes and usage, with buttons to cancel and resume.
+
+ACTIVE = ("requested", "cancelling")
+FINAL_STATES = {
+    "sample": ("Sample", ":material/info:", "gray"),
+    "imported": ("Imported", ":material/download_done:", "gray"),
+    "cancelling": ("Stopping", ":material/pending:", "gray"),
+    "cancelled": ("Cancelled", ":material/cancel:", "gray"),
+    "stopped": ("Stopped", ":material/error:", "red"),
+    "finished": ("Finished", ":material/check_circle:", "green"),
+}
+NO_WORKER = "No worker is running, so requested runs wait. Start one with `make worker` or `python cli.py worker`."
+CEILING_HELP = "No call starts that could exceed the limit. Calls of unknown price are not counted."
+OUTCOME_NAMES = {"agreed": "agreed", "disputed": "disputed", "no_verdict": "no verdict", "failed": "failed"}
+
+
+def draw_cards(study: Study, runs_on_page: Sequence[Run]) -> None:
+    """Draw the active runs, which refresh every second, then the others; a change of any run redraws the page."""
+    active = [run.id for run in runs_on_page if run.state in ACTIVE]
+    if active:
+        _draw_active(study, active)
+    ended = [run for run in runs_on_page if run.id not in active]
+    progress = _load_progress("ended", [run.id for run in ended]) if ended else {}
+    for run in ended:
+        _draw_card(study, run, progress[run.id])
+
+
+def _load_progress(key: str, run_ids: Sequence[int]) -> dict[int, Progress]:
+    def read() -> dict[int, Progress]:
+        with connections.reading(resources.engine()) as session:
+            return runs.progress_by_run(session, run_ids)
+
+    return live.load(f"progress_{key}", _topics(run_ids), read)
+
+
+def redraw_on_change(study: Study) -> None:
+    """Draw the page again when the study has other runs, or runs in other states: anybody may start or resume one."""
+
+    def read() -> dict[int, str]:
+        with connections.reading(resources.engine()) as session:
+            return runs.states(session, study.id)
+
+    def load() -> dict[int, str]:
+        return live.load("run_states", (live.study_topic(study.id),), read, scope=study.id)
+
+    drawn = load()
+
+    @permissions.fragment(run_every=1.0)
+    def watch() -> None:
+        if load() != drawn:
+            st.rerun()
+
+    watch()
+
+
+def _topics(run_ids: Sequence[int]) -> tuple[str, ...]:
+    return tuple(f"run {number}" for number in run_ids)
+
+
+def _draw_active(study: Study, active: Sequence[int]) -> None:
+    def read() -> tuple[list[Run], int]:
+        with connections.reading(resources.engine()) as session:
+            return runs.by_ids(session, active), calls.count_workers(session)
+
+    @permissions.fragment(run_every=1.0)
+    def refresh() -> None:
+        current_runs, living_workers = live.load("runs", _topics(active), read)
+        if len(current_runs) < len(active) or any(run.state not in ACTIVE for run in current_runs):
+            st.rerun()
+        if not (resources.has_own_worker() or living_workers or any(run.active for run in current_runs)):
+            st.warning(NO_WORKER, icon=":material/hourglass_empty:")
+        progress = _load_progress("active", active)
+        for run in current_runs:
+            _draw_card(study, run, progress[run.id])
+
+    refresh()
+
+
+def _draw_card(study: Study, run: Run, progress: Progress) -> None:
+    with st.container(border=True, key=f"run-{run.id}"):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            _draw_heading(run, progress)
+            _draw_actions(study, run, progress)
+        if run.state in ACTIVE or _done_share(progress) < 1:
+            st.progress(_done_share(progress), _describe_progress(progress))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(" ".join(_outcome_badges(progress)), width="content")
+            st.caption(" · ".join(_usage_parts(progress)), width="content")
+        if progress.pause:
+            st.caption(f":material/hourglass_empty: Paused: {escape_markdown(progress.pause)}.")
+        if run.problem:
+            st.warning(escape_markdown(run.problem), icon=":material/error:")
+
+
+def _draw_heading(run: Run, progress: Progress) -> None:
+    name, icon, colour = describe_state(run, progress)
+    protocol = PROTOCOLS[run.protocol].title if run.protocol in PROTOCOLS else escape_markdown(run.protocol)
+    details = " · ".join(part for part in (protocol, escape_markdown(run.criterion)) if part)
+    st.markdown(f"**{escape_markdown(run.name)}** :{colour}-badge[{icon} {name}]  \n:small[{details}]", width="content")
+
+
+def describe_state(run: Run, progress: Progress) -> tuple[str, str, str]:
+    """Return the display name, icon and colour of a run's state."""
+    if run.state == "requested" and run.active:
+        return "Running", ":material/sync:", "blue"
+    if run.state == "requested":
+        return "Resuming…" if progress.done else "Starting…", ":material/schedule:", "gray"
+    if run.state == "finished" and progress.failed:
+        return "Finished with errors", ":material/error:", "orange"
+    unknown = (escape_markdown(run.state), ":material/help:", "gray")
+    return FINAL_STATES.get(run.source) or FINAL_STATES.get(run.state) or unknown
+
+
+def _draw_actions(study: Study, run: Run, progress: Progress) -> None:
+    """Draw the buttons and links of a run."""
+    with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
+        if run.state == "requested" and st.button("Cancel", key=f"cancel_{run.id}", icon=":material/stop:"):
+            _apply(runs.cancel, run)
+        if can_resume(run, progress):
+            _draw_resume(run)
+        if run.state not in ACTIVE and run.protocol in registry.with_artifact("aius"):
+            _draw_adoption(run)
+        st.page_link(
+            shell.page_path("watch/traces.py"),
+            label="Traces",
+            icon=":material/forum:",
+            query_params={"study": study.name, "run": run.name},
+        )
+        with st.popover("Settings", type="tertiary", icon=":material/tune:", key=f"settings_{run.id}"):
+            _draw_settings(run)
+
+
+def _draw_adoption(run: Run) -> None:
+    """Draw the button that makes the AIUs of a run the items' own."""
+    annotator = shell.current_annotator()
+    clicked = st.button(
+        "Adopt AIUs",
+        key=f"adopt_{run.id}",
+        icon=":material/library_add_check:",
+        disabled=annotator is None,
+        help="Make the AIUs, references and answers that this run wrote the items' own, if they have none. Annotators "
+        "then label and edit them, and new runs judge them."
+        + ("" if annotator else " Sign in on a page of the section Label first."),
+    )
+    if clicked and annotator is not None:
+        with permissions.writing(run.study_id, Permission.edit, "") as session:
+            count = adoption.adopt_all(session, run.study_id, annotator, run.name)
+        st.toast(f"Adopted for {numbers.format_count(count, 'item')}.")
+
+
+def can_resume(run: Run, progress: Progress) -> bool:
+    """Return whether the run has unfinished traces and can be executed here."""
+    return run.source == "live" and run.state not in ACTIVE and progress.done < progress.traces
+
+
+def _draw_resume(run: Run) -> None:
+    """Draw the button that resumes a run; a run with a cost limit of its own can have another one."""
+    button = partial(st.button, "Resume", key=f"resume_{run.id}", icon=":material/play_arrow:")
+    if run.ceiling is None or run.experiment_id is not None:
+        if button():
+            _apply(runs.resume, run)
+        return
+    with st.popover("Resume…", icon=":material/play_arrow:", key=f"resume_form_{run.id}"):
+        ceiling = st.number_input(
+            "Cost limit, dollars", 0.0, value=run.ceiling, step=1.0, key=f"ceiling_{run.id}", help=CEILING_HELP
+        )
+        if button():
+            _apply(runs.resume, run, ceiling)
+
+
+def _apply(operation: Any, run: Run, *values: Any) -> None:
+    with permissions.writing(run.study_id, Permission.run, f"run {run.name}: {operation.__name__}") as session:
+        operation(session, run.id, *values)
+    st.rerun()
+
+
+def _draw_settings(run: Run) -> None:
+    if run.settings:
+        fields = {**run.settings, **({"extractor": run.extractor} if run.extractor else {}), "pairs": run.pairs}
+        text = yaml.safe_dump(_drop_empty(fields), sort_keys=False, allow_unicode=True)
+        st.code(text, language="yaml", height=320)
+    else:
+        st.caption("The imported file has no settings.")
+    if run.protocol in PROTOCOLS and run.source == "live":
+        if st.button("New run with these settings", key=f"again_{run.id}", icon=":material/content_copy:"):
+            extractor = Spec.model_validate(run.extractor) if run.extractor else None
+            prefill(run.settings, extractor, Pairs.parse(run.pairs))
+            use_in_run(run.protocol, _has_own_prompts(run))
+            st.query_params["view"] = "new"
+            st.rerun(scope="app")
+        st.caption(f"Random seed {run.seed} · {run.parallel} parallel calls")
+    if run.state not in ACTIVE:
+        study_form.draw_run_deletion(run)
+
+
+def _has_own_prompts(run: Run) -> dict[str, str]:
+    """Return the prompts of a run that differ from the study's current ones."""
+    with connections.reading(resources.engine()) as session:
+        templates = studies.by_id(session, run.study_id).templates(run.protocol)
+    return {name: text for name, text in run.prompts.items() if name in templates and templates[name] != text}
+
+
+def _drop_empty(settings: Any) -> Any:
+    """Return settings without empty values."""
+    if isinstance(settings, list):
+        return [_drop_empty(value) for value in settings]
+    if not isinstance(settings, dict):
+        return settings
+    return {name: _drop_empty(value) for name, value in settings.items() if value not in (None, "", [], {})}
+
+
+def _done_share(progress: Progress) -> float:
+    return progress.done / progress.traces if progress.traces else 0.0
+
+
+def _describe_progress(progress: Progress) -> str:
+    return f"{progress.done:,} of {numbers.format_count(progress.traces, 'trace')} done"
+
+
+def _outcome_badges(progress: Progress) -> list[str]:
+    """Return a badge with the number of traces for each outcome, zeros included so that positions are stable."""
+    counts = {"agreed": progress.agreed, "disputed": progress.disputed, "no_verdict": progress.no_verdict}
+    if progress.failed:
+        counts["failed"] = progress.failed
+    return [
+        f":{colours.STATUS[status][2]}-badge[{colours.STATUS[status][1]} {count:,} {OUTCOME_NAMES[status]}]"
+        for status, count in counts.items()
+    ]
+
+
+def _usage_parts(progress: Progress) -> list[str]:
+    totals = progress.totals
+    if not totals.calls and not totals.errors:
+        return ["no calls yet" if progress.done < progress.traces else "no calls recorded"]
+    parts = [totals.describe_calls()]
+    if totals.prompt_tokens + totals.completion_tokens or totals.uncounted:
+        parts += [
+            totals.describe_tokens(),
+            numbers.format_dollars(totals.dollars, totals.unpriced).replace("$", r"\$"),
+        ]
+    if totals.saved_dollars:
+        parts.append(f"saved {numbers.format_dollars(totals.saved_dollars)}".replace("$", r"\$"))
+    if totals.errors:
+        parts.append(numbers.format_count(totals.errors, "failed attempt"))
+    if totals.refused_schemas:
+        parts.append("asked for text, since JSON was refused")
+    return parts
+
+
+# The prompts of a protocol, which a study can replace.
+
+SYSTEM_HELP = (
+    "A prompt can begin with a system message: a first line `=== system ===`, the message, and a line "
+    "`=== prompt ===` before the rest."
+)
+
+
+def draw_prompts(study: Study, protocol: str) -> dict[str, str]:
+    """Draw the choice of a prompt template, and its text: the default, the study's replacement, or the run's own.
+
+    Returns the texts that the run uses instead of the study's.
+    """
+    installed = registry.get(protocol)
+    default_templates = installed.prompts
+    own = _own_prompts(protocol)
+    replaced = {name: "replaced" for name in default_templates if f"{protocol}/{name}" in study.prompts}
+    replaced |= dict.fromkeys(own, "this run")
+    title = f"Prompts ({len(replaced)} of {len(default_templates)} replaced)" if replaced else "Prompts"
+    with st.expander(title, key=f"prompts_{protocol}"):
+        st.caption("Any prompt can be replaced for a study or for a single run. The prompts are stored with each run.")
+        names = sorted(default_templates, key=lambda name: (name == "again", name))
+        name = st.segmented_control(
+            "Prompt",
+            names,
+            default=names[0],
+            required=True,
+            format_func=lambda name: f"{name} ({replaced[name]})" if name in replaced else name,
+            key=f"prompt_of_{protocol}",
+            label_visibility="collapsed",
+        )
+        _draw_editor(study, installed, str(name))
+    return dict(own)
+
+
+def use_in_run(protocol: str, prompts: Mapping[str, str]) -> None:
+    """Use these texts in the run that the form starts, such as those of a settings file."""
+    st.session_state["own_prompts"] = {protocol: dict(prompts)}
+    st.session_state["own_prompts_number"] = st.session_state.get("own_prompts_number", 0) + 1
+
+
+def _own_prompts(protocol: str) -> dict[str, str]:
+    own: dict[str, dict[str, str]] = st.session_state.setdefault("own_prompts", {})
+    return own.setdefault(protocol, {})
+
+
+def _draw_editor(study: Study, installed: Protocol, name: str) -> None:
+    protocol, default = installed.name, installed.prompts[name]
+    replacement = study.prompts.get(f"{protocol}/{name}")
+    own = _own_prompts(protocol)
+    current = own.get(name) or replacement or default
+    key = f"prompt_{study.id}_{protocol}_{name}"
+    text = st.text_area(
+        "Text",
+        current,
+        height="content",
+        # A widget keeps its first value, so its key changes with the text that it starts with.
+        key=f"{key}_{replacement is None}" + (f"_{st.session_state['own_prompts_number']}" if name in own else ""),
+        label_visibility="collapsed",
+    )
+    listed = ", ".join(f"`${blank}`" for blank in sorted(installed.blanks_of(name)))
+    st.caption(
+        f"Placeholders: {listed}. A template without the material to judge is refused. Write `$$` for a dollar sign. "
+        f"{SYSTEM_HELP}"
+    )
+    with st.container(horizontal=True):
+        if st.button("Save for this study", key=f"{key}_keep", disabled=text == (replacement or default)):
+            _save_checked(study, installed, name, text)
+        if st.button("Use in this run only", key=f"{key}_own", disabled=text == current):
+            _use_checked(installed, name, text)
+        if name in own and st.button("Use the study's", key=f"{key}_drop", icon=":material/undo:"):
+            use_in_run(protocol, {other: text for other, text in own.items() if other != name})
+            st.rerun()
+        if replacement is not None and st.button("Restore the default", key=f"{key}_back", icon=":material/undo:"):
+            _save(study, {other: text for other, text in study.prompts.items() if other != f"{protocol}/{name}"})
+
+
+def _use_checked(protocol: Protocol, name: str, text: str) -> None:
+    """Use a valid template in this run."""
+    if _is_valid(protocol, name, text):
+        use_in_run(protocol.name, {**_own_prompts(protocol.name), name: text})
+        st.rerun()
+
+
+def _save_checked(study: Study, protocol: Protocol, name: str, text: str) -> None:
+    """Save a valid template for the study."""
+    if _is_valid(protocol, name, text):
+        _save(study, {**study.prompts, f"{protocol.name}/{name}": text})
+
+
+def _is_valid(protocol: Protocol, name: str, text: str) -> bool:
+    """Return whether a template can be used; otherwise draw the problem and leave the text in the editor."""
+    try:
+        protocol.check_prompts({name: text})
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return False
+    return True
+
+
+def _save(study: Study, prompts: dict[str, str]) -> None:
+    with permissions.writing(study.id, Permission.edit, "prompts") as session:
+        studies.update_prompts(session, study.id, prompts)
+    st.rerun()
+
 
 ALL_ITEMS, FIRST_ITEMS, ONE_SCENARIO = "All", "First", "One scenario"
 
@@ -42,7 +402,7 @@ class RunExtent:
 
 def draw_form(study: Study) -> int | None:
     """Draw the form; returns the id of the run after it was started."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         criteria = studies.criteria(session, study.id)
         scenarios = items.scenarios(session, study.id)
         several = items.first_with_several_pairs(session, study.id)
@@ -58,8 +418,8 @@ def draw_form(study: Study) -> int | None:
     st.caption(f"{protocol.description} {protocol.paper}.")
     needs_scale = protocol.judges == "score" and protocol.scales is scales_of
     form = SettingsForm(protocol.settings, *_form_start(protocol), criteria, needs_scale=needs_scale)
-    draft = protocol_forms.render(protocol.name, form)
-    own_prompts = prompts_form.draw_prompts(study, protocol.name)
+    draft = default_form.render_protocol_form(protocol.name, form)
+    own_prompts = draw_prompts(study, protocol.name)
     extractor = _draw_extractor(form)
     extent = _draw_extent(scenarios)
     request = _build_request(study, protocol, draft, form.problems, name or protocol.name, extent)
@@ -126,7 +486,7 @@ def _load(text: str, protocol: Protocol, criteria: list[Criterion]) -> None:
     """Start the form with the settings in a YAML or JSON text; raises TiebreakError."""
     loaded = settings_file.parse_run_file(text, protocol, criteria)
     prefill(loaded.settings.model_dump(mode="json"), loaded.extractor, loaded.pairs)
-    prompts_form.use_in_run(protocol.name, loaded.prompts)
+    use_in_run(protocol.name, loaded.prompts)
 
 
 def _draw_load_problem() -> bool:
@@ -156,7 +516,7 @@ def _draw_extractor(form: SettingsForm) -> Spec | None:
         form.problems.append("Choose a model for the extractor, or remove it.")
         return None
     spec = Spec.model_validate(models[0]["spec"])
-    for name, reason in setting_checks.describe_problems(spec):
+    for name, reason in secrets.describe_problems(spec):
         form.problems.append(f"The extractor's {name}: {reason}")
     return spec
 
@@ -267,7 +627,7 @@ def _build_request(
 
 def _check_complete(draft: Draft) -> Draft:
     """Raise TiebreakError for missing fields that the settings class would report less clearly."""
-    for judge in panel_form.iter_models(draft):
+    for judge in judges_form.iter_models(draft):
         if not judge["name"]:
             raise TiebreakError("Every model needs a name.")
         if not judge["spec"].get("model"):
@@ -323,14 +683,14 @@ def _draw_start(request: RunRequest, criteria: list[Criterion]) -> int | None:
     return _start(request, criteria)
 
 
-@operations.operation()
+@guards.operation()
 def _start(request: RunRequest, criteria: list[Criterion]) -> int:
     _check_permission(request)
     for criterion in request.protocol.criteria(request.settings):
         if criterion not in criteria:
             with permissions.writing(request.study.id, Permission.run, f"criterion {criterion.name}") as session:
                 studies.add_criterion(session, request.study.id, CriterionRecord(criterion=criterion))
-    with audit.acting(visitor.current_actor().name):
+    with audit.acting(account_guard.current_actor().name):
         return create_run(resources.engine(), request)
 
 
@@ -338,8 +698,8 @@ def _check_permission(request: RunRequest) -> None:
     """Raise Forbidden unless the visitor may start the run, with these addresses, keys and prices."""
     specs = [spec for _, spec in model_specs(request.settings)]
     specs += [request.extractor] if request.extractor is not None else []
-    with database.reading(resources.engine()) as session:
-        actor = visitor.current_actor()
+    with connections.reading(resources.engine()) as session:
+        actor = account_guard.current_actor()
         access.require(session, request.study.id, actor, Permission.run)
         access.require_models(session, request.study.id, actor, specs)
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.setup.parts import panel_form
+from pages.setup.parts import judges_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
 FORMAT_NAMES = {
@@ -25,7 +25,7 @@ def render(form: SettingsForm) -> Draft:
         stopping_names = {"unanimity": "all judges agree", "majority": "more than half of the judges agree"}
         draft["stopping"] = form.setting("stopping", "The debate ends when", stopping_names)
     with right:
-        judges = panel_form.draw_models(form, "judges", "Judges", minimum=2, default_count=3)
+        judges = judges_form.draw_models(form, "judges", "Judges", minimum=2, default_count=3)
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:
@@ -40,5 +40,5 @@ def render(form: SettingsForm) -> Draft:
             draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle the order of the responses")
             draft["shuffle_speakers"] = form.setting("shuffle_speakers", "Shuffle the order of the judges")
         with right:
-            shared = panel_form.draw_shared_settings(form)
-    return draft | {"judges": panel_form.add_shared_settings(judges, shared)}
+            shared = judges_form.draw_shared_settings(form)
+    return draft | {"judges": judges_form.add_shared_settings(judges, shared)}

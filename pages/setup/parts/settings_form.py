@@ -8,8 +8,7 @@ import annotated_types
 import streamlit as st
 from pydantic.fields import FieldInfo
 
-from core.field_help import help_text
-from core.frozen import Frozen
+from core.frozen import Frozen, help_text
 from core.items import Criterion
 from core.labels import Scale
 from pages.parts.text import sanitize_markdown

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.setup.parts import panel_form
+from pages.setup.parts import judges_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
 DIFFERING_NAMES = {"a person decides": "no verdict: a person decides", "neither": "a tie"}
@@ -30,15 +30,15 @@ def render_pair(form: SettingsForm) -> Draft:
         else:
             draft["shuffle_responses"] = form.setting("shuffle_responses", "Shuffle the order of the responses")
     with right:
-        judge = panel_form.draw_models(form, "judge", "Judge", maximum=1)
+        judge = judges_form.draw_models(form, "judge", "Judge", maximum=1)
     with st.expander("More settings", key=form.key("more")):
         left, right = st.columns(2, gap="large")
         with left:
             draft["format"] = form.setting("format", "Format of the criterion")
             draft["words"] = form.setting("words", "Maximum words of reasoning")
         with right:
-            shared = panel_form.draw_shared_settings(form)
-    (draft["judge"],) = panel_form.add_shared_settings(judge, shared)
+            shared = judges_form.draw_shared_settings(form)
+    (draft["judge"],) = judges_form.add_shared_settings(judge, shared)
     return draft
 
 
@@ -55,7 +55,7 @@ def render_score(form: SettingsForm) -> Draft:
         else:
             draft["samples"] = form.setting("samples", "Number of ratings averaged")
     with right:
-        judge = panel_form.draw_models(form, "judge", "Judge", maximum=1)
+        judge = judges_form.draw_models(form, "judge", "Judge", maximum=1)
     with st.expander("Prompt: task and steps", key=form.key("schema")):
         draft["task"] = form.setting("task", "Task")
         draft["steps"] = form.setting("steps", "Evaluation steps, one per line")
@@ -67,7 +67,7 @@ def render_score(form: SettingsForm) -> Draft:
                 draft["top_logprobs"] = form.setting("top_logprobs", "Alternatives requested for a token")
             draft["dispute_threshold"] = form.setting("dispute_threshold", "Disputed above this contention")
         with right:
-            shared = panel_form.draw_shared_settings(form)
-    (model,) = panel_form.add_shared_settings(judge, shared)
-    draft["judge"] = panel_form.with_sampling_temperature(model) if int(draft["samples"]) > 1 else model
+            shared = judges_form.draw_shared_settings(form)
+    (model,) = judges_form.add_shared_settings(judge, shared)
+    draft["judge"] = judges_form.with_sampling_temperature(model) if int(draft["samples"]) > 1 else model
     return draft

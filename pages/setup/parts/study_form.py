@@ -1,27 +1,308 @@
 """The page of one study: guidelines and labelling rules, criteria, and exports."""
 
 import io
-from collections.abc import Callable
-from typing import Literal, TextIO
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO
 
 import streamlit as st
 
 from core.errors import TiebreakError
 from core.formats import gold, instruction_tuning, tiebreak
-from core.formats.output import temporary_folder
 from core.formats.study_records import CriterionRecord, StudyRules
+from core.formats.text import temporary_folder
 from core.items import Criterion
 from core.labels import Scale
-from pages.parts import downloads, permissions, resources, shell
+from core.remote_images import normalize_host
+from core.wording import format_count
+from pages.parts import current_study, downloads, numbers, permissions, resources, shell
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
-from pages.setup.parts import offer_form, rules_form, scale_form, study_actions, training_form
-from storage import database, studies, views
-from storage.access import Permission
+from pages.setup.parts import scale_form, training_form
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import claims
+from storage.labels import views
 from storage.reports import peer_reviews
-from storage.studies import Study
-from storage.transfer import GoldOptions, exports, gold_rows, instructions, verdict_runs
+from storage.runs.runs import Run
+from storage.studies import annotators, studies
+from storage.studies.studies import Study
+from storage.transfer import GoldOptions, deletions, exports, gold_rows, instructions, verdict_runs
 from storage.transfer.bundle import write_bundle
+from storage.transfer.deletions import Deleted
+
+# The fields of a study's rules about assignment, adjudication and statistics.
+
+ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
+    "shuffled": "A different random order for each annotator",
+    "fixed": "The order of the items",
+    "informative": "Most informative first",
+}
+
+
+RESPONSE_ORDERS: dict[Literal["counterbalanced", "as_given"], str] = {
+    "counterbalanced": "Counterbalanced over annotators and items",
+    "as_given": "The item's order for everybody",
+}
+
+
+@dataclass(frozen=True)
+class RuleFields:
+    """The entered values; lists have one entry a line."""
+
+    order: str
+    response_order: str
+    response_order_reason: str
+    annotators: str
+    groups: str
+    reasons: str
+    adjudicate_own: bool
+    own_statistics: bool
+    markdown: bool
+    image_hosts: str
+    families: str
+
+    def rules(self) -> dict[str, Any]:
+        """Return the fields of the rules; raises TiebreakError for an entry that is missing or cannot be read."""
+        response_order = next(order for order, name in RESPONSE_ORDERS.items() if name == self.response_order)
+        reason = " ".join(self.response_order_reason.split())
+        if response_order == "as_given" and not reason:
+            raise TiebreakError("The item's order of responses for everybody needs a reason.")
+        return {
+            "order": next(order for order, name in ORDERS.items() if name == self.order),
+            "response_order": response_order,
+            "response_order_reason": reason,
+            "annotators": tuple(dict.fromkeys(map(annotators.normalize_name, _lines(self.annotators)))),
+            "groups": dict(map(_group, _lines(self.groups))),
+            "adjudication_reasons": tuple(dict.fromkeys(_lines(self.reasons))),
+            "adjudicate_own": self.adjudicate_own,
+            "own_statistics": self.own_statistics,
+            "markdown": self.markdown,
+            "image_hosts": tuple(dict.fromkeys(map(normalize_host, _lines(self.image_hosts)))),
+            "families": dict(map(_family, _lines(self.families))),
+        }
+
+
+def draw_rules(rules: StudyRules) -> RuleFields:
+    """Draw the fields inside of the form of a study."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        order = st.selectbox("Order of a queue", list(ORDERS.values()), list(ORDERS).index(rules.order))
+        response_order = st.selectbox(
+            "Order of responses",
+            list(RESPONSE_ORDERS.values()),
+            list(RESPONSE_ORDERS).index(rules.response_order),
+            help="Who sees one response first in every item may prefer it for its position. Labels have the item's own "
+            "numbers in both cases, with the order in which they were given.",
+        )
+        why = st.text_input(
+            "Reason for the item's order", rules.response_order_reason, help="Required if it is not counterbalanced."
+        )
+        named = st.text_area(
+            "Annotators", "\n".join(rules.annotators), height=110, help="One name a line; empty for all annotators."
+        )
+        groups = st.text_area(
+            "Annotators by scenario",
+            "\n".join(f"{scenario}: {', '.join(names)}" for scenario, names in rules.groups.items()),
+            height=110,
+            help="One scenario a line, such as: math: annotator 1, annotator 2. All annotators label the others.",
+        )
+    with right:
+        reasons = st.text_area(
+            "Reasons of an adjudication",
+            "\n".join(rules.adjudication_reasons),
+            height=150,
+            help="One reason a line. Adjudicators select one, and add their own words.",
+        )
+        own = st.toggle(
+            "Adjudicate own labels",
+            rules.adjudicate_own,
+            help="Otherwise adjudicators cannot decide on items that they have labelled.",
+        )
+        statistics = st.toggle(
+            "Annotators see their own statistics", rules.own_statistics, help="Their pace, agreement and changes."
+        )
+        markdown = st.toggle(
+            "Texts are Markdown",
+            rules.markdown,
+            help="Questions and responses are formatted, with code and mathematics. Otherwise they are shown exactly "
+            "as they are, which is what judges receive.",
+        )
+        hosts = st.text_area(
+            "Image hosts",
+            "\n".join(rules.image_hosts),
+            height=80,
+            help="One host a line, such as images.example.org. This server fetches images of items from these hosts "
+            "and shows them. Images of other hosts are not loaded.",
+        )
+        families = st.text_area(
+            "Families of models",
+            "\n".join(f"{name}: {family}" for name, family in rules.families.items()),
+            height=80,
+            help="For self-preference: one judge, model or system a line, such as my-judge: OpenAI. The family of "
+            "well-known models is read from their names.",
+        )
+    return RuleFields(order, response_order, why, named, groups, reasons, own, statistics, markdown, hosts, families)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines that are not blank, each with single spaces."""
+    return [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
+
+
+def _group(line: str) -> tuple[str, tuple[str, ...]]:
+    """Return scenario and annotators of a line such as "math: annotator 1, annotator 2"."""
+    scenario, colon, names = line.partition(":")
+    listed = [name for name in names.split(",") if name.strip()]
+    if not colon or not scenario.strip() or not listed:
+        raise TiebreakError(f"This should be a scenario, a colon and names: {line[:60]!r}.")
+    return scenario.strip(), tuple(dict.fromkeys(map(annotators.normalize_name, listed)))
+
+
+def _family(line: str) -> tuple[str, str]:
+    """Return name and family of a line such as "my-judge: OpenAI"; a name may have colons."""
+    name, _, family = line.rpartition(":")
+    if not name.strip() or not family.strip():
+        raise TiebreakError(f"This should be a name, a colon and a family: {line[:60]!r}.")
+    return name.strip(), family.strip()
+
+
+# The form that adds pairs of responses to the annotators' queue.
+
+
+def draw_offer_form(study: Study) -> None:
+    """Draw the choice of pairs, and add them on a click."""
+    with connections.reading(resources.engine()) as session:
+        criteria = claims.offered_criteria(session, study.id)
+    if not criteria:
+        return
+    with st.expander("Offer more pairs of responses"), st.form("offer", border=False):
+        st.caption(
+            "Annotators are offered the pairs on which judges disagree or give no verdict. Labels of these alone "
+            "measure judges on disputed pairs only. Offer every pair, or a random sample of all pairs, to measure "
+            "them on all, or to label before any run."
+        )
+        left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
+        criterion = left.selectbox("Criterion", criteria, key="offer_criterion")
+        count = middle.number_input("Pairs", 1, value=None, placeholder="every pair", key="offer_pairs")
+        seed = right.number_input("Random seed", 0, value=0, key="offer_seed")
+        if not st.form_submit_button("Offer", key="offer"):
+            return
+    with permissions.writing(study.id, Permission.edit, "") as session:
+        result = claims.offer(session, study, criterion, count=count, seed=seed)
+    added = numbers.format_count(result.added, "pair")
+    st.toast(f"{added} added to the queue, {result.drawn:,} of {result.total:,} drawn.", icon=":material/check:")
+
+
+# Renaming, archiving and deleting a study, deleting its runs, and restoring what was deleted.
+
+
+def draw_actions(study: Study) -> None:
+    """Draw the forms that rename, archive and delete the study, for its owners."""
+    if not permissions.allows(study.id, Permission.manage):
+        st.caption("Owners of the study can rename, archive and delete it.")
+        return
+    with st.form("rename", border=False):
+        left, right = st.columns([4, 1], vertical_alignment="bottom")
+        name = left.text_input("Name", study.name, max_chars=studies.MAX_NAME_LENGTH)
+        if right.form_submit_button("Rename", width="stretch"):
+            _rename(study, name)
+    st.caption("Links with the former name lead to the study until another one has that name.")
+    st.divider()
+    label = "Activate" if study.archived else "Archive"
+    if st.button(label, icon=":material/archive:", key="archive"):
+        with permissions.writing(study.id, Permission.manage, "") as session:
+            studies.archive(session, study.id, archived=not study.archived)
+        st.rerun()
+    st.caption("Nobody is offered targets of an archived study. Its traces, labels and results stay.")
+    st.divider()
+    with st.popover("Delete", icon=":material/delete:", key="delete_study"):
+        st.markdown(f"**{escape_markdown(study.name)}** with its runs and labels is no longer listed anywhere.")
+        if st.button("Delete the study", type="primary", key="delete_study_confirmed"):
+            _delete(study)
+    st.caption(f"A deleted study can be restored for {deletions.PERIOD.days} days on the page Studies.")
+
+
+def draw_deleted_studies(deleted: Sequence[Deleted]) -> None:
+    """Draw the studies that can be restored, if there are any."""
+    if (chosen := _draw_deleted(deleted, "study", "studies")) is not None:
+        with permissions.writing(chosen, Permission.manage, "") as session:
+            deletions.restore_study(session, chosen)
+        st.rerun()
+
+
+def draw_deleted_runs(study: Study) -> None:
+    """Draw the runs of a study that can be restored, if there are any and the visitor may."""
+    if not permissions.allows(study.id, Permission.edit):
+        return
+    with connections.reading(resources.engine()) as session:
+        deleted = deletions.deleted_runs(session, study.id)
+    chosen = _draw_deleted(deleted, "run", "runs")
+    if chosen is None:
+        return
+    try:
+        with permissions.writing(study.id, Permission.edit, "") as session:
+            deletions.restore_run(session, study.id, chosen)
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+    else:
+        st.rerun()
+
+
+def draw_run_deletion(run: Run) -> None:
+    """Draw the deletion of a run, in the popover of its settings, if the visitor may."""
+    if not permissions.allows(run.study_id, Permission.edit):
+        return
+    if st.button("Delete this run", key=f"delete_{run.id}", icon=":material/delete:"):
+        with permissions.writing(run.study_id, Permission.edit, "") as session:
+            deletions.delete_run(session, run.id)
+        st.toast(f"Deleted. It can be restored for {deletions.PERIOD.days} days, at the end of this page.")
+        st.rerun(scope="app")
+    st.caption("Its traces and verdicts are deleted, and its labels stay.")
+
+
+def _draw_deleted(deleted: Sequence[Deleted], noun: str, nouns: str) -> int | None:
+    """Draw what can be restored; returns the id of the one that the user chose."""
+    if not deleted:
+        return None
+    chosen = None
+    with st.expander(f"{format_count(len(deleted), f'deleted {noun}', f'deleted {nouns}')}"):
+        for one in deleted:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                traces = f" · {format_count(one.traces, 'trace')}" if noun == "run" else ""
+                st.markdown(
+                    f"{escape_markdown(one.name)}  \n:small[deleted {one.deleted_at:%Y-%m-%d}{traces}, "
+                    f"can be restored until {one.until:%Y-%m-%d}]"
+                )
+                if st.button("Restore", key=f"restore_{noun}_{one.id}", icon=":material/restore_from_trash:"):
+                    chosen = one.id
+    return chosen
+
+
+def _rename(study: Study, name: str) -> None:
+    try:
+        with permissions.writing(study.id, Permission.manage, "") as session:
+            studies.rename(session, study.id, name)
+            new = studies.by_id(session, study.id).name
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    current_study.replace(study.name, new)
+    current_study.open_view(view="study", open=new)
+    st.rerun()
+
+
+def _delete(study: Study) -> None:
+    try:
+        with permissions.writing(study.id, Permission.manage, "") as session:
+            deletions.delete_study(session, study.id)
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    current_study.replace(study.name, None)
+    current_study.open_view()
+    st.rerun()
+
 
 REASONS: tuple[Literal["optional", "required", "none"], ...] = ("optional", "required", "none")
 
@@ -32,7 +313,7 @@ def draw_study(study: Study) -> None:
     guidelines, criteria, training, exports_tab, actions = st.tabs(names)
     with guidelines:
         _draw_rules(study)
-        offer_form.draw_form(study)
+        draw_offer_form(study)
     with criteria:
         _draw_criteria(study)
     with training:
@@ -40,7 +321,7 @@ def draw_study(study: Study) -> None:
     with exports_tab:
         _draw_exports(study)
     with actions:
-        study_actions.draw_actions(study)
+        draw_actions(study)
 
 
 def _draw_rules(study: Study) -> None:
@@ -79,7 +360,7 @@ def _draw_rules(study: Study) -> None:
                 help="Annotators can select passages, which are stored with the label.",
             )
         with st.expander("Assignment and adjudication"):
-            more = rules_form.draw_fields(study.rules)
+            more = draw_rules(study.rules)
         if not st.form_submit_button("Save", type="primary"):
             return
     changed = {"overlap": overlap, "reveal": reveal, "lease_minutes": minutes, "reason": reason, "evidence": evidence}
@@ -90,7 +371,7 @@ def _draw_rules(study: Study) -> None:
 
 
 def _draw_criteria(study: Study) -> None:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         criteria = studies.criteria(session, study.id)
     if not criteria:
         st.caption("This study has no criteria yet. Runs and labels refer to a criterion.")
@@ -157,7 +438,7 @@ def _draw_exports(study: Study) -> None:
     st.markdown("**Complete study**")
     st.caption("Items, criteria, runs with all events, and labels with their history. Tiebreak can import it again.")
     _draw_download("Study as JSON lines", write_study, f"{study.name}.jsonl", "application/jsonl", "study")
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         has_reviews = bool(peer_reviews.find_runs(session, study.id))
     st.markdown("**Files for a publication**")
     st.caption("Labels, gold, verdicts, agreement and alignment as CSV, all traces, a codebook and a manifest.")
@@ -173,7 +454,7 @@ def _draw_exports(study: Study) -> None:
 def _may_download(study: Study) -> bool:
     """Return whether no target is left to label blind; otherwise draw the button that gives up blindness."""
     annotator = shell.current_annotator()
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         if annotator is not None and views.is_study_viewed(session, study.id, annotator):
             return True
     st.info(
@@ -192,7 +473,7 @@ def _may_download(study: Study) -> bool:
 
 def _draw_gold_export(study: Study) -> None:
     """Draw the choices of the gold export and its download."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         run_names = verdict_runs(session, study)
     st.markdown("**Gold labels**")
     st.caption("One row per target: people's decision, its source, the labels behind it, and who adjudicated.")
@@ -218,7 +499,7 @@ def _draw_gold_export(study: Study) -> None:
     options = GoldOptions(tuple(judges), judge_columns, pseudonyms)
 
     def write_gold(stream: TextIO) -> None:
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             columns = verdict_runs(session, study) if judge_columns else None
             gold.write_csv(gold_rows(session, study, options), stream, columns)
 

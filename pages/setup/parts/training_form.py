@@ -8,12 +8,14 @@ from core.errors import TiebreakError
 from core.formats.study_records import StudyRules
 from core.labels import Kind, Scale, Target, Value
 from pages.parts import numbers, permissions, resources
-from pages.parts.values import VERDICT_NAMES, format_value
-from storage import aspects, database, studies
-from storage.access import Permission
-from storage.labelling import training_items
-from storage.labelling.training_items import ListedItem
-from storage.studies import DEFAULT_SCALES, Study
+from pages.parts.numbers import VERDICT_NAMES, format_value
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.labelling import training
+from storage.labelling.training import ListedItem
+from storage.runs import aspects
+from storage.studies import studies
+from storage.studies.studies import DEFAULT_SCALES, Study
 
 KIND_NAMES: dict[Kind, str] = {
     "preference": "Preference",
@@ -33,9 +35,9 @@ def draw_training(study: Study) -> None:
         "answers are not labels: agreement, gold and alignment do not contain them."
     )
     _draw_rules(study)
-    with database.reading(resources.engine()) as session:
-        items = training_items.list_items(session, study.id)
-        candidates = len(training_items.candidates(session, study.id))
+    with connections.reading(resources.engine()) as session:
+        items = training.list_items(session, study.id)
+        candidates = len(training.candidate_items(session, study.id))
     st.subheader(f"Training items ({len(items):,})", anchor=False)
     if items:
         _draw_items(study, items)
@@ -122,7 +124,7 @@ def _draw_items(study: Study, items: list[ListedItem]) -> None:
     chosen = [items[row].target_id for row in table.selection.rows]
     if st.button(f"Remove {len(chosen) or ''} selected".replace("  ", " "), disabled=not chosen, key="training_remove"):
         with permissions.writing(study.id, Permission.edit, "training items removed") as session:
-            training_items.remove(session, study.id, chosen)
+            training.remove_item(session, study.id, chosen)
         st.rerun()
 
 
@@ -148,15 +150,15 @@ def _draw_candidates(study: Study, count: int) -> None:
         )
         if st.button(f"Add from {numbers.format_count(count, 'gold value')}", key="training_draw"):
             with permissions.writing(study.id, Permission.edit, "training items added") as session:
-                training_items.draw(session, study.id, int(wanted))
+                training.draw_items(session, study.id, int(wanted))
             st.rerun()
 
 
 def _draw_new_item(study: Study) -> None:
-    with database.reading(resources.engine()) as session:
-        possible = training_items.possible_targets(session, study.id)
+    with connections.reading(resources.engine()) as session:
+        possible = training.possible_targets(session, study.id)
         scales = studies.scales(session, study.id)
-        texts = training_items.aiu_texts(session, study.id)
+        texts = training.aiu_texts(session, study.id)
     if not possible:
         st.caption("This study has no targets yet: run or import judges first.")
         return
@@ -166,7 +168,7 @@ def _draw_new_item(study: Study) -> None:
     target = st.selectbox("Item", listed, format_func=lambda one: _target_name(one, texts), key="training_target")
     value: Value | None
     if kind == "aspect_weights":
-        with database.reading(resources.engine()) as session:
+        with connections.reading(resources.engine()) as session:
             value = _draw_weights(aspects.of_target(session, study.id, target))
     else:
         value = _draw_value(kind, scales.get((kind, criterion)) or DEFAULT_SCALES.get(kind))
@@ -181,7 +183,7 @@ def _draw_new_item(study: Study) -> None:
     if value is None:
         raise TiebreakError("A training item needs a known answer.")
     with permissions.writing(study.id, Permission.edit, "training item added") as session:
-        training_items.add(session, study.id, target, value, reason)
+        training.add_item(session, study.id, target, value, reason)
     st.session_state.pop("training_reason")
     st.rerun()
 

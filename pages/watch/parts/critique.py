@@ -14,12 +14,13 @@ from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, 
 from core.protocols.metacritique.protocol import Replay, ScoreRange
 from core.protocols.metacritique.settings import Settings
 from core.trace import Event, Turn, TurnCompleted
-from pages.parts import assets, numbers, resources, shell
+from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
-from pages.watch.parts import long_texts, turns
-from pages.watch.parts.readings import draw_reading, reading_source
-from storage import database, traces
-from storage.traces import Trace
+from pages.watch.parts import turns
+from pages.watch.parts.turns import draw_reading, reading_source
+from storage.db import connections
+from storage.runs import traces
+from storage.runs.traces import Trace
 
 NumberedEvents = Sequence[tuple[int, Event]]
 TEXT_TITLES = {
@@ -33,8 +34,8 @@ TEXT_TITLES = {
 _critique_component = st.components.v2.component(
     "critique",
     html='<div class="root"></div>',
-    css=assets.read("parts/marked.css", "watch/parts/critique.css"),
-    js=assets.read("parts/marked.js", "watch/parts/critique.js"),
+    css=shell.read_asset("parts/marked.css", "watch/parts/critique.css"),
+    js=shell.read_asset("parts/marked.js", "watch/parts/critique.js"),
 )
 
 
@@ -75,7 +76,7 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
             name = job.judge if job.step == "hypothesis_critique" else job.critique
             st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(name)}**".replace(" **", "**"))
             if turn.reading is not None:
-                long_texts.draw_markdown(written_text(turn), f"{trace.id}-{seq_by_job[job]}")
+                turns.draw_markdown(written_text(turn), f"{trace.id}-{seq_by_job[job]}")
             else:
                 st.markdown(f"*{escape_markdown(turn.problem)}*")
             st.caption(turns.format_usage(turn))
@@ -154,7 +155,7 @@ def _draw_ask(trace_id: int, seq: int, turn: Turn | None) -> None:
     """Draw how a reply was read, with the passage, and its prompt."""
     if turn is not None:
         draw_reading(turn, with_passage=True)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         text = traces.prompt(session, trace_id, seq)
     st.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
 

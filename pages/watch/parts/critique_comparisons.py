@@ -11,8 +11,8 @@ from core.protocols.critique_baselines.protocol import CritiqueAsk, list_asks
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, Turn, TurnCompleted
 from pages.parts.text import escape_markdown
-from pages.watch.parts import long_texts, turns
-from storage.traces import Trace
+from pages.watch.parts import turns
+from storage.runs.traces import Trace
 
 CHOICES = {1: ":material/looks_one: first", 2: ":material/looks_two: second", 0: "equal"}
 
@@ -68,13 +68,13 @@ def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None, key:
     prefix = {0: "", 1: "First: ", 2: "Second: "}[number]
     if refined is None:
         st.caption(f"**{prefix}{'critique' if prefix else 'Critique'} by {escape_markdown(critique.author)}**")
-        long_texts.draw_markdown(critique.text, key)
+        turns.draw_markdown(critique.text, key)
         return
     st.caption(f"**{prefix}answer refined by the critique of {escape_markdown(critique.author)}**")
     text = str(refined.turn.reading) if refined.turn and refined.turn.reading is not None else ""
-    long_texts.draw_markdown(text or "*No refined answer.*", key)
+    turns.draw_markdown(text or "*No refined answer.*", key)
     with st.expander("Critique"):
-        long_texts.draw_markdown(critique.text, f"critique-{key}")
+        turns.draw_markdown(critique.text, f"critique-{key}")
 
 
 def format_reading(turn: Turn) -> str:

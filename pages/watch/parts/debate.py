@@ -12,7 +12,6 @@ import streamlit as st
 from core.items import Item
 from core.labels import Opinion, Value
 from core.protocols.registry import PROTOCOLS
-from core.stances import Stance, find_disagreements, list_stances
 from core.trace import (
     CallFailed,
     Event,
@@ -26,11 +25,12 @@ from core.trace import (
     Verdict,
     VerdictReached,
 )
-from pages.parts import assets, colours, paging
+from core.verdicts import Stance, find_disagreements, list_stances
+from pages.parts import colours, paging, shell
+from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown
-from pages.parts.values import RESPONSE_NAMES, format_value
 from pages.watch.parts import turns
-from storage.traces import Trace
+from storage.runs.traces import Trace
 
 NumberedEvent = tuple[int, Event]
 Row = tuple[str, str]
@@ -50,8 +50,8 @@ BOTH_ORDERS = (
 stance_grid = st.components.v2.component(
     "stances",
     html='<div class="root"></div>',
-    css=assets.read("watch/parts/stances.css"),
-    js=assets.read("watch/parts/stances.js"),
+    css=shell.read_asset("watch/parts/stances.css"),
+    js=shell.read_asset("watch/parts/stances.js"),
 )
 
 

@@ -11,14 +11,14 @@ from core.protocols.refer import protocol as refer
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
+from pages.parts.numbers import format_value
 from pages.parts.text import escape_markdown
-from pages.parts.values import format_value
-from pages.watch.parts import criterion_choice, long_texts, sample_charts, turns
-from pages.watch.parts.readings import draw_reading
+from pages.watch.parts import sample_charts, turns
 from pages.watch.parts.sample_charts import RaterValue
-from storage import database
+from pages.watch.parts.turns import draw_reading
+from storage.db import connections
 from storage.reports import peer_reviews
-from storage.traces import Trace
+from storage.runs.traces import Trace
 
 NumberedTurn = tuple[int, Turn]
 """The number of an event, and its turn."""
@@ -29,7 +29,7 @@ LONGEST_VALUE_LINE = 40
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
     """Draw the cards, then the histogram next to one comment of the chair."""
-    trace, events, settings = criterion_choice.choose_part(trace, events, settings)
+    trace, events, settings = turns.choose_part(trace, events, settings)
     completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
     peers = [(seq, turn) for _, seq, turn in completed if turn.step == "peer"]
     samples = [(seq, turn) for _, seq, turn in completed if turn.step == "chair"]
@@ -63,8 +63,8 @@ def _draw_card(trace_id: int, seq: int, turn: Turn) -> None:
     with st.container(border=True, key=f"card-peer-{trace_id}-{seq}"):
         st.markdown(f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}")
         with st.container(key=f"collapsible-peer-{trace_id}-{seq}"):
-            long_texts.draw_shortened(_comment(turn) or "*(no comment)*")
-        long_texts.draw_whole(_comment(turn), f"{trace_id}-{seq}")
+            turns.draw_shortened(_comment(turn) or "*(no comment)*")
+        turns.draw_whole(_comment(turn), f"{trace_id}-{seq}")
         draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn))
         turns.draw_prompt(trace_id, seq)
@@ -140,7 +140,7 @@ def _load_labels(trace: Trace, settings: dict[str, Any]) -> tuple[list[Label], b
     """Return people's labels of the trace's target, and whether they are hidden from this annotator."""
     kind: Kind = "score" if settings.get("verdict", "score") == "score" else "answer"
     target = Target(item=trace.item, kind=kind, criterion=trace.criterion)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         labels = peer_reviews.visible_labels(session, trace.study_id, target, shell.current_annotator())
     return labels or [], labels is None
 
@@ -199,7 +199,7 @@ def draw_comment(
         if index == representative and len(samples) > 1:
             relation = "equal to" if isinstance(turn.reading, str) else "closest to"
             st.caption(f":material/star: Final comment: the first sample {relation} the verdict.")
-        long_texts.draw_markdown(_comment(turn) or "*(no comment)*", f"{trace_id}-{seq}")
+        turns.draw_markdown(_comment(turn) or "*(no comment)*", f"{trace_id}-{seq}")
         draw_reading(turn, with_passage=True)
         st.caption(turns.format_usage(turn))
         turns.draw_prompt(trace_id, seq)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.labels import Scale, Value
 from pages.parts import charts, colours
-from pages.parts.values import format_value
+from pages.parts.numbers import format_value
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -11,10 +11,10 @@ from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
 from core.verdicts import verdict_of_criterion
 from pages.parts import charts, numbers, paging
 from pages.parts.chart_files import ChartData
+from pages.parts.numbers import RESPONSE_NAMES, VERDICT_NAMES, format_value
 from pages.parts.text import escape_markdown
-from pages.parts.values import RESPONSE_NAMES, VERDICT_NAMES, format_value
 from pages.watch.parts import sample_charts, turns
-from storage.traces import Trace
+from storage.runs.traces import Trace
 
 SAMPLES_PER_PAGE = 10
 

@@ -1,22 +1,134 @@
 """The replies to an ask with every reading, and the controls with which a person states the value or withdraws it."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from typing import Any
 
 import streamlit as st
 
+from core.answers import Answer, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Weights
 from core.errors import TiebreakError
 from core.reading_history import PastReading, TurnReadings
 from core.replay import NeedsCalls
 from core.trace import Ask, ReplyUnreadable, Turn
 from pages.parts import permissions, shell
+from pages.parts.numbers import format_value
 from pages.parts.resources import engine
 from pages.parts.text import escape_markdown
-from pages.parts.values import format_value
-from pages.watch.parts import answer_control, readings
-from storage import database, traces
-from storage import readings as stored_readings
-from storage.access import Permission
-from storage.traces import Trace
+from pages.watch.parts import turns
+from storage.accounts.access import Permission
+from storage.db import connections
+from storage.runs import readings as stored_readings
+from storage.runs import traces
+from storage.runs.traces import Trace
+
+# The control for entering the value of a reply by hand, as the answer type of the ask defines it.
+
+
+def draw_answer_control(answer: Answer[Any], key: str) -> Any:
+    """Draw the control; returns the value, or None as long as it is incomplete."""
+    match answer:
+        case Choice():
+            return _draw_choice(answer, key)
+        case Truth():
+            chosen = st.segmented_control("Value", ("true", "false"), key=key, label_visibility="collapsed")
+            return None if chosen is None else chosen == "true"
+        case Option():
+            return st.segmented_control("Value", tuple(answer.letters), key=key, label_visibility="collapsed")
+        case Rating():
+            return _draw_rating(answer, key)
+        case Number():
+            return st.number_input("Number", value=None, key=key, format="%g", width=200)
+    return _draw_structured(answer, key)
+
+
+def describe_answer(answer: Answer[Any], value: Any) -> str:
+    """Return a value as text, in the terms of the reply."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() if isinstance(answer, Choice):
+            return _choice_names(answer)[value]
+        case Mapping():
+            return ", ".join(f"{name} {number}".strip() for name, number in value.items())
+        case tuple() | list():
+            return "; ".join(map(str, value))
+    return str(value)
+
+
+def _draw_structured(answer: Answer[Any], key: str) -> Any:
+    """Draw the control of an answer with several values."""
+    match answer:
+        case Scores(names=names, low=low, high=high, step=step):
+            return _draw_numbers(names, key, low, high, step)
+        case Weights(names=names):
+            return _draw_weights(names, key)
+        case Claims(noun=noun):
+            lines = _draw_lines(f"One {noun} a line", key)
+            return tuple(lines) or None
+        case Aspects():
+            lines = _draw_lines("One aspect per line: name, or name: definition", key)
+            pairs = (line.partition(":") for line in lines)
+            return {name.strip(): definition.strip() for name, _, definition in pairs} or None
+    st.caption("This type of answer cannot be entered here.")
+    return None
+
+
+def _draw_choice(answer: Choice, key: str) -> int | None:
+    names = _choice_names(answer)
+    return st.segmented_control(
+        "Value",
+        list(names),
+        format_func=lambda value: escape_markdown(names[value]),
+        key=key,
+        label_visibility="collapsed",
+    )
+
+
+def _choice_names(answer: Choice) -> dict[int, str]:
+    return dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
+
+
+def _draw_rating(answer: Rating, key: str) -> Any:
+    if answer.levels:
+        return st.segmented_control("Value", answer.levels, format_func=str, key=key, label_visibility="collapsed")
+    label = f"From {answer.low:g} to {answer.high:g}"
+    return _draw_number(label, key, answer.low, answer.high, answer.step)
+
+
+def _draw_number(label: str, key: str, low: float, high: float, step: float | None) -> float | int | None:
+    value = st.number_input(
+        label, float(low), float(high), value=None, step=float(step or 1), key=key, format="%g", width=160
+    )
+    return int(value) if value is not None and value.is_integer() else value
+
+
+def _draw_numbers(
+    names: tuple[str, ...], key: str, low: float, high: float, step: float | None
+) -> dict[str, float] | None:
+    with st.container(horizontal=True):
+        values = {
+            name: _draw_number(escape_markdown(name), f"{key}_{index}", low, high, step)
+            for index, name in enumerate(names)
+        }
+    complete = {name: value for name, value in values.items() if value is not None}
+    return complete if len(complete) == len(names) else None
+
+
+def _draw_weights(names: tuple[str, ...], key: str) -> dict[str, float] | None:
+    weights = _draw_numbers(names, key, 0, 100, None)
+    if weights is None:
+        return None
+    total = sum(weights.values())
+    if abs(total - 100) > 0.5:
+        st.caption(f"The weights sum to {total:g}, not to 100.")
+        return None
+    return weights
+
+
+def _draw_lines(label: str, key: str) -> list[str]:
+    text = str(st.text_area(label, key=key, height=110))
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def draw_replies(replies: TurnReadings, key: str) -> None:
@@ -27,7 +139,7 @@ def draw_replies(replies: TurnReadings, key: str) -> None:
         st.caption(f":material/help: {describe_second_request(replies.first)}")
         st.caption("Second reply")
     _draw_reply(replies.turn, key)
-    readings.draw_reading(replies.turn)
+    turns.draw_reading(replies.turn)
     if replies.earlier:
         earlier = "; ".join(map(_describe_past, replies.earlier))
         st.caption(f":material/history: Earlier readings: {earlier}.")
@@ -41,15 +153,15 @@ def describe_second_request(first: ReplyUnreadable) -> str:
 
 def _draw_reply(turn: Turn, key: str) -> None:
     with st.container(key=f"collapsible-{key}"):
-        readings.draw_reply(turn)
-    readings.draw_whole_reply(turn, key)
+        turns.draw_reply(turn)
+    turns.draw_whole_reply(turn, key)
 
 
 def _describe_past(past: PastReading) -> str:
     """Return `**2**, a labelled answer` or `**1**, stated by ann, withdrawn by ben` as Markdown."""
     turn = past.turn
     value = f"**{escape_markdown(format_value(turn.reading))}**" if turn.reading is not None else "unreadable"
-    source = escape_markdown(readings.reading_source(turn))
+    source = escape_markdown(turns.reading_source(turn))
     withdrawn = f"withdrawn by {escape_markdown(past.withdrawn_by)}" if past.withdrawn_by else ""
     return ", ".join(filter(None, (value, source, withdrawn)))
 
@@ -63,9 +175,9 @@ def draw_control(trace_id: int, replies: TurnReadings, key: str, place: str) -> 
     turn, ask = replies.turn, _find_ask(trace_id, replies.ask)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if ask is not None and ask.answer is not None:
-            value = answer_control.draw(ask.answer, f"value_{key}")
+            value = draw_answer_control(ask.answer, f"value_{key}")
             if st.button("Save", key=f"save_{key}", disabled=value is None, icon=":material/check:"):
-                text = answer_control.describe(ask.answer, value)
+                text = describe_answer(ask.answer, value)
                 _save(trace_id, replies.ask, annotator, value, f"{place}: {text}")
             if turn.reading is not None and st.button("No value", key=f"none_{key}", help="The reply states none."):
                 _save(trace_id, replies.ask, annotator, None, f"{place}: no value")
@@ -78,7 +190,7 @@ def draw_control(trace_id: int, replies: TurnReadings, key: str, place: str) -> 
 def _find_ask(trace_id: int, number: int) -> Ask | None:
     """Return the ask of a reply; otherwise draw why no value can be entered, and return None."""
     try:
-        with database.reading(engine()) as session:
+        with connections.reading(engine()) as session:
             ask = stored_readings.find_ask(session, trace_id, number)
     except TiebreakError as error:
         st.caption(f":material/block: No value can be entered: {escape_markdown(str(error))}")
@@ -105,9 +217,9 @@ def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str)
     st.rerun()
 
 
-def _writing(trace_id: int) -> AbstractContextManager[database.Session]:
+def _writing(trace_id: int) -> AbstractContextManager[connections.Session]:
     """Open a session that changes readings of a trace; raises Forbidden."""
-    with database.reading(engine()) as session:
+    with connections.reading(engine()) as session:
         study_id = traces.get(session, trace_id).study_id
     return permissions.writing(study_id, Permission.edit, f"reading of trace {trace_id}")
 
@@ -139,7 +251,7 @@ def draw_section(trace: Trace) -> None:
     expander = st.expander("Readings", key=f"readings-{trace.id}", on_change="rerun", icon=":material/edit_note:")
     if not expander.open:
         return
-    with database.reading(engine()) as session:
+    with connections.reading(engine()) as session:
         answered = stored_readings.of_trace(session, trace.id)
     asked = {ask: replies for ask, replies in answered.items() if _has_reading(replies.turn)}
     with expander:
@@ -165,6 +277,6 @@ def _title(replies: TurnReadings) -> str:
     """Return `3. judge A · opinion, round 0 · 2 · stated by ann`."""
     turn = replies.turn
     value = "unreadable" if turn.reading is None else format_value(turn.reading)
-    source = readings.reading_source(turn) if turn.read_by else ""
+    source = turns.reading_source(turn) if turn.read_by else ""
     place = [f"{replies.ask + 1}. {turn.speaker}", f"{turn.step}, round {turn.round}", turn.criterion, value, source]
     return " · ".join(filter(None, place))

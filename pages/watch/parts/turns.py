@@ -1,7 +1,17 @@
 """The parts of a turn that every view draws: its usage, its reply, its prompt, and earlier failures."""
 
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from importlib import import_module
+from typing import Any
+
 import streamlit as st
 
+from core.items import Item
+from core.protocols.registry import PROTOCOLS
 from core.trace import (
     CallFailed,
     Event,
@@ -13,12 +23,213 @@ from core.trace import (
     TraceFailed,
     TraceRestarted,
     Turn,
+    TurnCompleted,
+    VerdictReached,
 )
+from core.verdicts import verdict_of_criterion
 from pages.parts import numbers, resources
-from pages.parts.text import escape_markdown
-from pages.parts.values import format_value
-from pages.watch.parts import long_texts, readings
-from storage import database, traces
+from pages.parts.numbers import format_value
+from pages.parts.text import escape_markdown, sanitize_markdown
+from storage.db import connections
+from storage.runs import traces
+from storage.runs.traces import Trace
+
+# Texts of models that may be very long: only a part is drawn, and the whole text on request.
+#
+# A browser needs minutes to lay out one megabyte of Markdown, and seconds as plain text.
+
+LONGEST_WHOLE = 5_000
+"""Characters; a longer text is shortened."""
+SHORTENED = 2_000
+"""Characters of a longer text that are drawn from its start, and around a marked passage behind them."""
+GAP = "\n\n…\n\n"
+
+
+def shorten(text: str, span: tuple[int, int] | None = None) -> tuple[str, tuple[int, int] | None]:
+    """Return the part of a text that is drawn, and the part of the span inside it.
+
+    Of a long text these are its first characters and, if the span ends behind them, the characters around the span.
+    """
+    if len(text) <= LONGEST_WHOLE:
+        return text, span
+    if span is None or span[1] <= SHORTENED:
+        return f"{text[:SHORTENED]}{GAP.rstrip()}", span
+    half = SHORTENED // 2
+    begin = max(half, span[0] - half // 2)
+    end = min(len(text), begin + half)
+    shift = half + len(GAP) - begin
+    part = f"{text[:half]}{GAP}{text[begin:end]}{GAP.rstrip() if end < len(text) else ''}"
+    return part, (max(begin, span[0]) + shift, min(end, span[1]) + shift)
+
+
+def draw_markdown(text: str, key: str) -> None:
+    """Draw a text as sanitized Markdown, shortened if it is long, with the toggle that shows all of it."""
+    draw_shortened(text)
+    draw_whole(text, key)
+
+
+def draw_shortened(text: str) -> None:
+    """Draw a text as sanitized Markdown, shortened if it is long."""
+    st.markdown(sanitize_markdown(shorten(text)[0]))
+
+
+def draw_code(text: str, key: str) -> None:
+    """Draw a text in a code block, shortened if it is long."""
+    st.code(shorten(text)[0], language=None, wrap_lines=True)
+    draw_whole(text, key)
+
+
+def draw_whole(text: str, key: str, span: tuple[int, int] | None = None) -> None:
+    """Draw a toggle that shows the whole text without formatting; nothing if the text was not shortened.
+
+    The toggle is drawn once for each `key`, outside of containers that are collapsed.
+    """
+    if len(text) <= LONGEST_WHOLE:
+        return
+    if st.toggle(f"Show the whole text ({numbers.format_count(len(text), 'character')})", key=f"whole-{key}"):
+        st.html(f'<pre class="reading whole-text" dir="auto">{marked_html(text, span)}</pre>')
+
+
+def marked_html(text: str, span: tuple[int, int] | None) -> str:
+    """Return the whole text as HTML with the passage in a <mark>; the text is text only."""
+    if span is None:
+        return to_html(text)
+    start, end = within(text, span)
+    return f"{to_html(text[:start])}<mark>{to_html(text[start:end])}</mark>{to_html(text[end:])}"
+
+
+def within(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """Return the span inside the text: an imported trace may have any numbers."""
+    start = min(max(span[0], 0), len(text))
+    return start, min(max(span[1], start), len(text))
+
+
+def to_html(text: str) -> str:
+    """Return plain text as HTML for an element that preserves line breaks; as elements they would be slow."""
+    return escape(text).replace("\n", "&#10;")
+
+
+# How a reply was read: its value, the rule, and the passage that the reading rests on, marked.
+
+CONTEXT = 60
+"""Characters of the reply that are shown before and after the marked passage."""
+LONGEST = 300
+"""A longer passage, such as a whole list, is shown with its beginning and its end."""
+RULES = {
+    "json": "the field of the structured answer",
+    "marked": "marks around the answer",
+    "labelled": "a labelled answer",
+    "line": "the last line",
+    "sentence": "a plain sentence",
+    "named": "numbers next to names",
+    "row": "a row of numbers",
+    "list": "a list",
+}
+"""The parsers' rules in words."""
+_REASONING = re.compile(r'\s*\{\s*"reasoning"\s*:\s*(?=")')
+_JSON = json.JSONDecoder(strict=False)
+
+
+def draw_reply(turn: Turn) -> None:
+    """Draw a reply as Markdown with the passage of the reading highlighted; structured output as text, then collapsed.
+
+    A long reply is shortened; `draw_whole_reply` shows all of it.
+    `draw_reading` shows the passage again if it cannot be highlighted inside the Markdown.
+    """
+    if not turn.reply.strip():
+        st.markdown("*(empty reply)*")
+        return
+    statement = turn.statement
+    if turn.format == "json" and statement and statement != turn.reply.strip():
+        st.markdown(sanitize_markdown(shorten(statement)[0]))
+        span = answer_span(turn)
+        with st.expander("Structured output"):
+            part = marked_html(*shorten(turn.reply, _inside(turn.reply, span)))
+            st.html(f'<pre class="reading" dir="auto">{part}</pre>')
+        return
+    st.markdown(marked_markdown(*shorten(turn.reply, _inside(turn.reply, turn.reading_span))))
+
+
+def draw_whole_reply(turn: Turn, key: str) -> None:
+    """Draw a toggle that shows the whole reply, if it was shortened; once for each `key`."""
+    draw_whole(turn.reply, key, answer_span(turn))
+
+
+def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
+    """Draw the value, the rule and the marked passage with its context; nothing if no value was asked for.
+
+    The passage is left out if `draw_reply` has highlighted it, unless `with_passage` is set.
+    """
+    if turn.reading is None:
+        if turn.problem:
+            st.caption(f":material/help: Unreadable: {escape_markdown(turn.problem)}")
+        return
+    parts = [f"Read as **{escape_markdown(format_value(turn.reading))}**"]
+    if turn.shown and list(turn.shown) != sorted(turn.shown):
+        parts[0] += " in the item's own order"
+    if source := reading_source(turn):
+        parts.append(f"**{escape_markdown(source)}**" if turn.read_by else escape_markdown(source))
+    st.caption(":material/find_in_page: " + " · ".join(parts))
+    span = answer_span(turn)
+    if span is not None and (with_passage or turn.format == "json" or not _is_highlighted(turn.reply, span)):
+        st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
+
+
+def reading_source(turn: Turn) -> str:
+    """Return who read a reply, or else the parser's rule in words; empty if neither is known."""
+    return _reader(turn.read_by) if turn.read_by else RULES.get(turn.reading_rule, turn.reading_rule)
+
+
+def _is_highlighted(reply: str, span: tuple[int, int]) -> bool:
+    part, part_span = shorten(reply, within(reply, span))
+    return marked_markdown(part, part_span) != marked_markdown(part, None)
+
+
+def _inside(reply: str, span: tuple[int, int] | None) -> tuple[int, int] | None:
+    return None if span is None else within(reply, span)
+
+
+def _reader(read_by: str) -> str:
+    """Return `stated by ann` or `read by the extractor openai/gpt-5.4-nano`."""
+    role, _, name = read_by.partition(": ")
+    return f"stated by {name}" if role == "person" else f"read by the {role} {name}".rstrip()
+
+
+def answer_span(turn: Turn) -> tuple[int, int] | None:
+    """Return the span of the reading; of a JSON object with reasoning, only the part after the reasoning."""
+    if turn.reading_span is None or turn.reading_rule != "json":
+        return turn.reading_span
+    start, end = within(turn.reply, turn.reading_span)
+    head = _REASONING.match(turn.reply, start)
+    if head is None:
+        return turn.reading_span
+    try:
+        _, after = _JSON.raw_decode(turn.reply, head.end())
+    except ValueError:
+        return turn.reading_span
+    rest = turn.reply[after:end]
+    fields = rest.strip().removeprefix(",").removesuffix("}").strip()
+    begin = after + rest.find(fields)
+    return (begin, begin + len(fields)) if fields else turn.reading_span
+
+
+def passage_html(reply: str, span: tuple[int, int]) -> str:
+    """Return the passage in a <mark> with some context, as HTML; the reply is text only."""
+    start, end = within(reply, span)
+    before, after = max(0, start - CONTEXT), min(len(reply), end + CONTEXT)
+    passage = reply[start:end]
+    if len(passage) > LONGEST:
+        passage = f"{passage[: LONGEST // 2]} … {passage[-LONGEST // 2 :]}"
+    return (
+        f"{'… ' if before else ''}{to_html(reply[before:start])}<mark>{to_html(passage)}</mark>"
+        f"{to_html(reply[end:after])}{' …' if after < len(reply) else ''}"
+    )
+
+
+def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
+    """Return the reply as sanitized Markdown, with the passage highlighted if that breaks nothing around it."""
+    return sanitize_markdown(reply, _inside(reply, span))
+
 
 NOT_BLIND = (
     ":material/visibility: You have seen the judges' opinions. Labels that you give from now on are recorded as not "
@@ -48,9 +259,9 @@ def draw_turn(trace_id: int, seq: int, turn: Turn, heading: str, note: str = "")
         if note:
             st.caption(note)
         with st.container(key=f"card-turn-{trace_id}-{seq}"):
-            readings.draw_reply(turn)
-        readings.draw_whole_reply(turn, f"{trace_id}-{seq}")
-        readings.draw_reading(turn)
+            draw_reply(turn)
+        draw_whole_reply(turn, f"{trace_id}-{seq}")
+        draw_reading(turn)
         for sentence in turn.notes:
             st.caption(escape_markdown(sentence))
         draw_prompt(trace_id, seq)
@@ -60,10 +271,10 @@ def draw_prompt(trace_id: int, seq: int) -> None:
     """Draw the prompt of an event in an expander; it is loaded when the expander is opened."""
     expander = st.expander("Prompt", key=f"prompt-{trace_id}-{seq}", on_change="rerun")
     if expander.open:
-        with expander, database.reading(resources.engine()) as session:
+        with expander, connections.reading(resources.engine()) as session:
             text = traces.prompt(session, trace_id, seq)
         with expander:
-            long_texts.draw_code(text or "The prompt was not recorded.", f"prompt-{trace_id}-{seq}")
+            draw_code(text or "The prompt was not recorded.", f"prompt-{trace_id}-{seq}")
 
 
 def draw_problem(seq: int, event: Event, name: str) -> None:
@@ -76,13 +287,13 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
             speaker, problem = escape_markdown(turn.speaker), escape_markdown(turn.problem)
             again = f"asked once more with a limit of {limit} tokens" if limit else "asked once more"
             with st.expander(f"{speaker}: the reply could not be read ({problem}); {again}"):
-                long_texts.draw_markdown(turn.reply, f"problem-{seq}")
+                draw_markdown(turn.reply, f"problem-{seq}")
         case CallFailed() | SchemaRefused():
             _draw_unanswered(event)
         case ReplyExtracted(turn=turn):
             result = "the extractor found no value" if turn.reading is None else "read by the extractor"
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
-                long_texts.draw_markdown(turn.reply, f"problem-{seq}")
+                draw_markdown(turn.reply, f"problem-{seq}")
                 st.caption(format_usage(turn))
         case ReadingReplaced(read_by=read_by, reading=value):
             reader = escape_markdown(read_by.partition(": ")[2]) or "the parsers of a later version"
@@ -103,3 +314,65 @@ def _draw_unanswered(event: CallFailed | SchemaRefused) -> None:
         return
     outcome = "no more retries" if event.wait is None else f"retried after {numbers.format_duration(event.wait)}"
     st.caption(f":material/sync_problem: {text} ({outcome})")
+
+
+# The choice of a criterion for the views that draw one: of a trace on several, the part on the selected criterion.
+
+NumberedEvent = tuple[int, Event]
+"""The number of an event in its trace, and the event."""
+
+
+def choose_part(
+    trace: Trace, events: Sequence[NumberedEvent], settings: dict[str, Any]
+) -> tuple[Trace, Sequence[NumberedEvent], dict[str, Any]]:
+    """Draw the choice; return the trace, events and settings as those of a run on the selected criterion alone.
+
+    Failed attempts belong to the criterion of their turn, and to every criterion until the turn is complete. A trace on
+    one criterion is returned unchanged.
+    """
+    further = settings.get("criteria") or ()
+    if not further:
+        return trace, events, settings
+    criteria = {str(one.get("name")): one for one in (settings.get("criterion") or {}, *further)}
+    name = st.segmented_control(
+        "Criterion", list(criteria), default=next(iter(criteria)), required=True, key=f"criterion_{trace.id}"
+    )
+    own_settings = {**settings, "criterion": criteria[str(name)], "criteria": []}
+    return replace(trace, criterion=str(name)), _events_of(events, str(name)), own_settings
+
+
+def _events_of(events: Sequence[NumberedEvent], criterion: str) -> list[NumberedEvent]:
+    asks: dict[int | None, str] = {
+        event.ask: event.turn.criterion for _, event in events if isinstance(event, TurnCompleted)
+    }
+    return [
+        (seq, VerdictReached(verdict=verdict_of_criterion(event.verdict, criterion)))
+        if isinstance(event, VerdictReached)
+        else (seq, event)
+        for seq, event in events
+        if asks.get(getattr(event, "ask", None), "") in ("", criterion)
+    ]
+
+
+# Draws a trace with the view that its protocol's registry entry names.
+#
+# A view is a module with a function `render(trace, item, events, settings, live)`. It is called again when events
+# arrive, so it draws from its arguments alone.
+
+DEFAULT = "pages.watch.parts.debate"
+"""The view of a trace whose protocol is not installed here."""
+
+
+def render_trace(
+    trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], *, live: bool
+) -> None:
+    """Draw a trace; the view's module is imported now, since charts take a second to import."""
+    if trace.protocol in PROTOCOLS:
+        view = PROTOCOLS[trace.protocol].view
+    else:
+        view = DEFAULT
+        st.info(
+            f"The protocol “{escape_markdown(trace.protocol)}” is not installed here. Its turns are shown without "
+            "the charts of its own view."
+        )
+    import_module(view).render(trace, item, events, settings, live)

@@ -1,7 +1,6 @@
 """The tables and figures of the five papers, computed from a study: `TABLES` and `compute`."""
 
-from storage.reports.published.layout import layout
 from storage.reports.published.registry import TABLES, available, compared_with, compute, find_table
-from storage.reports.published.rows import PublishedRow, PublishedTable
+from storage.reports.published.rows import PublishedRow, PublishedTable, layout
 
 __all__ = ["TABLES", "PublishedRow", "PublishedTable", "available", "compared_with", "compute", "find_table", "layout"]

@@ -14,9 +14,9 @@ from core.critiques import Critique, hypothesis_critiques
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
 from core.statistics.conversions import preference_of_scores
 from core.statistics.data.frames import select_rows
-from storage import database
+from storage.db import connections
 from storage.reports.alignment import FIRST_OPINION, AlignmentData
-from storage.reports.critique_scores import PEOPLE, CritiqueData, ScoredCritique, load_data
+from storage.reports.critiques import PEOPLE, CritiqueData, ScoredCritique, load_data
 from storage.reports.published.rows import Request
 
 Key = tuple[str, str]
@@ -70,7 +70,7 @@ class CritiqueScorers:
 
 def load(request: Request) -> CritiqueScorers:
     """Return the scorers of a study."""
-    with database.reading(request.engine) as session:
+    with connections.reading(request.engine) as session:
         critique_data = load_data(session, request.study.id)
     return build(critique_data, request.data)
 

@@ -5,17 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core.items import pair_numbers
 from core.labels import Kind, Target, Value, majority_value
-from core.pairs import pair_numbers
-from core.stances import Stance
 from core.statistics.measures.shares import share_estimate
+from core.verdicts import Stance
 from core.wording import scenario_name
-from storage import database, runs, targets
-from storage.reports import references, turns
+from storage.db import connections
+from storage.labels import targets
+from storage.reports import references
 from storage.reports.alignment import FIRST_OPINION
 from storage.reports.opinions import opinion_frame
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_row, share
 from storage.reports.references import Reference
+from storage.runs import runs, turns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +70,7 @@ class Debates:
 
 def load_debates(request: Request) -> list[Debates]:
     """Return the debates of a study, oldest first."""
-    with database.reading(request.engine) as session:
+    with connections.reading(request.engine) as session:
         names = references.debate_runs(session, request.study.id)
         if not names:
             return []
@@ -105,7 +107,7 @@ def _load_debate(run: str, opinions: "pd.DataFrame", gold: "pd.DataFrame") -> De
 
 def _other_verdicts(request: Request) -> dict[str, dict[Target, Value | None]]:
     """Return the verdicts of the judges of runs that are no debates."""
-    with database.reading(request.engine) as session:
+    with connections.reading(request.engine) as session:
         debates = {*references.debate_runs(session, request.study.id)}
         own = {run.id for run in runs.of_study(session, request.study.id) if run.name in debates}
     opinions = request.data.opinions
@@ -272,7 +274,7 @@ def by_round(request: Request) -> list[PublishedRow]:
 
 def request_opinions(request: Request) -> dict[str, list[tuple[Target, list[Stance]]]]:
     """Return run -> the stances of each trace with a preference as its only target."""
-    with database.reading(request.engine) as session:
+    with connections.reading(request.engine) as session:
         frame = opinion_frame(session, request.study.id, [PREFERENCE])
         frame = frame[frame["part"].map(_is_of_responses).astype(bool)]
         names = {run.id: run.name for run in runs.of_study(session, request.study.id)}

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from core.statistics.data.frames import ALL
 from core.statistics.measures.shares import share_estimate
-from core.statistics.reports.judge_comparison import judge_comparison_rows
+from core.statistics.reports.judges import judge_comparison_rows
 from core.wording import format_p
-from storage import targets
+from storage.labels import targets
 from storage.reports import alignment, weights
 from storage.reports.alignment import AS_TIE, FIRST_OPINION
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, mean_row

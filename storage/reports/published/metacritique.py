@@ -10,11 +10,11 @@ from core.statistics.data.frames import select_rows
 from core.statistics.measures.correlation import item_level_correlations
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
-from core.statistics.reports.judge_comparison import correlation_difference
+from core.statistics.reports.judges import correlation_difference
 from core.wording import equate_p
-from storage import database
+from storage.db import connections
 from storage.reports import critiques as leaderboards
-from storage.reports.critique_scores import load_data
+from storage.reports.critiques import load_data
 from storage.reports.published import critique_scorers
 from storage.reports.published.critique_scorers import RATINGS, CritiqueScorers, Key, PairKey
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request, from_estimate, share
@@ -53,7 +53,7 @@ def _row(
 
 def text_ratings(request: Request) -> list[PublishedRow]:
     """Return people's mean ratings from 1 to 7 of reference answers, reference critiques and AIUs (Table 3)."""
-    with database.reading(request.engine) as session:
+    with connections.reading(request.engine) as session:
         critiques = load_data(session, request.study.id).critiques
     authors = {
         (item, critique.id): "reference" if critique.role == "reference" else critique_scorers.GROUPS[critique.source]

@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from storage.database import reading
+from storage.db.connections import reading
+from storage.db.tables import TargetRow
 from storage.reports import references
 from storage.reports.alignment import AlignmentData
 from storage.reports.published import debates, judged, metacritique
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
-from storage.studies import Study
-from storage.tables import TargetRow
+from storage.studies.studies import Study
 
 TABLES: Sequence[PublishedTable] = (*metacritique.TABLES, *debates.TABLES, *judged.TABLES)
 

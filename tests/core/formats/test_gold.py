@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.formats.gold import COLUMNS, GoldRow, write_csv
-from core.formats.mapping.delimited import read_delimited
-from core.formats.spreadsheet import escape_formula, unescape_formula
+from core.formats.mapping.rows import read_delimited
+from core.formats.tables import escape_formula, unescape_formula
 from core.labels import Adjudication, Target, Value, resolve_gold
 
 from .strategies import targets, texts, values

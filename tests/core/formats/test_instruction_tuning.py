@@ -4,11 +4,10 @@ import io
 import json
 from typing import Any
 
-from core.current_events import completed_turns
 from core.formats.instruction_tuning import trace_examples, write_jsonl
 from core.llm.client import Reply
 from core.protocols.registry import PROTOCOLS
-from core.trace import Ask
+from core.trace import Ask, completed_turns
 from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
 
 

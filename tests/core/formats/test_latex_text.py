@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.formats.latex_text import escape_latex
+from core.formats.tables import escape_latex
 
 
 def test_no_character_is_a_command():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import TiebreakError
-from core.formats.output import open_output, temporary_folder
+from core.formats.text import open_output, temporary_folder
 
 
 def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ import csv
 import io
 from dataclasses import dataclass
 
-from core.formats.latex_text import DEFINITION
-from core.formats.tables import latex_table, rows_csv
-from core.statistics.data.estimate import Estimate
+from core.formats.tables import DEFINITION, latex_table, rows_csv
+from core.statistics.data.arrays import Estimate
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from core.improvement.comparison import LEVEL, AcceptanceRule, PairedResult, compare, decide, score
 from core.labels import PREFERENCE, Scale
 from core.statistics.measures.comparison import correct_p_values
-from core.statistics.measures.sign_flips import MAX_EXACT, sign_flip_p_value
+from core.statistics.measures.resampling import MAX_EXACT, sign_flip_p_value
 
 DARWIN = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 """Differences in height of 15 pairs of maize plants, in eighths of an inch (Fisher 1935, section 17)."""

@@ -3,7 +3,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.improvement.split import assign_parts, connected_items, set_names
+from core.improvement.changes import assign_parts, connected_items, set_names
 from tests.conftest import make_item
 
 texts = st.sampled_from(["", "a", "b", "c", "d", "e"])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from core.llm import key_addresses
+from core.llm import secrets
 from core.llm.client import LiteLLM, Model
 from core.llm.openai_compatible import OpenAICompatible
 from tests.openai_server import Server, run_server
@@ -31,7 +31,7 @@ def shared_server() -> Iterator[Server]:
 def server(shared_server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A server without faults and with an empty log, to which two keys may be sent."""
     pairs = (f"{variable}={shared_server.address}" for variable in ("LAB_API_KEY", "MY_API_KEY"))
-    monkeypatch.setenv(key_addresses.VARIABLE, " ".join(pairs))
+    monkeypatch.setenv(secrets.VARIABLE, " ".join(pairs))
     shared_server.faults.clear()
     shared_server.probabilities.clear()
     for record in (shared_server.log, shared_server.bodies, shared_server.heads):

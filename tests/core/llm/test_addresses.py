@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import PermanentFailure
-from core.llm import addresses
+from core.llm import openai_compatible
 from core.llm.openai_compatible import OpenAICompatible
 from tests.core.llm.asking import complete_ask, make_ask
 
@@ -39,7 +39,7 @@ REFUSED = "Requests to link-local addresses and to the metadata services of clou
 )
 def test_link_local_and_metadata_addresses_are_refused(host: str) -> None:
     with pytest.raises(PermanentFailure, match=REFUSED):
-        addresses.checked_url(f"http://{host}/v1", "judge-1")
+        openai_compatible.checked_url(f"http://{host}/v1", "judge-1")
 
 
 @pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe", "169.254.43518", "0251.0376.0251.0376"])
@@ -61,7 +61,7 @@ def test_a_host_name_that_resolves_to_one_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_host_names_are_resolved_by_the_system() -> None:
     async def run() -> list[str]:
-        resolver = addresses.CheckedResolver()
+        resolver = openai_compatible.CheckedResolver()
         return [result["host"] for result in await resolver.resolve("localhost", 80, socket.AF_INET)]
 
     assert asyncio.run(run()) == ["127.0.0.1"]
@@ -102,4 +102,4 @@ def test_invalid_addresses_are_refused(address: str) -> None:
     ],
 )
 def test_addresses_of_ordinary_servers_are_accepted(address: str) -> None:
-    assert addresses.checked_url(address, "judge-1").host
+    assert openai_compatible.checked_url(address, "judge-1").host

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from core.answers import Choice
-from core.llm.call_keys import SENT, DrawCounter, call_keys, content_digest
+from core.llm.reuse import SENT, DrawCounter, call_keys, content_digest
 from core.trace import Ask, Spec
 
 ASK = Ask("ann", "opinion", 0, Spec(model="m"), "Which one?", answer=Choice())

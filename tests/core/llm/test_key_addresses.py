@@ -3,8 +3,8 @@
 import pytest
 
 from core.errors import PermanentFailure
-from core.llm import key_addresses
-from core.llm.key_addresses import is_allowed
+from core.llm import secrets
+from core.llm.secrets import is_key_allowed
 from tests.core.llm.asking import complete_ask, make_ask
 from tests.openai_server import Server, run_server
 
@@ -13,16 +13,16 @@ LAB, HUB = "http://127.0.0.1:8000/v1", "https://hub.example/api/v1"
 
 @pytest.fixture(autouse=True)
 def allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(key_addresses.VARIABLE, f"LAB_API_KEY={LAB}/\n HUB_API_KEY={HUB}")
+    monkeypatch.setenv(secrets.VARIABLE, f"LAB_API_KEY={LAB}/\n HUB_API_KEY={HUB}")
 
 
 @pytest.mark.parametrize("address", [LAB, f"{LAB}/", "HTTP://127.0.0.1:8000/v1"])
 def test_the_allowed_address_is_recognised(address: str) -> None:
-    assert is_allowed("LAB_API_KEY", address)
+    assert is_key_allowed("LAB_API_KEY", address)
 
 
 def test_a_default_port_may_be_written() -> None:
-    assert is_allowed("HUB_API_KEY", "https://hub.example:443/api/v1")
+    assert is_key_allowed("HUB_API_KEY", "https://hub.example:443/api/v1")
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_a_default_port_may_be_written() -> None:
     ],
 )
 def test_any_other_address_is_refused(address: str) -> None:
-    assert not is_allowed("LAB_API_KEY", address)
+    assert not is_key_allowed("LAB_API_KEY", address)
 
 
 def test_without_a_list_nothing_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(key_addresses.VARIABLE)
-    assert not is_allowed("LAB_API_KEY", LAB)
+    monkeypatch.delenv(secrets.VARIABLE)
+    assert not is_key_allowed("LAB_API_KEY", LAB)
 
 
 def test_a_provider_s_key_is_not_sent_to_an_address_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from core.errors import PermanentFailure
-from core.llm.litellm_loader import load_litellm
+from core.llm.errors import load_litellm
 
 
 def test_a_missing_litellm_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.current_events import completed_turns
 from core.items import Item
 from core.llm.client import Answer, ScriptedModel
 from core.protocols import trace_rng
 from core.protocols.registry import PROTOCOLS
 from core.runner import run_flow
-from core.trace import Ask, Event, Flow, Turn, Verdict
+from core.trace import Ask, Event, Flow, Turn, Verdict, completed_turns
 
 Script = Callable[[Ask], Answer]
 

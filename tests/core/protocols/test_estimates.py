@@ -10,7 +10,7 @@ from core.errors import TiebreakError
 from core.items import Criterion, Response
 from core.labels import Scale
 from core.llm.costs import CostEstimate, ExpectedUsage, RecordedCalls, estimate_run, maximum_cost, model_price
-from core.llm.replies import with_entered_price
+from core.llm.wire import with_entered_price
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import ScoreSettings

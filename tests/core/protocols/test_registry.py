@@ -8,7 +8,7 @@ from pkgutil import resolve_name
 import pytest
 
 from core.errors import TiebreakError
-from core.field_help import help_text
+from core.frozen import help_text
 from core.protocols import registry
 from core.protocols.registry import PROTOCOLS, usable, with_artifact
 

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from core.statistics.data.dataset import Dataset, align_rows
-from core.statistics.data.encoded_opinions import encode
+from core.statistics.data.dataset import Dataset, align_rows, encode
 from core.statistics.data.frames import Scale
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from core.labels import PREFERENCE, TRUTH
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures import critiques
+from core.statistics.measures import means
 from core.statistics.reports.agreement import agreement_rows
 from core.statistics.reports.alignment import alignment_rows
 from tests.core.statistics.builders import estimate_statistic
@@ -21,7 +21,7 @@ from tests.core.statistics.public_data import public_path, read_public_json
 CRITIQUES = {"human": ["human_critique"], "llm": ["llm1_critique", "llm2_critique"]}
 
 
-def count_critique_aius(records: list[dict], names: list[str]) -> critiques.AiuCounts:
+def count_critique_aius(records: list[dict], names: list[str]) -> means.AiuCounts:
     rows = [
         (f"{number} {name}", task == "recall_labels", label)
         for number, record in enumerate(records)
@@ -30,7 +30,7 @@ def count_critique_aius(records: list[dict], names: list[str]) -> critiques.AiuC
         for label in record[name][task]
     ]
     critique, recall, true = (np.array(column) for column in zip(*rows, strict=True))
-    return critiques.count_aius(critique, recall, true)
+    return means.count_aius(critique, recall, true)
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def count_critique_aius(records: list[dict], names: list[str]) -> critiques.AiuC
 def test_metacritique_scores_are_the_published_ones(source, aius, published):
     counts = count_critique_aius(read_public_json("metacritique/annotation_data.json"), CRITIQUES[source])
     assert (counts.precision_counts[:, 1].sum(), counts.recall_counts[:, 1].sum()) == aius
-    scores = critiques.critique_scores(counts, resamples=50)
-    values = [100 * (scores[name].value or 0) for name in critiques.SCORE_NAMES]
+    scores = means.critique_scores(counts, resamples=50)
+    values = [100 * (scores[name].value or 0) for name in means.SCORE_NAMES]
     assert values == pytest.approx(published, abs=0.005)
     assert all(score.low < score.value < score.high for score in scores.values())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures import coefficients, critiques, dawid_skene, rankings
+from core.statistics.measures import causes, coefficients, means, pairwise
 from core.statistics.measures.continuous import kendall_tau_b, pearson, spearman
 from tests.core.statistics.builders import estimate_statistic, ratings_from_codes, ratings_from_rows, ratings_from_table
 from tests.paths import DATA
@@ -53,12 +53,12 @@ def from_counts(counts: np.ndarray) -> Compute:
 
 def from_lists(data: Mapping[str, Any]) -> Compute:
     p = {"K0": 0.0, "K_half": 0.5}
-    return lambda key: rankings.top_k_distance(data["list1"], data["list2"], p[key])
+    return lambda key: pairwise.top_k_distance(data["list1"], data["list2"], p[key])
 
 
 def from_weights(data: Mapping[str, Any]) -> Compute:
     x, y = (np.array(data[name], float) for name in ("weights1", "weights2"))
-    return lambda key: {"Kprof": rankings.partial_ranking_distance}[key](x, y)
+    return lambda key: {"Kprof": pairwise.partial_ranking_distance}[key](x, y)
 
 
 def from_aius(data: Mapping[str, Any]) -> Compute:
@@ -69,7 +69,7 @@ def from_aius(data: Mapping[str, Any]) -> Compute:
         for value in values
     ]
     names, recall, true = (np.array(column) for column in zip(*rows, strict=True))
-    scores = critiques.critique_scores(critiques.count_aius(names, recall, true), resamples=0)
+    scores = means.critique_scores(means.count_aius(names, recall, true), resamples=0)
     measures = {"P": "precision", "R": "recall", "F1": "f1"}
     return lambda key: scores[f"{measures[key[5:]]}_{key[:5]}"].value
 
@@ -84,7 +84,7 @@ def from_long_rows(data: Mapping[str, Any]) -> Compute:
     triples = np.array(data["long_item_rater_rating"]) - 1
     counts = np.zeros(triples.max(axis=0) + 1)
     np.add.at(counts, tuple(triples.T), 1)
-    shares = dawid_skene.fit_counts(counts).shares
+    shares = causes.fit_counts(counts).shares
     return lambda key: float(shares[int(key[1]) - 1])
 
 

@@ -6,7 +6,9 @@ from core.formats.records import ItemRecord, StudyRecord, StudyRules
 from core.items import Response
 from core.labels import Evidence
 from pages.parts import resources
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
 from tests.core.test_remote_images import picture
 from tests.pages.visits import page_text, prepare_study, visit
@@ -24,14 +26,14 @@ def contested():
 
 
 def gold():
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         found = labels.gold_labels(session, studies.get(session, "s").id)
         return {one.target.item: (one.value, one.source, one.reason) for one in found}
 
 
 def case_id(item):
-    with database.reading(resources.engine()) as session:
-        from storage import targets
+    with connections.reading(resources.engine()) as session:
+        from storage.labels import targets
 
         return str(targets.find_id(session, studies.get(session, "s").id, make_target(item)))
 
@@ -104,7 +106,7 @@ def test_an_own_label_cannot_be_decided(contested):
 
 
 def test_new_labels_are_listed_and_the_decision_stays(contested):
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         for value, who in ((2, "eve"), (1, "fay")):
             labels.adjudicate(
@@ -122,7 +124,7 @@ def test_an_unclear_guideline_is_a_note(contested):
     page = visit("label/adjudication", "eve", case=case_id("item 0"))
     page.text_area(key=f"note_{case_id('item 0')}").set_value("what of ties?")
     page.button(key=f"send_{case_id('item 0')}").click().run()
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         (mark,) = labels.marks(session, studies.get(session, "s").id)
     assert (mark.annotator, mark.text) == ("eve", "Guideline unclear: what of ties?")
 

@@ -13,13 +13,13 @@ from core import own_addresses
 from core.formats.records import ItemRecord, StudyRecord
 from core.items import Response
 from pages.parts import resources
-from pages.parts.visitor import COOKIE
+from pages.parts.account_guard import COOKIE
 from pages.results.parts import tag_section
-from storage import database
-from storage.labelling import training_items
-from storage.labelling.work import find_task, open_work
+from storage.db import connections
+from storage.db.tables import OpinionRow
+from storage.labelling import training
+from storage.labelling.context import find_task, open_work
 from storage.reports.reason_tags import TagRow
-from storage.tables import OpinionRow
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study
@@ -97,7 +97,7 @@ def test_links_begin_with_the_path_of_the_server(client, monkeypatch):
 
 
 def test_nothing_is_revealed_in_a_study_without_opinions(client):
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         session.execute(delete(OpinionRow))
     assert client.get("session").json()["rules"]["reveal"] is False
 
@@ -276,10 +276,10 @@ def test_presence_renews_a_claim_and_leaving_ends_it(client):
 
 def test_an_item_after_the_training_is_not_read_or_claimed(client):
     other, known = client.tasks()[:2]
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         work = open_work(session, "disagreements", "s", "annotator 1")
         target = find_task(session, work, known["id"]).target
-        training_items.add(session, work.study.id, target, 2)
+        training.add_item(session, work.study.id, target, 2)
     for reply in (client.get(f"tasks/{other['id']}"), client.post("presence", {"task": other["id"]})):
         assert (reply.status_code, reply.json()["message"]) == (403, "The training comes first.")
     assert client.get(f"tasks/{known['id']}").status_code == 200

@@ -6,11 +6,13 @@ import re
 import pytest
 
 from core.formats.records import ItemRecord
-from pages.parts import assets, resources
+from pages.parts import resources, shell
 from pages.parts.account_guard import SESSION_COOKIE
-from storage import access, database, deletions, former_studies, studies
-from storage.accounts import registry
-from storage.accounts.identity import Actor
+from storage.accounts import access, registry
+from storage.accounts.registry import Actor
+from storage.db import connections
+from storage.studies import studies
+from storage.transfer import deletions
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.label.test_api import Browser, label
@@ -29,7 +31,7 @@ def client():
 
 
 def change(operation, *arguments):
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         return operation(session, study_id(), *arguments)
 
 
@@ -39,7 +41,7 @@ def study_id() -> int:
 
 
 def test_the_element_sends_the_study_by_its_id():
-    script = (assets.PAGES / "label/workbench/workbench.js").read_text()
+    script = (shell.PAGES / "label/workbench/workbench.js").read_text()
     (sent,) = re.findall(r"^const QUEUE = (.*);$", script, re.M)
     assert {"study", "study_id", "kind"} <= set(json.loads(sent)), "other names of its query are not sent"
 
@@ -48,7 +50,7 @@ def test_a_window_continues_after_its_study_was_renamed_also_if_another_study_ha
     first, second = client.tasks()[:2]
     change(studies.rename, "renamed")
     assert client.act(label(1, first)).json()["results"][0]["status"] == "accepted", "the name leads to the study"
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         studies.create(session, "s")
     own = {"study_id": str(study_id())}
     assert client.get("session", **own).json()["study"]["name"] == "renamed"
@@ -83,17 +85,17 @@ def test_labels_of_a_deleted_study_are_stored_after_it_was_restored(client):
 
 def test_nobody_learns_of_a_study_without_a_role_in_it(client):
     change(studies.rename, "renamed")
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         registry.add(session, "owner")
         registry.add(session, "annotator 1")
         actor = Actor("annotator 1", registry.get(session, "annotator 1").id)
-        assert former_studies.find(session, actor, "s") is None
-        assert former_studies.find(session, actor, "", study_id()) is None
+        assert deletions.find_former(session, actor, "s") is None
+        assert deletions.find_former(session, actor, "", study_id()) is None
 
 
 @pytest.mark.parametrize("page", ["results/overview", "label/disagreements"])
 def test_an_open_page_follows_a_renamed_study_and_states_that_a_study_was_deleted(client, page):
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         studies.create(session, "another, newer study")
     opened = visit(page, "annotator 1", study="s")
     change(studies.rename, "renamed")

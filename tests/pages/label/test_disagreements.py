@@ -6,8 +6,8 @@ from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, LabelRecord, MarkRecord, TraceRecord
 from pages.label.parts import workbench
 from pages.parts import resources
-from storage import database
-from storage.labelling.work import find_task, open_work
+from storage.db import connections
+from storage.labelling.context import find_task, open_work
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -53,7 +53,7 @@ def test_criterion_and_scenario_choose_the_queue(sample, mounted):
 
 def test_a_link_to_an_item_and_criterion_begins_with_that_task(sample, mounted):
     visit("label/disagreements", "newcomer", item="brainstorming-2", on="helpfulness")
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         work = open_work(session, "disagreements", "tour", "newcomer")
         target = find_task(session, work, mounted[0]["item"]).target
     assert (target.item, target.criterion) == ("brainstorming-2", "helpfulness")

@@ -1,6 +1,6 @@
 """Evidence in a text: nested and overlapping passages, markup in the text, positions outside of it."""
 
-from pages.label.parts.evidence import draw_text, highlight
+from pages.label.parts.adjudication_panel import draw_text, highlight
 
 
 def plain(html):

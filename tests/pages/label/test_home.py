@@ -4,8 +4,9 @@ import pytest
 
 from core.formats.records import ItemRecord
 from pages.parts import resources
-from storage import database, studies
+from storage.db import connections
 from storage.labelling import home
+from storage.studies import studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.shared import RUN, a_trace
@@ -19,7 +20,7 @@ def waiting():
 
 
 def counts(annotator="ann"):
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         (found,) = home.summaries(session, studies.get(session, "s"), annotator)
         return found.todo, found.skipped, found.done
 

@@ -4,8 +4,10 @@ import pytest
 
 from core.formats.records import ItemRecord, StudyRecord, StudyRules
 from pages.parts import resources
-from storage import database, labels, studies, targets
-from storage.labelling import inbox, queue
+from storage.db import connections
+from storage.labelling import home, queue
+from storage.labels import labels, targets
+from storage.studies import studies
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -15,19 +17,19 @@ def noted():
     """A note of ann and a flag of bob, in a study with named annotators."""
     rules = StudyRules(annotators=("ann", "bob"))
     prepare_study([StudyRecord(rules=rules), ItemRecord(item=make_item("item 0"))])
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         queue.set_mark(session, study.id, make_target(), "ann", "note", text="what of <b>ties</b>?")
         queue.set_mark(session, study.id, make_target(), "bob", "flag")
 
 
 def threads():
-    with database.reading(resources.engine()) as session:
-        return {thread.annotator: thread for thread in inbox.threads(session, studies.get(session, "s").id)}
+    with connections.reading(resources.engine()) as session:
+        return {thread.annotator: thread for thread in home.threads(session, studies.get(session, "s").id)}
 
 
 def open_thread(viewer, of="ann"):
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         target_id = targets.find_id(session, studies.get(session, "s").id, make_target())
     return visit("label/inbox", viewer, on=str(target_id), of=of)
 
@@ -52,7 +54,7 @@ def test_a_reply_can_close_a_thread(noted):
 def test_who_reads_the_note_of_another_is_no_longer_blind(noted):
     open_thread("eve")
     open_thread("ann")
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         assert not labels.save(session, study.id, make_target(), "eve", 1).blind
         assert labels.save(session, study.id, make_target(), "ann", 1).blind
@@ -67,7 +69,7 @@ def test_a_named_annotator_sees_only_own_threads_and_cannot_close_them(noted):
 
 @pytest.mark.parametrize("shown", [(1, 2), (2, 1)])
 def test_a_note_says_in_which_order_its_annotator_saw_the_responses(noted, shown):
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         labels.save(session, study.id, make_target(), "ann", 1, shown=shown)
     text = page_text(open_thread("eve"))

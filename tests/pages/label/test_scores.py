@@ -4,9 +4,9 @@ from core.formats.records import CriterionRecord, ItemRecord
 from core.items import Criterion, Item, Response
 from core.labels import Scale
 from pages.parts import resources
-from storage import database
+from storage.db import connections
 from storage.labelling import tasks
-from storage.labelling.work import open_work
+from storage.labelling.context import open_work
 from tests.conftest import make_item as an_ordinary_item
 from tests.pages.reviews import option_review, prepare_sample
 from tests.pages.visits import page_text, prepare_study, visit
@@ -31,7 +31,7 @@ def test_an_answer_is_requested_without_the_reference(mounted) -> None:
     app = visit("label/scores", "newcomer")
     assert not app.exception
     assert mounted[0]["kind"] == "answers"
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         work = open_work(session, "answers", "s", "newcomer", criterion=mounted[0].get("criterion"))
         found = tasks.next_tasks(session, work, have=(), count=9, tab="todo", first=None)["tasks"]
     assert found and found[0]["question"] == "What is the right answer?"

@@ -5,8 +5,8 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from pages.parts import background
-from storage import operations
+from pages.parts import live
+from storage.db import guards
 
 SLOW = 10.0
 place_on_page = ContextVar("place_on_page", default="")
@@ -14,25 +14,25 @@ place_on_page = ContextVar("place_on_page", default="")
 
 @pytest.fixture(autouse=True)
 def no_figures():
-    background.clear()
+    live.clear()
     yield
-    background.clear()
+    live.clear()
 
 
 def finish(key):
     """Wait for the figures that are being computed."""
-    background._entries[key].job.result(5)
+    live._entries[key].job.result(5)
 
 
 def test_the_newest_version_is_drawn_if_nothing_is_known_of_its_figures():
-    assert background.shown_version("judges", 1) == 1
-    assert not background.is_pending("judges", 2, drawn=1)
+    assert live.shown_version("judges", 1) == 1
+    assert not live.is_pending("judges", 2, drawn=1)
 
 
 def test_figures_that_took_a_moment_are_computed_while_the_visitor_waits():
-    background.computed("judges", 1, 0.1, lambda version: None)
-    assert background.shown_version("judges", 2) == 2
-    assert not background.is_pending("judges", 2, drawn=1)
+    live.computed("judges", 1, 0.1, lambda version: None)
+    assert live.shown_version("judges", 2) == 2
+    assert not live.is_pending("judges", 2, drawn=1)
 
 
 def test_the_earlier_version_is_drawn_until_the_newest_is_complete(monkeypatch):
@@ -43,43 +43,43 @@ def test_the_earlier_version_is_drawn_until_the_newest_is_complete(monkeypatch):
         may_end.wait(5)
         computed.append(version)
 
-    background.computed("judges", 1, SLOW, compute)
-    background._entries["judges"].ended -= SLOW
-    assert background.shown_version("judges", 2) == 1
+    live.computed("judges", 1, SLOW, compute)
+    live._entries["judges"].ended -= SLOW
+    assert live.shown_version("judges", 2) == 1
     assert has_begun.wait(5)
-    assert background.shown_version("judges", 3) == 1  # one computation at a time
-    assert background.is_pending("judges", 3, drawn=1)
+    assert live.shown_version("judges", 3) == 1  # one computation at a time
+    assert live.is_pending("judges", 3, drawn=1)
     may_end.set()
     finish("judges")
     assert computed == [2]
-    assert not background.is_pending("judges", 3, drawn=1)  # the page can draw version 2
-    monkeypatch.setattr(background, "LIMIT", -1.0)
-    assert background.shown_version("judges", 2) == 2
+    assert not live.is_pending("judges", 3, drawn=1)  # the page can draw version 2
+    monkeypatch.setattr(live, "LIMIT", -1.0)
+    assert live.shown_version("judges", 2) == 2
 
 
 def test_the_next_figures_are_computed_after_a_pause():
-    background.computed("judges", 1, SLOW, lambda version: None)
-    assert background.shown_version("judges", 2) == 1
-    assert background._entries["judges"].job is None
+    live.computed("judges", 1, SLOW, lambda version: None)
+    assert live.shown_version("judges", 2) == 1
+    assert live._entries["judges"].job is None
 
 
 def test_a_computation_that_fails_is_left_to_the_page(caplog):
     def fail(version):
         raise ValueError("no figures")
 
-    background.computed("judges", 1, SLOW, fail)
-    background._entries["judges"].ended -= SLOW
-    assert background.shown_version("judges", 2) == 1
+    live.computed("judges", 1, SLOW, fail)
+    live._entries["judges"].ended -= SLOW
+    assert live.shown_version("judges", 2) == 1
     finish("judges")
-    assert background.shown_version("judges", 2) == 2
+    assert live.shown_version("judges", 2) == 2
     assert "could not be computed" in caplog.text
 
 
 def test_the_oldest_entries_are_forgotten(monkeypatch):
-    monkeypatch.setattr(background, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(live, "MAX_ENTRIES", 2)
     for key in range(3):
-        background.computed(key, 1, SLOW, lambda version: None)
-    assert list(background._entries) == [1, 2]
+        live.computed(key, 1, SLOW, lambda version: None)
+    assert list(live._entries) == [1, 2]
 
 
 def test_a_newer_version_is_computed_with_the_permissions_of_the_page_and_nothing_else_of_it():
@@ -87,18 +87,18 @@ def test_a_newer_version_is_computed_with_the_permissions_of_the_page_and_nothin
     computed = []
 
     def compute(version):
-        computed.append((version, operations.granted_reads(), operations.reads_are_enforced(), place_on_page.get()))
+        computed.append((version, guards.granted_reads(), guards.reads_are_enforced(), place_on_page.get()))
 
     def draw():
-        operations.enforce()
+        guards.enforce()
         place_on_page.set("in a fragment")
-        with operations.reading_operation():
-            operations.grant(1, "view")
-            background.computed("overview", 1, SLOW, compute)
+        with guards.reading_operation():
+            guards.grant(1, "view")
+            live.computed("overview", 1, SLOW, compute)
 
     copy_context().run(draw)
-    background._entries["overview"].ended -= SLOW
-    assert background.is_pending("overview", 2, drawn=1)
+    live._entries["overview"].ended -= SLOW
+    assert live.is_pending("overview", 2, drawn=1)
     finish("overview")
     assert computed == [(2, {(1, "view")}, True, "")]
 
@@ -111,10 +111,10 @@ def test_a_computation_that_waits_for_another_one_is_of_the_newest_version():
         computed.append(version)
 
     for key in ("judges", "causes"):
-        background.computed(key, 1, 2.0, compute)
-        background._entries[key].ended -= SLOW
-        assert background.is_pending(key, 2, drawn=1)
-    assert background.is_pending("causes", 3, drawn=1)
+        live.computed(key, 1, 2.0, compute)
+        live._entries[key].ended -= SLOW
+        assert live.is_pending(key, 2, drawn=1)
+    assert live.is_pending("causes", 3, drawn=1)
     may_end.set()
     finish("judges")
     finish("causes")
@@ -123,13 +123,13 @@ def test_a_computation_that_waits_for_another_one_is_of_the_newest_version():
 
 def test_figures_that_take_long_do_not_delay_others():
     may_end = threading.Event()
-    background.computed("alignment", 1, SLOW, lambda version: may_end.wait(5))
-    background.computed("judges", 1, 2.0, lambda version: None)
+    live.computed("alignment", 1, SLOW, lambda version: may_end.wait(5))
+    live.computed("judges", 1, 2.0, lambda version: None)
     for key in ("alignment", "judges"):
-        background._entries[key].ended -= SLOW
-        assert background.is_pending(key, 2, drawn=1)
+        live._entries[key].ended -= SLOW
+        assert live.is_pending(key, 2, drawn=1)
     finish("judges")
-    assert not background._entries["alignment"].job.done()
+    assert not live._entries["alignment"].job.done()
     may_end.set()
     finish("alignment")
 
@@ -141,17 +141,17 @@ def test_the_first_figures_are_computed_once_while_pages_are_drawn():
         may_end.wait(5)
         computed.append(version)
 
-    assert not background.has_figures("overview", 1, compute)
-    assert not background.has_figures("overview", 1, compute)
-    assert background.is_first_pending("overview")
+    assert not live.has_figures("overview", 1, compute)
+    assert not live.has_figures("overview", 1, compute)
+    assert live.is_first_pending("overview")
     may_end.set()
     finish("overview")
-    assert computed == [1] and not background.is_first_pending("overview")
-    assert background.has_figures("overview", 1, compute)
+    assert computed == [1] and not live.is_first_pending("overview")
+    assert live.has_figures("overview", 1, compute)
 
 
 def test_first_figures_that_fail_are_left_to_the_page():
-    assert not background.has_figures("overview", 1, lambda version: 1 / 0)
+    assert not live.has_figures("overview", 1, lambda version: 1 / 0)
     finish("overview")
-    assert background.has_figures("overview", 1, lambda version: None)
-    assert background.shown_version("overview", 1) == 1
+    assert live.has_figures("overview", 1, lambda version: None)
+    assert live.shown_version("overview", 1) == 1

@@ -7,13 +7,13 @@ import pytest
 import streamlit as st
 
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cache
+from pages.parts import chart_files
 from pages.parts.charts import Series
 
 built: list[str] = []
 
 
-@chart_cache.built_once
+@chart_files.built_once
 def a_figure(series: Series, *, title: str) -> go.Figure:
     built.append(title)
     return go.Figure(go.Scatter(x=[row.value for row in series.rows.values()])).update_layout(title=title)
@@ -29,7 +29,7 @@ def light_theme(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     st.cache_resource.clear()
     built.clear()
     theme = SimpleNamespace(type="light")
-    monkeypatch.setattr(chart_cache.st, "context", SimpleNamespace(theme=theme))
+    monkeypatch.setattr(chart_files.st, "context", SimpleNamespace(theme=theme))
     return theme
 
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts import chart_files
 from pages.parts.account_guard import AccountGuard
-from pages.parts.name_rows import LINE_LENGTH, wrap_names
+from pages.parts.axes import LINE_LENGTH, wrap_names
 from tests.pages.visits import prepare_study
 
 

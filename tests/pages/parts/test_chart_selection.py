@@ -6,27 +6,27 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from pages.parts import chart_cells, chart_selection
+from pages.parts import chart_files, heat_map
 
 KEY = "chart"
 
 
 def a_figure(title: str = "t") -> go.Figure:
-    cells = chart_cells.clickable([(0, 0), (1, 0)], ["a", ("b", "c")], ["", ""])
+    cells = heat_map.clickable_cells([(0, 0), (1, 0)], ["a", ("b", "c")], ["", ""])
     return go.Figure([go.Scatter(x=[0], y=[0], mode="text", customdata=["a"]), cells]).update_layout(title=title)
 
 
 @pytest.fixture
 def state(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    monkeypatch.setattr(chart_selection.st, "session_state", values)
+    monkeypatch.setattr(chart_files.st, "session_state", values)
     return values
 
 
 def drawn(state: dict[str, Any], selected: Any, title: str = "t") -> tuple[int, Any]:
     """Return the number of the chart, None for the first without a selection, and its selected points, as drawn."""
     given = a_figure(title)
-    figure = chart_selection.mark(given, KEY, selected)
+    figure = chart_files.mark_selected(given, KEY, selected)
     state.setdefault(KEY, None)
     assert given == a_figure(title), "a shared figure is not modified"
     assert figure.data[0].selectedpoints is None
@@ -35,7 +35,7 @@ def drawn(state: dict[str, Any], selected: Any, title: str = "t") -> tuple[int, 
 
 def click(state: dict[str, Any], *names: Any) -> None:
     state[KEY] = SimpleNamespace(selection=SimpleNamespace(points=[{"customdata": name} for name in names]))
-    chart_selection.recorded(KEY, lambda: None)()
+    chart_files.recorded(KEY, lambda: None)()
 
 
 def test_a_clicked_point_does_not_change_the_figure(state: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ def test_a_shared_figure_is_written_as_json_and_copied_once(
     monkeypatch.setattr(go.Figure, "to_json", lambda *args, **kwargs: written.append(1) or to_json(*args, **kwargs))
     charts = []
     for _ in range(3):
-        charts.append(chart_selection.mark(figure, KEY, "a"))
+        charts.append(chart_files.mark_selected(figure, KEY, "a"))
         state.setdefault(KEY, None)
     assert len(written) == 1
     assert charts[0] is not figure
@@ -88,6 +88,6 @@ def test_a_shared_figure_is_written_as_json_and_copied_once(
 
 def test_files_have_no_selection() -> None:
     figure = a_figure()
-    chart_selection.select_points(figure, "a")
-    chart_selection.clear(figure)
+    chart_files.select_points(figure, "a")
+    chart_files.clear_selection(figure)
     assert figure.data[1].selectedpoints is None

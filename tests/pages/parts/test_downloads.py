@@ -10,13 +10,14 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord
-from pages.parts import chart_files, downloads, resources, visitor
+from pages.parts import account_guard, chart_files, downloads, resources
 from pages.parts.account_guard import SESSION_COOKIE, AccountGuard
-from storage import access, audit, studies
-from storage.access import Role
-from storage.accounts import logins
-from storage.audit import Action, Filter
-from storage.database import reading, write
+from storage.accounts import access, logins
+from storage.accounts.access import Role
+from storage.db import audit
+from storage.db.audit import Action, Filter
+from storage.db.connections import reading, write
+from storage.studies import studies
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study
@@ -42,7 +43,7 @@ def page_of_results() -> None:
 
     from pages.parts import charts, downloads, permissions
     from pages.parts.chart_files import ChartData
-    from storage.access import Permission
+    from storage.accounts.access import Permission
 
     permissions.enter_page(Permission.view)
     permissions.require_page(1)
@@ -62,7 +63,7 @@ def results(monkeypatch):
         write(engine, lambda session, name=name: access.set_role(session, 1, name, Role.viewer))
     with reading(engine) as session:
         identity = logins.identify(session, cookies["vera"])
-    monkeypatch.setattr(visitor, "current_identity", lambda: identity)
+    monkeypatch.setattr(account_guard, "current_identity", lambda: identity)
     app = AppTest.from_function(page_of_results).run()
     assert not app.exception
     html = "".join(element.proto.body for element in app.get("html"))

@@ -10,11 +10,12 @@ from core.formats.records import ItemRecord, StudyRecord, StudyRules
 from core.llm.images import Image
 from core.remote_images import RemoteImageError
 from pages.parts import account_guard, image_routes, resources
-from storage import access, database, studies
-from storage.access import Role
-from storage.accounts import registry
-from storage.accounts.identity import Actor, Identity
-from storage.study_images import RemoteImages
+from storage.accounts import access, registry
+from storage.accounts.access import Role
+from storage.accounts.registry import Actor, Identity
+from storage.db import connections
+from storage.studies import studies
+from storage.studies.study_images import RemoteImages
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.test_remote_images import picture
@@ -33,7 +34,7 @@ def client(tmp_path, monkeypatch):
         return Image("image/png", picture())
 
     monkeypatch.setattr(image_routes, "_images", lambda: RemoteImages(tmp_path, fetch))
-    database.upgrade(resources.engine())
+    connections.upgrade(resources.engine())
     rules = StudyRules(image_hosts=(HOST,))
     imports.import_records(resources.engine(), "s", [StudyRecord(rules=rules), ItemRecord(item=make_item())])
     monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=False))
@@ -41,7 +42,7 @@ def client(tmp_path, monkeypatch):
 
 
 def route(address):
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
     return resources.image_route(study)(address)
 
@@ -54,13 +55,13 @@ def test_a_signed_image_is_served_with_its_type_and_without_rights(client):
 
 
 def test_an_account_without_a_role_in_the_study_is_refused(client, monkeypatch):
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         account = registry.add(session, "stranger")
         study_id = studies.get(session, "s").id
     identity = Identity(accounts=True, actor=Actor("stranger", account.id))
     monkeypatch.setattr(account_guard, "identity_of", lambda _: identity)
     assert client.get(route(ADDRESS)).status_code == 404
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         access.set_role(session, study_id, "stranger", Role.viewer)
     assert client.get(route(ADDRESS)).status_code == 200
     monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=True))

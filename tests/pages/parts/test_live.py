@@ -6,14 +6,16 @@ from core.formats.records import ItemRecord
 from core.labels import Target
 from pages.parts import live, resources
 from pages.results.parts import alignment_data
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study
 
 
 def save_label(value: int) -> int:
     """Save a label and return the number of stored ones."""
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         labels.save(session, study.id, Target(item="item 0", kind="preference", criterion="helpfulness"), "ann", value)
         return labels.version(session, study.id)[0]

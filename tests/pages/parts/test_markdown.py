@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pages.parts.markdown import sanitize_markdown
+from pages.parts.text import sanitize_markdown
 
 BEACON = "http://beacon.example/x.png"
 PIECES = ["![a](", BEACON, ")", "![b][r]", "\n[r]: ", "<img src=", ">", "`", "```", "$", "$$", "\\", "\n", "    ", "- "]

@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 import app
 from pages.parts import resources
-from storage import database
+from storage.db import connections
 
 LOCAL = "http://127.0.0.1:8501"
 
@@ -13,7 +13,7 @@ LOCAL = "http://127.0.0.1:8501"
 @pytest.fixture
 def client():
     """A browser on the real application."""
-    database.upgrade(resources.engine())
+    connections.upgrade(resources.engine())
     return TestClient(app.app, base_url=LOCAL, client=("127.0.0.1", 1))
 
 

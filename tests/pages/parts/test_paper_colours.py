@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.parts import charts, colours, heat_map, paper_colours
+from pages.parts import charts, colours, heat_map
 from tests.pages.results.test_agreement import a_row
 
 
@@ -11,7 +11,7 @@ def drawn(theme: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     accent = {"light": colours.ACCENT, "dark": colours.DARK_ACCENT}[theme]
     monkeypatch.setattr(charts, "accent_colour", lambda: accent)
     pairs = {("a", "b"): a_row(0.1), ("a", "c"): a_row(0.5), ("b", "c"): a_row(0.95)}
-    return paper_colours.apply_light(heat_map.heatmap_figure(pairs, {}, title=theme)).to_dict()
+    return colours.apply_light(heat_map.heatmap_figure(pairs, {}, title=theme)).to_dict()
 
 
 def test_files_of_a_chart_are_the_same_in_both_themes(

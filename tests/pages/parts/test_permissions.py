@@ -5,13 +5,15 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord
-from pages.parts import permissions, resources, visitor
-from storage import access, operations, studies, trace_opinions
-from storage.access import Forbidden, Permission, Role
-from storage.accounts import registry
-from storage.accounts.identity import Actor
-from storage.database import reading, writing
-from storage.read_guard import UncheckedRead
+from pages.parts import account_guard, permissions, resources
+from storage.accounts import access, registry
+from storage.accounts.access import Forbidden, Permission, Role
+from storage.accounts.registry import Actor
+from storage.db import guards
+from storage.db.connections import reading, writing
+from storage.db.guards import UncheckedRead
+from storage.runs import trace_opinions
+from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study
 from tests.storage.shared import RUN, a_trace
@@ -26,13 +28,13 @@ def study_id(monkeypatch):
         registry.add(session, "administrator")
         account = registry.add(session, "eve")
         access.set_role(session, found, "eve", Role.viewer)
-    monkeypatch.setattr(visitor, "current_actor", lambda: Actor("eve", account.id))
+    monkeypatch.setattr(account_guard, "current_actor", lambda: Actor("eve", account.id))
     page = {permissions.STUDY_KEY: found, permissions.PAGE_KEY: Permission.view}
     monkeypatch.setattr(st, "session_state", page)
     monkeypatch.setattr(st, "fragment", lambda draw, run_every: draw)
-    token = operations._enforced.set(True)
+    token = guards._enforced.set(True)
     yield found
-    operations._enforced.reset(token)
+    guards._enforced.reset(token)
 
 
 def read(study_id):
@@ -48,8 +50,8 @@ def test_a_fragment_that_runs_without_its_page_checks_the_role_again(study_id):
         drawn.append(read(study_id))
 
     refresh()
-    with writing(resources.engine()) as session, operations.operation():
-        operations.grant(study_id, "manage")
+    with writing(resources.engine()) as session, guards.operation():
+        guards.grant(study_id, "manage")
         access.set_role(session, study_id, "eve", Role.annotator)
     with pytest.raises(Forbidden):
         refresh()
@@ -71,7 +73,7 @@ def test_a_fragment_has_a_container_of_its_own():
 
 
 def test_a_page_without_a_check_reads_nothing_and_one_with_a_check_reads_its_study(study_id):
-    with operations.reading_operation():
+    with guards.reading_operation():
         with pytest.raises(UncheckedRead):
             read(study_id)
         assert permissions.allows(study_id, Permission.view)

@@ -6,7 +6,9 @@ from starlette.testclient import TestClient
 import app
 from core.formats.records import ItemRecord
 from pages.parts import resources
-from storage import database, runs, studies, workers
+from storage.db import connections
+from storage.runs import calls, runs
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item
 
@@ -14,7 +16,7 @@ from tests.conftest import make_item
 @pytest.fixture
 def client():
     """A browser on the real application, whose worker is running."""
-    database.upgrade(resources.engine())
+    connections.upgrade(resources.engine())
     worker = resources.start_worker()
     yield TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
     worker.stop()
@@ -45,13 +47,13 @@ def test_a_server_without_its_own_worker_needs_one_that_is_connected(postgres_en
     client = TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
     assert client.get("/ready").status_code == 200  # people can label, and no run waits
     imports.import_records(postgres_engine, "s", [ItemRecord(item=make_item())])
-    with database.writing(postgres_engine) as session:
+    with connections.writing(postgres_engine) as session:
         study = studies.get(session, "s")
         runs.create(session, study.id, "waiting", protocol="scaleeval", criterion="", settings={}, prompts={})
     reply = client.get("/ready")
     assert (reply.status_code, reply.json()) == (503, {"database": "ok", "worker": resources.NO_WORKER})
-    with database.writing(postgres_engine) as session:
-        worker = workers.register(session, "a worker")
+    with connections.writing(postgres_engine) as session:
+        worker = calls.register_worker(session, "a worker")
     assert client.get("/ready").status_code == 200
-    with database.writing(postgres_engine) as session:
-        workers.remove(session, worker)
+    with connections.writing(postgres_engine) as session:
+        calls.remove_worker(session, worker)

@@ -3,7 +3,7 @@
 import pytest
 
 from core.labels import Value
-from pages.parts.values import aspect_letter, format_value
+from pages.parts.numbers import aspect_letter, format_value
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,11 @@ from streamlit.testing.v1 import AppTest
 from core.formats.records import ItemRecord, Record, ScaleRecord
 from core.labels import Scale
 from core.statistics.reports.agreement import AgreementRow
-from pages.parts import chart_cells, chart_selection, charts, heat_map, resources
+from pages.parts import chart_files, charts, heat_map, resources
 from pages.results.parts import agreement_rows
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
@@ -136,7 +138,7 @@ def test_a_saved_label_changes_the_figures() -> None:
     prepare_study(labelled_items("111", "222", "12-"))
     app = visit(PAGE)
     before = list(app.dataframe[0].value["Percent"])
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         labels.save(session, study.id, make_target("math 2"), "cat", 1)
     app.run()
@@ -167,7 +169,7 @@ def test_points_are_sorted_with_intervals_and_n() -> None:
     assert list(figure.layout.yaxis.ticktext) == ["low", "high"]
     assert figure.layout.annotations[0].text == "people 0.62"
     assert figure.layout.xaxis.range == pytest.approx((0.05, 0.85))
-    chart_selection.select_points(figure, "low")
+    chart_files.select_points(figure, "low")
     assert list(marks.selectedpoints) == [0]
 
 
@@ -186,7 +188,7 @@ def test_a_cell_has_kappa_and_n_and_names_are_escaped() -> None:
         [a_row(0.5, "ann × <b>ben"), a_row(None, "ann × cat"), a_row(-0.2, "<b>ben × cat")]
     )
     figure: go.Figure = heat_map.heatmap_figure(pairs, {("ann", "cat"): a_row(0.1)}, title="t")
-    chart_selection.select_points(figure, ("ann", "cat"))
+    chart_files.select_points(figure, ("ann", "cat"))
     _, words, marks = figure.data
     assert words.text[0] == "<b>0.50</b><br>n 3"
     assert words.text[1] == "<b>–</b><br>first 0.10<br>n 3"
@@ -254,7 +256,7 @@ def test_many_raters_have_a_compact_map_with_full_names_in_natural_order() -> No
         "annotator 1 <b>1</b>", "annotator 2 <b>2</b>", "annotator 10 <b>3</b>",
     ]  # fmt: skip
     assert figure.layout.height < 700
-    assert (marks.base[0] + chart_cells.WIDTH / 2, marks.y[0]) == (1, 2)  # annotators 10 and 2
+    assert (marks.base[0] + heat_map.CELL_WIDTH / 2, marks.y[0]) == (1, 2)  # annotators 10 and 2
     assert sum(value is not None for line in cells.z for value in line) == len(pairs) == 23 * 22 / 2
 
 

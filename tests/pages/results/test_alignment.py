@@ -33,12 +33,14 @@ from pages.parts import chart_files, charts, resources
 from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_charts, alignment_differences, alignment_rows
 from pages.results.parts.alignment_charts import AxisNames, JudgePoints
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
 from storage.reports import alignment, judge_values
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import Matrix
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
+from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import APP, page_text, prepare_study, visit
@@ -251,7 +253,7 @@ def test_a_judge_whose_criteria_cannot_be_pooled_is_seen_on_one_criterion(monkey
 
 
 def alignment_data() -> AlignmentData:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
     return alignment.load_data(resources.engine(), study)
 
@@ -307,7 +309,7 @@ def test_a_saved_label_changes_the_figures() -> None:
     prepare_study(debate_records("11-111", "22-211", "1--211"))
     app = visit(PAGE)
     before = table_line(app, "j0")["Accuracy"]
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         for who in ("ben", "cat"):
             labels.save(session, study.id, make_target("math 2"), who, 2)

@@ -1,7 +1,7 @@
 """The section on costs of the page Judges."""
 
-from pages.results.parts import cost_chart
-from pages.results.parts.cost_chart import JudgePrice
+from pages.results.parts import judge_charts
+from pages.results.parts.judge_charts import JudgePrice
 
 
 def test_the_table_names_the_judges_of_both_charts_in_the_order_of_the_ranking() -> None:
@@ -13,7 +13,7 @@ def test_the_table_names_the_judges_of_both_charts_in_the_order_of_the_ranking()
             JudgePrice("cheap", 2, 1300, 0.8, 0.7, 0.9, 40, "no"),
         ],
     }
-    best, second = cost_chart.table_lines(rows)
+    best, second = judge_charts.cost_lines(rows)
     assert best == {
         "No.": "1", "Judge": "best", "Accuracy": "0.90 [0.80, 0.95]", "$ per 1,000": "–", "Seconds per 1,000": "1,200",
         "Efficient by": "duration",

@@ -5,7 +5,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.parts import background, permissions
+from pages.parts import live, permissions
 from pages.results.parts import alignment_data
 from tests.pages.visits import page_text, prepare_study, switch_to, visit
 from tests.storage.reports.planted_judges import planted_records
@@ -44,7 +44,7 @@ def test_a_large_study_is_drawn_before_its_first_figures(page: str, monkeypatch:
     app = visit(f"results/{page}")
     assert states_computing(app) and not app.exception
     assert FIGURES[page] not in page_text(app)
-    (entry,) = background._entries.values()
+    (entry,) = live._entries.values()
     assert entry.job is not None
     entry.job.result(60)
     app.run()
@@ -69,7 +69,7 @@ def test_the_only_fragment_of_a_page_looks_for_changes(page: str, large: bool, m
     # A fragment that a click runs again would leave removed elements on the screen: Streamlit forgets that they are to
     # be removed if the fragment that looks for changes begins before its messages are sent.
     assert fragments == [alignment_data.INTERVAL]
-    for entry in background._entries.values():
+    for entry in live._entries.values():
         if entry.job is not None:
             entry.job.result(60)  # it reads the database of this test
 
@@ -86,6 +86,6 @@ def test_other_runs_of_a_large_study_are_compared_in_the_background(monkeypatch:
     for runs in (["first", "second"], ["second", "first"]):
         app = visit("results/compare_runs", runs=runs)
         assert states_computing(app)
-        for entry in background._entries.values():
+        for entry in live._entries.values():
             assert entry.job is not None
             entry.job.result(60)

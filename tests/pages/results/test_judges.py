@@ -9,12 +9,14 @@ from streamlit.testing.v1 import AppTest
 
 from core.formats.records import ItemRecord, Record, TraceRecord
 from core.labels import Target
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.measures.comparison import Comparison
-from pages.parts import background, charts, resources
-from pages.parts.name_rows import ROW_HEIGHT
-from pages.results.parts import cost_chart, difference_list, judge_charts
-from storage import database, labels, studies
+from pages.parts import charts, live, resources
+from pages.parts.axes import ROW_HEIGHT
+from pages.results.parts import alignment_differences, judge_charts
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.test_alignment import make_trace
@@ -116,7 +118,7 @@ def test_small_differences_have_pale_colours(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_pairs_of_judges_are_a_list_with_the_smallest_p_first() -> None:
     rows = [Comparison("a", name, size, None, None, 50, None, None, p) for name, size, p in PAIRS]
-    assert [row.other_judge for row in difference_list.ordered_pairs(rows, list("abcde"))] == ["d", "c", "b", "e"]
+    assert [row.other_judge for row in alignment_differences.ordered_pairs(rows, list("abcde"))] == ["d", "c", "b", "e"]
     prepare_study(planted_records())
     (pairs,) = (frame.value for frame in visit(PAGE, section="A versus B").dataframe)
     assert pairs[["A × B", "n", "A", "B"]].to_dict("records") == [
@@ -129,11 +131,14 @@ def test_a_pair_has_the_better_ranked_judge_first_and_a_mark_if_it_is_significan
         Comparison("b", "a", -0.2, -0.3, -0.1, 50, 0.01, None, 0.01),
         Comparison("a", "c", 0.1, 0.0, 0.2, 50, 0.2, None, 0.2),
     ]
-    first, second = difference_list.chart_rows(rows, ["a", "b", "c"])
+    first, second = alignment_differences.chart_rows(rows, ["a", "b", "c"])
     assert (first["number"], first["other_number"], first["judge"], first["other_judge"]) == (1, 2, "a", "b")
     assert (first["difference"], first["low"], first["high"], first["p_corrected"]) == (0.2, 0.1, 0.3, 0.01)
     assert (second["number"], second["other_number"], second["difference"]) == (1, 3, 0.1)
-    lines = [difference_list.line(row, ["a", "b", "c"]) for row in difference_list.ordered_pairs(rows, ["a", "b", "c"])]
+    lines = [
+        alignment_differences.list_line(row, ["a", "b", "c"])
+        for row in alignment_differences.ordered_pairs(rows, ["a", "b", "c"])
+    ]
     assert [(line["A × B"], line["A − B"]) for line in lines] == [("1 × 2", "+0.20*"), ("1 × 3", "+0.10")]
 
 
@@ -202,15 +207,15 @@ def test_the_list_of_pairs_stays_in_place_while_its_marked_row_is_the_selected_p
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     state: dict[str, object] = {}
-    monkeypatch.setattr(difference_list.st, "session_state", state)
+    monkeypatch.setattr(alignment_differences.st, "session_state", state)
     pairs = ["a × b", "a × c"]
-    assert difference_list.list_key(pairs, "") == "difference_list_0"
-    assert difference_list.list_key(pairs, "a × b") == "difference_list_0", "clicked in the matrix"
+    assert alignment_differences.list_key(pairs, "") == "difference_list_0"
+    assert alignment_differences.list_key(pairs, "a × b") == "difference_list_0", "clicked in the matrix"
     marked = SimpleNamespace(selection=SimpleNamespace(cells=[(1, "p")]))
     state["difference_list_0"] = marked
-    assert difference_list.list_key(pairs, "a × c") == "difference_list_0", "clicked in the list"
-    assert difference_list.list_key(pairs[::-1], "a × c") == "difference_list_1", "another order after a label"
-    assert difference_list.list_key(pairs, "") == "difference_list_1", "closed"
+    assert alignment_differences.list_key(pairs, "a × c") == "difference_list_0", "clicked in the list"
+    assert alignment_differences.list_key(pairs[::-1], "a × c") == "difference_list_1", "another order after a label"
+    assert alignment_differences.list_key(pairs, "") == "difference_list_1", "closed"
 
 
 def test_abstentions_can_be_left_out() -> None:
@@ -265,23 +270,23 @@ def test_a_judge_at_the_cost_of_a_more_accurate_one_is_not_called_more_expensive
 ) -> None:
     monkeypatch.setattr(charts, "theme", lambda: "light")
     prices = [
-        cost_chart.JudgePrice(name, place, 1000.0, 0.9 - place / 10, None, None, 40, efficient)
+        judge_charts.JudgePrice(name, place, 1000.0, 0.9 - place / 10, None, None, 40, efficient)
         for place, (name, efficient) in enumerate([("a", "yes"), ("b", "no")], start=1)
     ]
-    figure = cost_chart.figure(prices, unit)
+    figure = judge_charts.cost_figure(prices, unit)
     assert [trace.name for trace in figure.data] == ["efficient", f"another {words} and is as accurate"]
     assert figure.layout.legend.yanchor == "top" and figure.layout.xaxis.tickformat == ","
 
 
 def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures in a fragment, with a spinner: the thread that computes them later cannot draw it."""
-    monkeypatch.setattr(background, "LIMIT", -1.0)
+    monkeypatch.setattr(live, "LIMIT", -1.0)
     prepare_study(planted_records())
     app = visit(PAGE)
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         target = Target(item="i0", kind="preference", criterion="helpfulness")
         labels.save(session, studies.get(session, "s").id, target, "dan", 0)
-    (entry,) = background._entries.values()
+    (entry,) = live._entries.values()
     entry.ended = 0.0  # long ago: others have had the processor since
     app.run()
     assert entry.job is not None

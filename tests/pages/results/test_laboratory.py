@@ -7,12 +7,14 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Item
 from core.labels import Target
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.reports.weight_laboratory import CurvePoint
-from pages.parts import background, charts, resources
-from pages.results.parts import laboratory_charts
-from storage import database, items, labels, studies
-from storage.tables import OpinionViewRow
+from pages.parts import charts, live, resources
+from pages.results.parts import weight_charts
+from storage.db import connections
+from storage.db.tables import OpinionViewRow
+from storage.labels import labels
+from storage.studies import items, studies
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -20,7 +22,7 @@ from tests.pages.visits import page_text, prepare_study, visit
 def test_axes_show_the_part_of_the_scale_with_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts, "theme", lambda: "light")
     agreement = Estimate(0.75, 0.7, 0.8, 40, 40, 0, 0, 0, "")
-    figure = laboratory_charts.curve_figure([CurvePoint(1, laboratory_charts.HEAVIEST, agreement)])
+    figure = weight_charts.curve_figure([CurvePoint(1, weight_charts.HEAVIEST, agreement)])
     assert tuple(figure.layout.yaxis.range) == pytest.approx((0.65, 0.85))
     assert figure.layout.yaxis.title.text == "Agreement and 95 % interval"
 
@@ -35,15 +37,15 @@ def test_the_answer_of_the_sample() -> None:
 
 @pytest.mark.parametrize("page", ["laboratory", "published"])
 def test_a_newer_label_is_computed_in_the_background(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "LIMIT", -1.0)
+    monkeypatch.setattr(live, "LIMIT", -1.0)
     prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
     app = visit(f"results/{page}")
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study_id = studies.get(session, "s").id
         item = next(iter(items.by_key(session, study_id)))
         labels.save(session, study_id, Target(item=item, kind="preference", criterion="helpfulness"), "dan", 0)
     app.run()
-    (entry,) = background._entries.values()
+    (entry,) = live._entries.values()
     assert not app.exception and entry.job is not None
     entry.job.result(20)
     assert entry.seconds and entry.ready == entry.wanted
@@ -60,7 +62,7 @@ def test_a_listed_item_is_recorded_as_seen() -> None:
 
 def blindness_lost() -> bool:
     """Whether a view of an opinion is recorded for zoe."""
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return bool(session.scalars(select(OpinionViewRow)).all())
 
 

@@ -5,9 +5,10 @@ import pytest
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.labels import Label, Scale
-from pages.parts import background, resources
+from pages.parts import live, resources
 from pages.results.parts import alignment_data
-from storage import database, studies
+from storage.db import connections
+from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
@@ -21,7 +22,7 @@ AGREED = [RUN, *(a_trace(f"item {number}", a_turn(), a_verdict("agreed", (1, 1, 
 
 def test_a_study_without_items_shows_its_steps():
     prepare_study()
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         studies.create(session, "s")
     text = page_text(visit("results/overview", "ann"))
     assert "1. Import" in text and "3. Label" in text
@@ -78,7 +79,7 @@ def test_a_large_study_is_drawn_before_its_first_figures(monkeypatch):
         text.count("Computing the figures of 4 items and 1 run in the background; they appear here when they are") == 2
     )
     assert "Most accurate" not in text
-    (entry,) = background._entries.values()
+    (entry,) = live._entries.values()
     entry.job.result(20)
     text = page_text(page.run())
     assert "in the background" not in text

@@ -9,7 +9,7 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, TraceRecord
 from core.items import Item
 from core.labels import Label, Target
-from core.statistics.data.estimate import Estimate
+from core.statistics.data.arrays import Estimate
 from core.statistics.reports.weight_distances import PEOPLE, RaterDistance
 from pages.parts import charts
 from pages.results.parts import weight_charts

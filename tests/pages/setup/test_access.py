@@ -3,12 +3,12 @@
 import pytest
 
 from core.formats.records import ItemRecord
-from pages.parts import resources, visitor
-from storage import access, studies
-from storage.access import Role
-from storage.accounts import api_tokens, invitations, logins, passwords, registry
-from storage.accounts.identity import Actor, Identity
-from storage.database import reading, write, writing
+from pages.parts import account_guard, resources
+from storage.accounts import access, api_tokens, invitations, logins, registry
+from storage.accounts.access import Role
+from storage.accounts.registry import Actor, Identity
+from storage.db.connections import reading, write, writing
+from storage.studies import studies
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
@@ -35,7 +35,7 @@ def become(monkeypatch):
         with reading(engine) as session:
             login_id = logins.identify(session, cookie).login_id
         actor = Actor(name, account.id, account.administrator)
-        monkeypatch.setattr(visitor, "current_identity", lambda: Identity(True, actor, login_id))
+        monkeypatch.setattr(account_guard, "current_identity", lambda: Identity(True, actor, login_id))
 
     return sign_in
 
@@ -59,7 +59,7 @@ def test_an_owner_invites_a_person_with_a_role_and_changes_it(become):
     (link,) = [code.value for code in app.code]
     token = link.partition("#")[2]
     assert "/account/invitation#" in link and members() == {"bob": Role.owner, "cem": Role.viewer}
-    hashed = passwords.hash_password("a new sentence")
+    hashed = registry.hash_password("a new sentence")
     assert write(resources.engine(), lambda session: invitations.accept(session, token, hashed)).name == "cem"
     app.selectbox(key="member").set_value("cem")
     app.selectbox(key="role").set_value(Role.researcher)

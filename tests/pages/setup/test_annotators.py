@@ -8,7 +8,7 @@ import pytest
 
 from core.formats.records import AdjudicationRecord, ItemRecord, StudyRecord, StudyRules
 from core.labels import Adjudication
-from pages.parts import background, resources
+from pages.parts import live, resources
 from pages.setup.parts import annotator_figures
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
@@ -108,7 +108,7 @@ def save_label(value, item):
 
 
 def complete_figures():
-    (entry,) = background._entries.values()
+    (entry,) = live._entries.values()
     entry.job.result(60)
     return entry
 
@@ -120,7 +120,7 @@ def test_a_large_study_is_drawn_before_its_first_figures_and_with_the_last_compl
     stated = r"Computing the figures of [1-9]\d* labels in the background; they appear here when they are complete\."
     assert [bool(re.fullmatch(stated, info.value)) for info in page.info] == [True] and not page.dataframe
     entry = complete_figures()
-    entry.seconds, entry.ended = 10 * background.LIMIT, 0.0  # as if they had taken long, long ago
+    entry.seconds, entry.ended = 10 * live.LIMIT, 0.0  # as if they had taken long, long ago
     page.run()
     assert page.dataframe[1].value.set_index("Annotator").loc["ann", "With others"].startswith("0.50 [")
     assert annotator_figures.NEWER not in page_text(page) and not page.info

@@ -10,9 +10,10 @@ from starlette.testclient import TestClient
 from core.formats.records import ItemRecord
 from pages.parts import downloads, resources
 from pages.parts.account_guard import AccountGuard
-from storage import audit, studies
-from storage.audit import Action
-from storage.database import writing
+from storage.db import audit
+from storage.db.audit import Action
+from storage.db.connections import writing
+from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 

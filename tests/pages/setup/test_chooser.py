@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.setup.parts.chooser import join_commas, split_commas
+from pages.setup.parts.scale_form import join_commas, split_commas
 
 
 @pytest.mark.parametrize("names", [["Zoë", 'O\'Brien, "Ben"', "annotator 3"], ['"Q"'], ["a", "b c"], []])

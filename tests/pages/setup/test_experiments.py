@@ -14,10 +14,12 @@ from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.statistics.reports.experiments import CellResult
 from pages.parts import charts, resources
-from pages.setup.parts import experiment_chart
-from storage import database, experiments, studies
-from storage.experiments import Experiment
-from storage.studies import Study
+from pages.setup.parts import experiment_results
+from storage.db import connections
+from storage.runs import experiments
+from storage.runs.experiments import Experiment
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.worker import RunRequest, create_run, execute_experiment, plan, start
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
@@ -38,12 +40,12 @@ def _a_study() -> None:
 
 
 def a_study() -> Study:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return studies.get(session, "s")
 
 
 def stored_experiments() -> list[Experiment]:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return experiments.of_study(session, a_study().id)
 
 
@@ -166,9 +168,9 @@ def test_the_legend_of_a_chart_is_between_the_title_and_the_plot(axis: str, titl
         for level in ("general", "masked")
         for other in "abcd"
     ]
-    layout = experiment_chart.axis_figure(cells, (axis, "words"), axis, ["general", "masked"], "accuracy_gold").layout
+    layout = experiment_results.axis_figure(cells, (axis, "words"), axis, ["general", "masked"], "accuracy_gold").layout
     assert layout.title.text.count("<br>") == title_lines - 1
-    title = experiment_chart.TITLE_HEIGHT + charts.TITLE_LINE * (title_lines - 1)
+    title = experiment_results.TITLE_HEIGHT + charts.TITLE_LINE * (title_lines - 1)
     assert (layout.legend.yref, layout.legend.yanchor) == ("container", "top")
     assert (1 - layout.legend.y) * layout.height == pytest.approx(title)
-    assert layout.margin.t - title >= 4 * experiment_chart.LINE_HEIGHT
+    assert layout.margin.t - title >= 4 * experiment_results.LINE_HEIGHT

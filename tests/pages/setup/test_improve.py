@@ -8,11 +8,13 @@ from streamlit.testing.v1 import AppTest
 from core.llm.client import ScriptedModel
 from core.trace import Ask
 from pages.parts import resources
-from storage import audit, experiments, studies
-from storage.audit import Action
-from storage.database import reading
+from storage.db import audit
+from storage.db.audit import Action
+from storage.db.connections import reading
 from storage.improvement import splits, variants
-from storage.studies import Study
+from storage.runs import experiments
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.worker import execute_experiment
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.improvement import studies_to_improve as planted

@@ -4,11 +4,12 @@ import pytest
 
 from core.formats.records import ItemRecord
 from pages.parts import resources
-from pages.setup.parts.aiu_matches import different_words
-from storage import adoption, aius, inputs, studies
-from storage.database import reading, writing
-from storage.inputs import Input
-from storage.key_pages import START
+from pages.setup.parts.inputs import different_words
+from storage.db.columns import START
+from storage.db.connections import reading, writing
+from storage.runs import adoption, aius, inputs
+from storage.runs.inputs import Input
+from storage.studies import studies
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_criticised_item
 from tests.core.protocols.critiques import worked_example_reply

@@ -8,15 +8,16 @@ from sqlmodel import col
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import CriterionRecord, ItemRecord
-from core.items import Criterion, Response
-from core.pairs import Pairs
+from core.items import Criterion, Pairs, Response
 from core.protocols.registry import PROTOCOLS
 from pages.parts import resources
 from pages.parts.text import escape_markdown
 from pages.setup.parts import judges_form
-from storage import aius, database, model_pauses, runs, studies, workers
-from storage.runs import Run
-from storage.tables import RunRow, TraceRow
+from storage.db import connections
+from storage.db.tables import RunRow, TraceRow
+from storage.runs import aius, calls, runs
+from storage.runs.runs import Run
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_item as make_critiqued_item
@@ -85,12 +86,12 @@ def test_settings_that_are_not_loaded_are_reported_and_no_run_starts() -> None:
 
 
 def study_runs() -> list[Run]:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return runs.of_study(session, studies.get(session, "s").id)
 
 
 def a_run(state: str = "requested", problem: str = "") -> Run:
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         number = runs.create(
             session, study.id, "trio", protocol="scaleeval", criterion="helpfulness", settings={}, prompts={}
@@ -212,7 +213,7 @@ def test_a_new_criterion_of_a_run_is_added_to_the_study() -> None:
     app.text_input(key="scaleeval0_criterion_name").set_value("clarity").run()
     app.text_area(key="scaleeval0_criterion_rubric").set_value("Low - a\nHigh - b").run()
     app.button(key="start").click().run()
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         criteria = studies.criteria(session, studies.get(session, "s").id)
     assert Criterion(name="clarity", rubric=("Low - a", "High - b")) in criteria
 
@@ -284,7 +285,7 @@ def test_a_prompt_with_wrong_placeholders_is_refused(text: str, sentence: str) -
     app.button(key="prompt_1_scaleeval_opinion_keep").click().run()
     assert len(app.error) == 1
     assert sentence in app.error[0].value.replace("\\", "")  # Markdown is escaped
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         assert studies.get(session, "s").prompts == {}
 
 
@@ -300,7 +301,7 @@ def test_a_run_is_cancelled_and_resumed() -> None:
 
 def test_a_run_at_its_cost_limit_is_resumed_with_a_higher_one() -> None:
     run = a_run("stopped", "The ceiling of $1.00 is reached.")
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         session.get_one(RunRow, run.id).ceiling = 1.0
     app = visit("setup/runs")
     app.number_input(key=f"ceiling_{run.id}").set_value(5.0).run()
@@ -314,8 +315,8 @@ def test_a_requested_run_without_any_worker_says_how_to_start_one(monkeypatch: p
     assert "No worker is running" not in page_text(visit("setup/runs"))
     monkeypatch.setenv("TIEBREAK_OWN_WORKER", "off")
     assert "No worker is running" in page_text(visit("setup/runs"))
-    with database.writing(resources.engine()) as session:
-        workers.register(session, "another machine")
+    with connections.writing(resources.engine()) as session:
+        calls.register_worker(session, "another machine")
     assert "No worker is running" not in page_text(visit("setup/runs"))
 
 
@@ -327,9 +328,9 @@ def test_a_stopped_run_shows_the_reason() -> None:
 
 def test_a_run_whose_provider_asked_to_wait_states_until_when() -> None:
     run = a_run()
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         session.get_one(RunRow, run.id).settings = {"judges": [{"model": "gpt-9", "address": None}]}
-        model_pauses.record(session, model_pauses.key("gpt-9", None), 90.0)
+        calls.record_pause(session, calls.pause_key("gpt-9", None), 90.0)
     assert "Paused: the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
 
 
@@ -338,7 +339,7 @@ def statements_with_runs(count: int) -> int:
     for _ in range(count):
         for state in ("requested", "cancelling", "cancelled", "stopped"):
             run = a_run(state)
-            with database.writing(resources.engine()) as session:
+            with connections.writing(resources.engine()) as session:
                 trace = session.scalars(select(TraceRow).where(col(TraceRow.run_id) == run.id).limit(1)).one()
                 trace.outcome, trace.problem = "failed", f"Run {run.id} failed."
     visit("setup/runs")  # some values are cached by the first visit
@@ -346,8 +347,8 @@ def statements_with_runs(count: int) -> int:
 
 
 def test_the_number_of_statements_does_not_grow_with_the_runs() -> None:
-    with database.writing(resources.engine()) as session:
-        model_pauses.record(session, model_pauses.key("gpt-9", None), 90.0)
+    with connections.writing(resources.engine()) as session:
+        calls.record_pause(session, calls.pause_key("gpt-9", None), 90.0)
     assert statements_with_runs(1) == statements_with_runs(3)
     assert len(study_runs()) == 16
 
@@ -398,7 +399,7 @@ def test_every_setting_of_a_model_is_on_the_form_and_kept() -> None:
     assert run.extractor is not None
     assert (run.extractor["model"], run.extractor["max_tokens"]) == ("gemini/gemini-3-flash", 200)
     assert run.prompts["opinion"] == "Which? $submission_1 $submission_2"
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         assert studies.get(session, "s").prompts == {}, "the study's prompts are unchanged"
 
 
@@ -442,7 +443,7 @@ def test_a_prompt_is_replaced_for_one_run_only() -> None:
     next(button for button in app.button if button.label == "Start").click().run()
     (run,) = study_runs()
     assert "Choose. $submission_1 $submission_2" in run.prompts.values()
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         assert studies.get(session, "s").prompts == {}
 
 
@@ -469,6 +470,6 @@ def test_the_aius_of_a_run_are_adopted_for_all_items() -> None:
     (button,) = [button for button in app.button if button.label == "Adopt AIUs"]
     button.click().run()
     assert not app.exception and app.toast[0].value == "Adopted for 1 item."
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
         assert not aius.current_state(session, study.id, item.id).lacks_aius()

@@ -19,7 +19,10 @@ from pages.parts import downloads, resources
 from pages.parts.account_guard import AccountGuard
 from pages.parts.text import escape_markdown
 from pages.setup.parts import study_form, upload
-from storage import database, labels, runs, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.runs import runs
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
@@ -37,7 +40,7 @@ def upload_file(content: bytes, name: str = "pairs.csv") -> AppTest:
 
 
 def study_names() -> list[str]:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return studies.names(session)
 
 
@@ -78,7 +81,7 @@ def test_a_csv_is_imported_by_choosing_columns() -> None:
     app.button(key="import").click().run()
     assert not app.exception
     assert "pairs: added 2 items, 4 labels." in page_text(app)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
         assert {label.value for label in labels.of_study(session, study.id)} == {1, 2, 0}
 
@@ -111,7 +114,7 @@ def test_a_csv_with_punctuation_in_its_names_is_imported_as_suggested() -> None:
     app.button(key="import").click().run()
     notes = "1 value is no label; 1 value is no verdict."
     assert f"pairs: added 3 items, 1 run, 3 traces, 4 labels; {notes}" in page_text(app)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "pairs")
         assert {label.annotator for label in labels.of_study(session, study.id)} == {"Zoë", 'O\'Brien, "Ben"'}
         assert [run.name for run in runs.of_study(session, study.id)] == ['gpt-4o, v1 "strict"']
@@ -148,7 +151,7 @@ def test_columns_of_judges_and_gold_are_guessed_shown_and_imported() -> None:
     app.text_input(key=name_field_key(app)).set_value("judged").run()
     app.button(key="import").click().run()
     assert "judged: added 2 items, 1 run, 2 traces, 1 adjudication." in page_text(app)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         (ruling,) = labels.adjudications(session, studies.get(session, "judged").id)
     assert (ruling.value, ruling.rule) == (2, "gold of the imported file")
 
@@ -267,7 +270,7 @@ def test_guidelines_and_rules_are_saved() -> None:
     app.text_area[1].set_value("Read both.")
     app.number_input[0].set_value(5)
     submit(app, "Save").run()
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
     assert (study.guidelines, study.rules.overlap) == ("Read both.", 5)
 
@@ -280,7 +283,7 @@ def test_the_item_s_order_of_responses_is_saved_with_a_reason_only() -> None:
     assert "needs a reason" in page_text(app)
     next(field for field in app.text_input if field.label.startswith("Reason for")).set_value("2 revises 1.")
     submit(app, "Save").run()
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         rules = studies.get(session, "s").rules
     assert (rules.response_order, rules.response_order_reason) == ("as_given", "2 revises 1.")
 
@@ -295,7 +298,7 @@ def test_a_criterion_is_added_and_edited() -> None:
     app.text_area(key="criterion0_definition").set_value("Of use.")
     submit(app, "Save", place=1).run()
     assert not app.exception
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         criteria = studies.criteria(session, studies.get(session, "s").id)
     scale = Scale(level="ordinal", categories=(1, 2, 3))
     rubric = ("Poor - No.", "Good - Yes.")
@@ -321,7 +324,7 @@ def test_exports_are_gold_labels_and_the_complete_study() -> None:
     answer = client.get(links["Gold labels as CSV"])
     assert answer.text.startswith("study,item,") and "s%20gold.csv" in answer.headers["content-disposition"]
     assert client.get("/files/unknown").status_code == 404
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         assert study_form.bundle_bytes(studies.get(session, "s")).startswith(b"PK")
     assert study_form.file_bytes(lambda stream: print("ä", file=stream)) == b"\xc3\xa4\n"
 
@@ -388,7 +391,7 @@ def test_values_without_a_stated_meaning_are_imported_only_after_a_person_has_st
     app.text_input(key=name_field_key(app)).set_value("pairs").run()
     app.button(key="import").click().run()
     assert not app.exception
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         rulings = labels.adjudications(session, studies.get(session, "pairs").id)
         assert {ruling.target.item: ruling.value for ruling in rulings} == {
             str(number): (1, 2, 0)[number % 3] for number in range(6)

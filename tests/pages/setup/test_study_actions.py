@@ -4,8 +4,10 @@ import pytest
 
 from core.formats.records import ItemRecord
 from pages.parts import resources
-from storage import database, runs, studies
-from storage.tables import RunRow
+from storage.db import connections
+from storage.db.tables import RunRow
+from storage.runs import runs
+from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -16,12 +18,12 @@ def _a_study() -> None:
 
 
 def study_names() -> list[str]:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return studies.names(session)
 
 
 def run_names() -> list[str]:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return [run.name for run in runs.of_study(session, studies.get(session, study_names()[0]).id)]
 
 
@@ -35,7 +37,7 @@ def test_a_study_is_renamed_and_archived() -> None:
     assert study_names() == ["new name"]
     app.button(key="archive").click().run()
     assert not app.exception
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         assert studies.get(session, "new name").archived
     assert "archived" in page_text(visit("setup/studies"))
 
@@ -66,7 +68,7 @@ def test_other_pages_link_to_where_a_deleted_study_can_be_restored(page: str) ->
 
 def test_a_deleted_run_is_restored() -> None:
     (name,) = study_names()
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study_id = studies.get(session, name).id
         fields = {"protocol": "scaleeval", "settings": {}, "prompts": {}, "state": "finished"}
         session.add(RunRow(study_id=study_id, name="a run", **fields))

@@ -5,8 +5,9 @@ import pytest
 from core.formats.records import AdjudicationRecord, ItemRecord
 from core.labels import Adjudication, Target
 from pages.parts import resources
-from storage import database, studies
-from storage.labelling import training_items
+from storage.db import connections
+from storage.labelling import training
+from storage.studies import studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -30,8 +31,8 @@ def target(number):
 
 
 def listed():
-    with database.reading(resources.engine()) as session:
-        return training_items.list_items(session, studies.get(session, "s").id)
+    with connections.reading(resources.engine()) as session:
+        return training.list_items(session, studies.get(session, "s").id)
 
 
 def test_the_rules_are_saved(page):
@@ -40,7 +41,7 @@ def test_the_rules_are_saved(page):
     fields["Hidden checks, percent"].set_value(5)
     next(button for button in page.button if "training_rules" in button.key).click().run()
     assert not page.exception
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         rules = studies.get(session, "s").rules
     assert (rules.training_pass_mark, rules.check_share, rules.training_required) == (0.6, 0.05, True)
 

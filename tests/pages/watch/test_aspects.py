@@ -5,7 +5,9 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.labels import Target
 from pages.parts import resources
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import samples
 from tests.core.protocols.scorings import make_item, make_settings, run_scripted, scores_script
 from tests.pages.visits import page_text, prepare_study, visit_trace
@@ -67,7 +69,7 @@ def test_viewing_the_judges_weights_first_hides_people_and_is_not_blind() -> Non
     text = page_text(visit_trace("farewell note", "two judges · given aspects", "zoe"))
     assert "Rank distance" not in text and "You have seen the judge's weights." in text
     target = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         equal_weights = dict.fromkeys(ASPECTS, 25.0)
         assert not labels.save(session, study.id, target, "zoe", equal_weights).blind

@@ -12,7 +12,9 @@ from core.protocols.metacritique.evaluation import AiuJudgement, Job
 from core.trace import Turn, TurnCompleted
 from pages.parts import resources
 from pages.watch.parts import critique as critique_view
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import samples
 from tests.core.protocols.critiques import make_item
 from tests.pages.visits import page_text, prepare_study, visit_trace
@@ -44,9 +46,9 @@ def test_texts_written_in_the_trace_are_shown(sample: None) -> None:
 def test_viewing_the_judges_is_recorded_and_reported(sample: None) -> None:
     assert "not blind" in page_text(visit_trace("bread", annotator="zoe"))
     assert "not blind" not in page_text(visit_trace("bread", annotator="zoe"))
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         assert not labels.save(session, study.id, precision_target("bread", "human.1"), "zoe", True).blind
 
 

@@ -3,7 +3,9 @@
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Target
 from pages.parts import resources
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
+from storage.studies import studies
 from tests.core.protocols import reviews
 from tests.pages.reviews import prepare_sample
 from tests.pages.visits import page_text, prepare_study, visit_trace
@@ -29,7 +31,7 @@ def test_peoples_scores_are_hidden_until_the_annotators_label() -> None:
 def test_a_score_after_viewing_the_judges_is_not_blind() -> None:
     prepare_sample()
     assert "recorded as not blind" in page_text(visit_trace("bees", annotator="annotator 1"))
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s").id
         label = labels.save(session, study, Target(item="bees", kind="score", criterion="engaging"), "annotator 1", 2)
     assert not label.blind

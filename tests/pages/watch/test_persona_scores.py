@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.watch.parts import persona_scores
+from pages.watch.parts import persona_talk
 from tests.core.protocols.discussions import make_settings
 from tests.core.protocols.discussions import run_scripted as play_discussion
 
@@ -17,7 +17,7 @@ def test_pending_cells_are_those_of_the_next_round(strategy: str, first: set[int
     rows = [(persona.name, order) for persona in chosen.personas for order in chosen.orders]
 
     def pending(count: int) -> list[tuple[int, int]]:
-        return persona_scores.pending_cells(persona_scores.stances_by_row(numbered_turns[:count], rows), rows, chosen)
+        return persona_talk.pending_cells(persona_talk.stances_by_row(numbered_turns[:count], rows), rows, chosen)
 
     assert {place for place, _ in pending(2)} == then and {turn for _, turn in pending(2)} == {0}
     assert {place for place, _ in pending(0)} == first

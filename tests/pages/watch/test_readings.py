@@ -3,7 +3,7 @@
 import pytest
 
 from core.trace import Turn
-from pages.watch.parts import long_texts, readings
+from pages.watch.parts import turns
 
 
 def make_turn(reply, span=None, **fields):
@@ -18,28 +18,28 @@ def span_of(reply, passage):
 
 def test_the_passage_is_marked_and_the_reply_is_text_only():
     reply = "<script>alert(1)</script> So <b>Final answer: 2</b>"
-    html = readings.passage_html(reply, span_of(reply, "Final answer: 2"))
+    html = turns.passage_html(reply, span_of(reply, "Final answer: 2"))
     assert html == "&lt;script&gt;alert(1)&lt;/script&gt; So &lt;b&gt;<mark>Final answer: 2</mark>&lt;/b&gt;"
     hostile = '</mark><img src=x onerror="alert(1)">'
-    assert "<img" not in long_texts.marked_html(hostile, (0, len(hostile)))
-    assert "<img" not in readings.passage_html(hostile, (0, 7))
+    assert "<img" not in turns.marked_html(hostile, (0, len(hostile)))
+    assert "<img" not in turns.passage_html(hostile, (0, 7))
 
 
 def test_the_context_of_a_long_reply_is_cut():
     reply = "a" * 500 + "Final answer: 2" + "b" * 500
-    html = readings.passage_html(reply, span_of(reply, "Final answer: 2"))
+    html = turns.passage_html(reply, span_of(reply, "Final answer: 2"))
     assert html == f"… {'a' * 60}<mark>Final answer: 2</mark>{'b' * 60} …"
 
 
 @pytest.mark.parametrize("span", [(-5, 3), (2, 1), (100, 200), (0, 10**9)])
 def test_a_span_outside_of_the_reply_marks_what_is_there(span):
-    assert "<mark>" in readings.passage_html("short", span)
-    readings.marked_markdown("short", span)
+    assert "<mark>" in turns.passage_html("short", span)
+    turns.marked_markdown("short", span)
 
 
 def test_the_passage_is_highlighted_inside_markdown():
     reply = "It is clear.\n\n**Final answer: 2**"
-    assert readings.marked_markdown(reply, span_of(reply, "Final answer: 2")) == (
+    assert turns.marked_markdown(reply, span_of(reply, "Final answer: 2")) == (
         "It is clear.\n\n**:orange-background[Final answer\\: 2]**"
     )
 
@@ -55,12 +55,12 @@ def test_the_passage_is_highlighted_inside_markdown():
     ],
 )
 def test_a_highlight_that_would_break_markdown_is_left_out(reply, passage):
-    assert "background" not in readings.marked_markdown(reply, span_of(reply, passage))
+    assert "background" not in turns.marked_markdown(reply, span_of(reply, passage))
 
 
 def test_a_highlight_contains_no_markup_of_the_reply():
     reply = ":red[x] ](javascript:alert(1)) <b>2</b>"
-    marked = readings.marked_markdown(reply, (0, len(reply)))
+    marked = turns.marked_markdown(reply, (0, len(reply)))
     assert marked.startswith(":orange-background[")
     assert r"\](javascript\:alert(1))" in marked and r"\<b\>" in marked
 
@@ -77,7 +77,7 @@ def test_a_highlight_contains_no_markup_of_the_reply():
 )
 def test_of_structured_output_only_the_answer_is_marked(reply, marked):
     turn = make_turn(reply, (0, len(reply)), format="json", reading_rule="json")
-    start, end = readings.answer_span(turn)
+    start, end = turns.answer_span(turn)
     assert reply[start:end] == marked
 
 
@@ -85,14 +85,14 @@ def test_of_a_long_reply_the_start_and_the_marked_passage_are_drawn():
     passage = "Final answer: 2"
     for before, after in ((0, 10**6), (5 * 10**5, 5 * 10**5), (10**6, 0)):
         reply = "a " * (before // 2) + passage + " b" * (after // 2)
-        part, span = long_texts.shorten(reply, span_of(reply, passage))
+        part, span = turns.shorten(reply, span_of(reply, passage))
         assert len(part) < 2_100 and part.startswith(reply[:900]) and "…" in part
         assert part[slice(*span)] == passage
-        assert "orange-background" in readings.marked_markdown(part, span)
+        assert "orange-background" in turns.marked_markdown(part, span)
 
 
 def test_a_long_passage_is_cut_and_a_short_reply_is_drawn_whole():
     reply = "a" * 10_000
-    part, span = long_texts.shorten(reply, (0, 10_000))
+    part, span = turns.shorten(reply, (0, 10_000))
     assert len(part) < 2_100 and part[slice(*span)].strip("…\n") == part[slice(*span)]
-    assert long_texts.shorten("a" * 5_000, (4_000, 5_000)) == ("a" * 5_000, (4_000, 5_000))
+    assert turns.shorten("a" * 5_000, (4_000, 5_000)) == ("a" * 5_000, (4_000, 5_000))

@@ -1,12 +1,11 @@
 """The view of a single judge."""
 
-from core.current_events import completed_turns
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.items import Criterion
 from core.labels import Scale
 from core.protocols import Judge
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.trace import EVENT_ADAPTER, Spec, TurnCompleted
+from core.trace import EVENT_ADAPTER, Spec, TurnCompleted, completed_turns
 from tests.core.protocols.discussions import make_item, make_single_response_item
 from tests.core.protocols.single_judge.test_protocol import run_scripted
 from tests.pages.visits import prepare_study, trace_text

@@ -8,7 +8,10 @@ from core.items import Response
 from core.labels import Opinion, Target
 from core.trace import Verdict, VerdictReached
 from pages.parts import colours, resources
-from storage import database, labels, studies, trace_filter, traces, views
+from storage.db import connections
+from storage.labels import labels, views
+from storage.runs import traces
+from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_text, prepare_study, visit, visit_trace
@@ -22,7 +25,7 @@ def sample():
 
 
 def find_traces(**conditions) -> list[traces.Trace]:
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return traces.find(session, traces.Filter(studies.get(session, "tour").id, **conditions))
 
 
@@ -81,14 +84,14 @@ def test_matching_traces_are_not_counted_again_for_the_next_page(monkeypatch):
     records = [RUN, *(a_trace(f"item {n}", a_turn(), a_verdict()) for n in numbers)]
     prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in numbers), *records], "tour")
     counted = []
-    count = trace_filter.count_by_run
-    monkeypatch.setattr(trace_filter, "count_by_run", lambda *chosen: counted.append(chosen) or count(*chosen))
+    count = traces.count_by_run
+    monkeypatch.setattr(traces, "count_by_run", lambda *chosen: counted.append(chosen) or count(*chosen))
     page = visit("watch/traces", name="item 1")
     assert "31 traces" in page_text(page) and len(counted) == 1
     page.text_input(key="name").input("item").run()
     page.button(key="chevron_right").click().run()
     assert "120 traces" in page_text(page) and len(counted) == 2
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         labels.save(session, 1, make_target("item 0"), "ann", 1)
     page.run()
     assert len(counted) == 3
@@ -190,7 +193,7 @@ def test_viewing_a_disputed_debate_is_recorded(sample):
     page.run()
     assert "not blind" in page_text(page)
     target = Target(item=trace.item, kind="preference", criterion=trace.criterion)
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         assert not labels.save(session, trace.study_id, target, "newcomer", 1).blind
 
 
@@ -199,7 +202,7 @@ def test_what_a_visitor_saw_is_not_blind_after_signing_in():
     page = visit_trace("item 0")
     assert not page.exception
     visitor = page.session_state["visitor"]
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         views.assign_to_annotator(session, visitor, "zoe")
         study = studies.get(session, "s")
         assert not labels.save(session, study.id, make_target(), "zoe", 1).blind
@@ -219,7 +222,7 @@ def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
     assert "cat" in text and "bee" not in text
     (link,) = page.get("page_link")
     assert "part=1-3" in link.proto.query_string
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         study_id = studies.get(session, "s").id
         assert not labels.save(session, study_id, make_target(part="1-3"), "ann", 1).blind
         assert labels.save(session, study_id, make_target(part="1-2"), "ann", 1).blind

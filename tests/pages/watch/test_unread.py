@@ -2,15 +2,17 @@
 
 import pytest
 
-from core.current_events import completed_turns
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord, TraceRecord
 from core.items import Criterion
 from core.labels import Opinion, Target
-from core.trace import ReplyExtracted, ReplyUnreadable, Turn, TurnCompleted, Verdict, VerdictReached
+from core.trace import ReplyExtracted, ReplyUnreadable, Turn, TurnCompleted, Verdict, VerdictReached, completed_turns
 from pages.parts import resources
-from storage import database, labels, studies, traces, unread
-from storage.traces import Filter
-from storage.unread import UnreadFilter
+from storage.db import connections
+from storage.labels import labels
+from storage.runs import outcomes, traces
+from storage.runs.outcomes import UnreadFilter
+from storage.runs.traces import Filter
+from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit, visit_trace
 
@@ -55,25 +57,25 @@ def prepare(count=2):
 
 
 def study_id():
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return studies.get(session, "s").id
 
 
 def list_unread(**conditions):
-    with database.reading(resources.engine()) as session:
-        return unread.find(session, UnreadFilter(study_id(), **conditions))
+    with connections.reading(resources.engine()) as session:
+        return outcomes.find_unread(session, UnreadFilter(study_id(), **conditions))
 
 
 def trace_of(item):
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return next(trace for trace in traces.find(session, Filter(study_id())) if trace.item == item)
 
 
 def is_blind_after_label(item, annotator="zoe"):
     target = Target(item=item, kind="preference", criterion="helpfulness")
-    with database.writing(resources.engine()) as session:
+    with connections.writing(resources.engine()) as session:
         labels.save(session, study_id(), target, annotator, 1)
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         return labels.current(session, study_id(), target, annotator).blind
 
 
@@ -159,7 +161,7 @@ def test_any_reading_is_overruled_on_the_page_of_its_trace():
     page.button_group(key=f"value_{trace.id}_0").set_value(1).run()
     page.button(key=f"save_{trace.id}_0").click().run()
     assert not page.exception and not page.error
-    with database.reading(resources.engine()) as session:
+    with connections.reading(resources.engine()) as session:
         assert traces.get(session, trace.id).status == "agreed"
         (turn,) = completed_turns([event for _, event in traces.events(session, trace.id)])
     assert (turn.reading, turn.read_by) == (1, "person: zoe")
@@ -187,7 +189,7 @@ def test_the_page_ends_blindness_for_the_replies_it_shows():
 
 
 def test_replies_are_paged_by_key(monkeypatch):
-    monkeypatch.setattr("storage.unread.PAGE", 2)
+    monkeypatch.setattr("storage.runs.outcomes.UNREAD_PAGE", 2)
     prepare(5)
     page = visit("watch/unread", "zoe")
     ids = [reply.id for reply in list_unread()]

@@ -8,10 +8,10 @@ from argon2 import PasswordHasher
 from sqlalchemy import update
 
 from core.errors import TiebreakError
-from storage import annotators
-from storage.accounts import invitations, logins, passwords, registry, sign_in
-from storage.database import clock, reading, write, writing
-from storage.tables import SignInAttemptRow
+from storage.accounts import invitations, logins, registry, sign_in
+from storage.db.connections import clock, reading, write, writing
+from storage.db.tables import SignInAttemptRow
+from storage.studies import annotators
 from tests.accounts import FAST, PASSWORD, add_account, enter, fast_hashes, stored_text
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
@@ -19,10 +19,10 @@ pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 
 def test_hashes_are_argon2id_of_the_recommended_work(monkeypatch):
     monkeypatch.undo()
-    stored = passwords.hash_password(PASSWORD)
+    stored = registry.hash_password(PASSWORD)
     assert stored.startswith("$argon2id$v=19$m=65536,t=3,p=4$")
-    assert passwords.verify(stored, PASSWORD)
-    assert not passwords.verify(stored, PASSWORD + "x")
+    assert registry.verify_password(stored, PASSWORD)
+    assert not registry.verify_password(stored, PASSWORD + "x")
 
 
 FREQUENT = """
@@ -36,20 +36,20 @@ Aa@12345678 1122334455 michaeljordan
 @pytest.mark.parametrize("password", ["", "short", "aaaaaaaaaaaa", "hunter2hunter2", "x" * 1001, *FREQUENT.split()])
 def test_weak_passwords_are_refused(password):
     with pytest.raises(TiebreakError):
-        passwords.hash_password(password)
+        registry.hash_password(password)
 
 
 @pytest.mark.parametrize(
     "password", [PASSWORD, "kitchen table", "xK9#mLp2qRtz", "blue-river-77", "a new sentence", "\u6c34" + "abdgkpwzt"]
 )
 def test_passwords_of_unusual_words_or_random_characters_are_accepted(password):
-    passwords.check(password)
+    registry.check(password)
 
 
 def test_a_stored_password_that_is_refused_today_is_hashed_again_at_the_sign_in(engine, monkeypatch):
     account = add_account(engine, "ann")
     write(engine, lambda session: registry.change(session, account.id, password=FAST.hash("1234567890")))
-    monkeypatch.setattr(passwords, "_hasher", lambda: PasswordHasher(time_cost=2, memory_cost=16, parallelism=1))
+    monkeypatch.setattr(registry, "_hasher", lambda: PasswordHasher(time_cost=2, memory_cost=16, parallelism=1))
     enter(engine, "ann", "1234567890")
 
 
@@ -102,7 +102,7 @@ def test_an_unknown_name_is_refused_after_the_same_work_and_with_the_same_senten
             hashes.append(words)
             return FAST.verify(*words)
 
-    monkeypatch.setattr(passwords, "_hasher", Counting)
+    monkeypatch.setattr(registry, "_hasher", Counting)
     sentences = set()
     for name in ("ann", "nobody", "", "x" * 500, "without a password", "disabled"):
         with pytest.raises(sign_in.WrongPassword) as error:
@@ -114,7 +114,7 @@ def test_an_unknown_name_is_refused_after_the_same_work_and_with_the_same_senten
 
 def add_disabled(session):
     account = registry.add(session, "disabled")
-    registry.set_password(session, account.id, passwords.hash_password(PASSWORD))
+    registry.set_password(session, account.id, registry.hash_password(PASSWORD))
     return account
 
 
@@ -280,7 +280,7 @@ def test_attempts_at_the_same_time_do_not_exceed_the_limit(engine, monkeypatch):
     """The limit is in the database, so it also holds over processes."""
     add_account(engine, "ann")
     compared, refused = [], []
-    monkeypatch.setattr(passwords, "verify", lambda *_: compared.append(1))
+    monkeypatch.setattr(registry, "verify_password", lambda *_: compared.append(1))
 
     def attempt():
         try:
@@ -303,7 +303,7 @@ def test_a_hash_of_less_work_is_replaced_at_the_sign_in(engine, monkeypatch):
     with reading(engine) as session:
         earlier = registry.password_hash(session, account.id)
     stronger = PasswordHasher(time_cost=2, memory_cost=16, parallelism=1)
-    monkeypatch.setattr(passwords, "_hasher", lambda: stronger)
+    monkeypatch.setattr(registry, "_hasher", lambda: stronger)
     enter(engine, "ann")
     with reading(engine) as session:
         assert "m=16,t=2" in registry.password_hash(session, account.id) != earlier
@@ -312,18 +312,18 @@ def test_a_hash_of_less_work_is_replaced_at_the_sign_in(engine, monkeypatch):
 @pytest.mark.parametrize("change", ["password", "disabled"])
 def test_a_sign_in_during_a_change_of_the_password_fails(engine, monkeypatch, change):
     account = add_account(engine, "ann")
-    verify = passwords.verify
+    verify = registry.verify_password
 
     def change_meanwhile(stored, password):
         matches = verify(stored, password)
         with writing(engine) as session:
             if change == "password":
-                registry.set_password(session, account.id, passwords.hash_password("another long password"))
+                registry.set_password(session, account.id, registry.hash_password("another long password"))
             else:
                 registry.set_disabled(session, account.id, True)
         return matches
 
-    monkeypatch.setattr(passwords, "verify", change_meanwhile)
+    monkeypatch.setattr(registry, "verify_password", change_meanwhile)
     with pytest.raises(sign_in.WrongPassword):
         enter(engine, "ann")
     with reading(engine) as session:

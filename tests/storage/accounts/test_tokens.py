@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import update
 
 from core.errors import TiebreakError
-from storage.accounts import api_tokens, invitations, logins, passwords, registry, sign_in, tokens
-from storage.accounts.identity import Identity
-from storage.database import clock, reading, write, writing
-from storage.tables import ApiTokenRow, InvitationRow, LoginRow
+from storage.accounts import api_tokens, invitations, logins, registry, sign_in
+from storage.accounts.registry import Identity
+from storage.db.connections import clock, reading, write, writing
+from storage.db.tables import ApiTokenRow, InvitationRow, LoginRow
 from tests.accounts import add_account, enter, fast_hashes, stored_text
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
@@ -48,7 +48,7 @@ def test_a_token_signed_with_another_secret_is_nobody(engine, monkeypatch):
     add_account(engine, "ann")
     cookie = enter(engine, "ann")
     token = cookie.partition(".")[0]
-    assert identify(engine, tokens.sign(token, "another secret" * 3)) == SIGNED_OUT
+    assert identify(engine, logins.sign(token, "another secret" * 3)) == SIGNED_OUT
     monkeypatch.setenv("TIEBREAK_SECRET", "a secret of the environment, long enough")
     assert identify(engine, cookie) == SIGNED_OUT
     assert identify(engine, enter(engine, "ann")).actor.name == "ann"
@@ -106,7 +106,7 @@ def test_a_new_password_and_a_disabled_account_end_everything(engine):
 
 
 def accept(engine, token, password="a new sentence"):
-    hashed = passwords.hash_password(password)
+    hashed = registry.hash_password(password)
     return write(engine, lambda session: invitations.accept(session, token, hashed))
 
 

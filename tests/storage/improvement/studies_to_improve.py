@@ -13,13 +13,13 @@ from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage import studies
-from storage.database import reading, write
+from storage.db.connections import reading, write
 from storage.improvement import evaluations, judges, splits, variants
 from storage.improvement.evaluations import Evaluation
 from storage.improvement.judges import CurrentJudge
 from storage.improvement.variants import Variant
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_experiment, execute_here
 from tests.conftest import make_item, make_target

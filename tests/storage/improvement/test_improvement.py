@@ -9,18 +9,20 @@ from sqlalchemy import Engine
 import tiebreak
 from core.errors import TiebreakError
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord
-from core.improvement.changes import Changes
-from core.improvement.split import PARTS
+from core.improvement.changes import PARTS, Changes
 from core.items import Criterion, Response
 from core.labels import Label, Scale
 from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage import audit, experiments, labels, studies, views
-from storage.database import reading, write
-from storage.improvement import disagreements, evaluations, judges, splits, versions
-from storage.studies import Study
+from storage.db import audit
+from storage.db.connections import reading, write
+from storage.improvement import evaluations, judges, splits
+from storage.labels import labels, views
+from storage.runs import experiments
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_experiment, execute_here
 from tests.conftest import make_item, make_label, make_target
@@ -102,9 +104,9 @@ def test_disagreements_and_examples_are_of_development_items_only(engine: Engine
     current = current_judge(engine, study)
     held_out = held_out_items(engine, study)
     with reading(engine) as session:
-        cases = disagreements.cases(session, study.id, current)
+        cases = splits.disagreement_cases(session, study.id, current)
         assert judges.choices(session, study.id) == {"base": ["helpfulness"]}
-        texts = disagreements.examples(session, study.id, current, [cases[0].item.id])
+        texts = splits.disagreement_examples(session, study.id, current, [cases[0].item.id])
     assert cases and not held_out & {case.item.id for case in cases}
     assert all(int(case.item.id.split()[1]) % 4 for case in cases)
     case = cases[0]
@@ -134,7 +136,7 @@ def test_a_better_variant_is_found_accepted_and_becomes_a_new_version(engine: En
     assert accept(engine, study, "brief") == 2
     with reading(engine) as session:
         (criterion,) = studies.criteria(session, study.id)
-        after, before = versions.of_criterion(session, study.id, "helpfulness")
+        after, before = judges.versions_of_criterion(session, study.id, "helpfulness")
         log = [entry.details.get("change", "") for entry in audit.entries(session, audit.Filter(study.id))]
     assert criterion.definition == "Of use, and brief." == after.criterion.definition
     assert (before.criterion.definition, before.variant, after.variant) == ("Of use.", None, "brief")
@@ -211,14 +213,14 @@ def test_an_earlier_version_can_be_restored(engine: Engine, study: Study) -> Non
     accept(engine, study, "brief")
     with reading(engine) as session:
         assert studies.by_id(session, study.id).prompts.keys() == {"single-judge/direct", "single-judge/reasoned"}
-    assert write(engine, lambda session: versions.restore(session, study.id, "helpfulness", 1)) == 3
+    assert write(engine, lambda session: judges.restore_version(session, study.id, "helpfulness", 1)) == 3
     with reading(engine) as session:
         assert studies.criteria(session, study.id)[0].definition == "Of use."
         assert studies.by_id(session, study.id).prompts == {}
-        newest, *_ = versions.of_criterion(session, study.id, "helpfulness")
+        newest, *_ = judges.versions_of_criterion(session, study.id, "helpfulness")
     assert newest.note == "version 1 restored"
     with pytest.raises(TiebreakError, match="no version 9"):
-        write(engine, lambda session: versions.restore(session, study.id, "helpfulness", 9))
+        write(engine, lambda session: judges.restore_version(session, study.id, "helpfulness", 9))
 
 
 def test_an_unusable_or_repeated_variant_is_refused(engine: Engine, study: Study) -> None:
@@ -270,7 +272,7 @@ def test_scores_are_compared_by_their_distance_from_the_mean_of_labels(engine: E
     assert found is not None
     assert (found.targets, found.current, found.variant, found.difference) == (2, 0.375, 0.875, 0.5)
     with reading(engine) as session:
-        first = disagreements.cases(session, study.id, current_judge(engine, study))[0]
+        first = splits.disagreement_cases(session, study.id, current_judge(engine, study))[0]
     assert (first.gold, first.verdict, first.source, first.distance) == (4.5, 2, "mean", 0.625)
 
 

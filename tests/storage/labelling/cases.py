@@ -2,9 +2,9 @@
 
 from sqlalchemy.orm import Session
 
-from storage import studies
 from storage.labelling import adjudication, case_order
 from storage.labelling.adjudication import Case
+from storage.studies import studies
 
 
 def listed_cases(session: Session, adjudicator: str) -> list[Case]:

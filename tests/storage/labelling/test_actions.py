@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import update
 
-from storage import guidelines, labels, studies
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.db.tables import LeaseRow, TargetRow
 from storage.labelling.actions import OutOfSequence, perform
-from storage.tables import LeaseRow, TargetRow
+from storage.labels import labels
+from storage.studies import studies
 from tests.storage.labelling.workbench import Client, add_guidelines, leases, set_rules, stored
 from tests.storage.shared import debates
 
@@ -260,7 +261,7 @@ def test_reading_the_guidelines_is_recorded(ann, engine):
     ann.do("read", guidelines=1)
     work = ann.work()
     with reading(engine) as session:
-        assert guidelines.read_version(session, work.study.id, work.annotator_id) == 1
+        assert studies.read_guidelines_version(session, work.study.id, work.annotator_id) == 1
 
 
 def test_a_required_reason_is_required(ann, engine):

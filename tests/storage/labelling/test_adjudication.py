@@ -6,9 +6,10 @@ from sqlalchemy import event
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, ScaleRecord
 from core.labels import Evidence, Scale
-from storage import labels, studies
-from storage.database import reading, writing
-from storage.labelling import adjudication, adjudication_case, case_order, queue
+from storage.db.connections import reading, writing
+from storage.labelling import adjudication, case_order, queue
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.cases import listed_cases
@@ -42,7 +43,7 @@ def cases(engine, adjudicator="eve"):
 def opened(engine, item="item 0", adjudicator="eve"):
     (case,) = [case for case in cases(engine, adjudicator) if case.target.item == item]
     with writing(engine) as session:
-        return adjudication_case.open_case(session, studies.get(session, "s"), case, adjudicator)
+        return adjudication.open_case(session, studies.get(session, "s"), case, adjudicator)
 
 
 def test_labels_that_agree_with_each_other_and_with_the_verdict_are_no_case(engine):

@@ -6,9 +6,10 @@ from core.critiques import precision_target, recall_target
 from core.formats.records import ItemRecord, ScaleRecord
 from core.items import Item, Response
 from core.labels import Scale, Target
-from storage import labels, studies
-from storage.database import writing
-from storage.labelling import adjudication_case
+from storage.db.connections import writing
+from storage.labelling import adjudication
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import imports
 from tests.core.protocols.critiques import make_complete_item
 from tests.storage.critique_studies import import_study
@@ -24,7 +25,7 @@ def open_disagreement(engine, target, *values):
         for annotator, value in zip(("ann", "bob", "cyd"), values, strict=False):
             labels.save(session, study.id, target, annotator, value)
         (case,) = listed_cases(session, "eve")
-        return adjudication_case.open_case(session, study, case, "eve")
+        return adjudication.open_case(session, study, case, "eve")
 
 
 def titles(content):

@@ -8,10 +8,12 @@ from sqlalchemy import Engine, update
 from core import critique_ratings
 from core.critiques import precision_target, recall_target
 from core.formats.records import ItemRecord
-from storage import aius, labels, studies
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.db.tables import LeaseRow, now
+from storage.labels import labels
 from storage.reports import critiques
-from storage.tables import LeaseRow, now
+from storage.runs import aius
+from storage.studies import studies
 from tests.core.protocols.critiques import make_complete_item, make_item, worked_example_reply
 from tests.storage.critique_studies import import_study, run_records
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored

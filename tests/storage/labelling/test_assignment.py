@@ -5,10 +5,11 @@ import unicodedata
 import pytest
 
 from core.formats.records import StudyRules
-from storage import annotators, labels, studies, targets
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
 from storage.labelling import assignment
 from storage.labelling.assignment import is_assigned
+from storage.labels import labels, targets
+from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import Client, set_rules, stored

@@ -4,8 +4,8 @@ import pytest
 
 from core.formats.records import AdjudicationRecord
 from core.labels import Adjudication, Target
-from storage import targets
-from storage.database import reading
+from storage.db.connections import reading
+from storage.labels import targets
 from storage.transfer import imports
 from tests.storage.labelling.workbench import Client, set_rules, stored
 from tests.storage.shared import debates

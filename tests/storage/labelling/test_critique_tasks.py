@@ -7,9 +7,10 @@ from core.labels import Target
 from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT_NAME, SINGLE_NAME
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.registry import PROTOCOLS
-from storage import labels, studies
-from storage.database import reading, writing
-from storage.labelling import adjudication_case
+from storage.db.connections import reading, writing
+from storage.labelling import adjudication
+from storage.labels import labels
+from storage.studies import studies
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.cases import listed_cases
@@ -142,7 +143,7 @@ def test_a_contested_comparison_is_adjudicated_with_both_texts(clients, engine, 
         labels.save(session, study.id, target, "ann", 1)
         labels.save(session, study.id, target, "bob", 2)
         (case,) = listed_cases(session, "eve")
-        content = adjudication_case.open_case(session, study, case, "eve")
+        content = adjudication.open_case(session, study, case, "eve")
     assert content.question == f"Which {noun} is better?"
     compared = [passage for passage in content.passages if passage.id in (f"{noun}-1", f"{noun}-2")]
     assert [passage.text for passage in compared] == texts
@@ -159,5 +160,5 @@ def test_a_contested_rating_of_a_critique_is_adjudicated_with_its_text(clients, 
         labels.save(session, study.id, target, "ann", 1)
         labels.save(session, study.id, target, "bob", 7)
         (case,) = listed_cases(session, "eve")
-        content = adjudication_case.open_case(session, study, case, "eve")
+        content = adjudication.open_case(session, study, case, "eve")
     assert [passage.text for passage in content.passages if passage.id == "critique"] == ["Critique 2."]

@@ -6,11 +6,11 @@ from sqlalchemy import delete
 from core.critiques import Critique
 from core.formats.records import ItemRecord
 from core.items import Response
-from storage import annotators, studies
-from storage.database import reading, writing
-from storage.labelling import home, skips
+from storage.db.connections import reading, writing
+from storage.db.tables import TargetRow
+from storage.labelling import effects, home
 from storage.labelling.queue_view import open_view
-from storage.tables import TargetRow
+from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.storage.labelling.workbench import Client, stored
@@ -41,7 +41,7 @@ def listed(engine, tab="todo", search="", annotator="ann"):
 def skip(engine, tasks, annotator="ann", **fields):
     work = Client(engine, annotator).work()
     with writing(engine) as session:
-        return skips.skip_all(session, work, [task.id for task in tasks], **fields)
+        return effects.skip_all(session, work, [task.id for task in tasks], **fields)
 
 
 def test_the_list_names_a_label_by_the_place_of_its_response_on_the_screen(engine, queue):

@@ -3,9 +3,10 @@
 import pytest
 
 from core.errors import TiebreakError
-from storage import studies, targets
-from storage.database import reading, writing
-from storage.labelling import inbox, queue
+from storage.db.connections import reading, writing
+from storage.labelling import home, queue
+from storage.labels import targets
+from storage.studies import studies
 from tests.conftest import make_target
 
 pytestmark = pytest.mark.usefixtures("a_study")
@@ -19,14 +20,14 @@ def mark(engine, annotator, type, text="", on=True, item="item 0"):
 
 def threads(engine, annotator=None):
     with reading(engine) as session:
-        return inbox.threads(session, studies.get(session, "s").id, annotator)
+        return home.threads(session, studies.get(session, "s").id, annotator)
 
 
 def reply(engine, text, closed=False, annotator="ann", item="item 0"):
     with writing(engine) as session:
         study = studies.get(session, "s")
         target_id = targets.find_id(session, study.id, make_target(item)) or 0
-        inbox.reply(session, study.id, target_id, annotator, "eve", text, closed=closed)
+        home.reply(session, study.id, target_id, annotator, "eve", text, closed=closed)
 
 
 def test_a_flag_and_a_note_on_one_target_are_one_thread(engine):

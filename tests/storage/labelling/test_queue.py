@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import select, update
 
 from core.formats.records import ItemRecord, RunRecord
-from storage import annotators, labels, studies, targets
-from storage.database import reading, write, writing
+from storage.db.connections import reading, write, writing
+from storage.db.tables import LeaseRow, TargetRow
 from storage.labelling.queue import Queue, save_draft, set_mark, target_query
-from storage.tables import LeaseRow, TargetRow
+from storage.labels import labels, targets
+from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states
@@ -73,7 +74,7 @@ def test_the_queue_of_one_run_criterion_or_scenario(engine):
 
 
 def _traces(session, study_id):
-    from storage import traces
+    from storage.runs import traces
 
     return traces.find(session, traces.Filter(study_id))
 
@@ -152,7 +153,7 @@ def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkey
         def now(cls, tz=None):
             return datetime.now(tz) + timedelta(hours=1)
 
-    for module in ("storage.database", "storage.tables.table"):
+    for module in ("storage.db.connections", "storage.db.tables.table"):
         monkeypatch.setattr(f"{module}.datetime", Ahead)
     assert claim(engine, queue, "bob", overlap=1) is None
     assert claim(engine, queue, "ann", overlap=1) == claimed

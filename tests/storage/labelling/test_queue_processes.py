@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from storage import database
+from storage.db import connections
 from tests.bench import bench_queue
 from tests.bench.databases import Database
 
@@ -13,8 +13,8 @@ from tests.bench.databases import Database
 def test_processes_complete_a_queue_exactly_with_kills_skewed_clocks_lapsed_claims_and_an_interruption(
     empty_address, request
 ):
-    engine = database.connect(empty_address)
-    database.upgrade(engine)
+    engine = connections.connect(empty_address)
+    connections.upgrade(engine)
     server = request.getfixturevalue("postgres") if engine.dialect.name == "postgresql" else None
     disturb = partial(bench_queue.disturbance, Database(engine, empty_address, server), 0.5)
     sizes = {"processes": 8, "targets": 30, "overlap": 3}

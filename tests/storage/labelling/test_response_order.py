@@ -8,9 +8,10 @@ from core.formats.records import ItemRecord, LabelRecord, ScaleRecord
 from core.formats.study_records import StudyRules
 from core.items import Response
 from core.labels import Label, Scale, Target
-from storage import labels, studies
-from storage.database import reading, writing
-from storage.labelling import training_items
+from storage.db.connections import reading, writing
+from storage.labelling import training
+from storage.labels import labels
+from storage.studies import studies
 from storage.transfer import exports, imports, samples
 from tests.conftest import make_item
 from tests.storage.labelling.test_critique_tasks import clients, key  # noqa: F401 - a fixture
@@ -163,7 +164,7 @@ def test_the_reason_of_a_training_item_refers_to_the_responses_where_they_are_sh
         study = studies.get(session, "s")
         for number in range(30):
             target = Target(item=f"item {number}", kind="preference", criterion="helpfulness")
-            training_items.add(session, study.id, target, 2, "Response 2 is right.")
+            training.add_item(session, study.id, target, 2, "Response 2 is right.")
     task = swapped(ann.tasks(count=60))
     feedback = press(ann, task, "1")["feedback"]
     assert feedback["correct"] and feedback["references"] == [{"start": 0, "end": 10, "column": "response-2"}]

@@ -4,11 +4,13 @@ from core.formats import tiebreak
 from core.formats.records import CriterionRecord, ItemRecord, RunRecord
 from core.items import Criterion, Response
 from core.labels import Scale, Target
-from storage import labels, runs, studies, targets
-from storage.database import reading, writing
-from storage.labelling import scorable_criteria
+from storage.db.connections import reading, writing
+from storage.db.tables import TargetRow
+from storage.labelling import targets as scorable_criteria
 from storage.labelling.queue import Queue, has_targets, target_query
-from storage.tables import TargetRow
+from storage.labels import labels, targets
+from storage.runs import runs
+from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.core.protocols.reviews import ENGAGING, make_settings

@@ -7,12 +7,12 @@ import pytest
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord
 from core.items import Response
-from storage import labels
-from storage.database import reading, writing
-from storage.labelling import tasks, undo
+from storage.db.connections import reading, writing
+from storage.db.opaque_ids import OpaqueIds
+from storage.labelling import effects, tasks
 from storage.labelling.actions import perform
-from storage.labelling.opaque_ids import OpaqueIds
-from storage.labelling.work import Unknown, find_task, open_work
+from storage.labelling.context import Unknown, find_task, open_work
+from storage.labels import labels
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
@@ -124,7 +124,7 @@ def test_a_reveal_in_the_history_is_recorded_as_seen(ann, engine):
     set_rules(engine, reveal=True)
     work = ann.work()
     with reading(engine) as session:
-        found = undo.history(session, work)
+        found = effects.history(session, work)
         shown = [find_task(session, work, task["id"]) for task in found["tasks"]]
         seen = tasks.add_reveals(session, work, found["tasks"], shown)
     tasks.record_views(engine, work, seen)

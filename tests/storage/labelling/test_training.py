@@ -5,10 +5,11 @@ import pytest
 from core.errors import TiebreakError
 from core.formats.records import AdjudicationRecord
 from core.labels import Adjudication, Target
-from storage import labels, studies, targets
-from storage.database import reading, writing
-from storage.labelling import home, skips, training_items
-from storage.labelling.work import Refused
+from storage.db.connections import reading, writing
+from storage.labelling import effects, home, training
+from storage.labelling.context import Refused
+from storage.labels import labels, targets
+from storage.studies import studies
 from storage.transfer import imports
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
 from tests.storage.shared import debates
@@ -24,7 +25,7 @@ def ann(engine):
     queue = debates(engine, 8)
     with writing(engine) as session:
         for number in (3, 5):
-            training_items.add(session, queue.study_id, debate(number), 2, reason=f"because {number}")
+            training.add_item(session, queue.study_id, debate(number), 2, reason=f"because {number}")
     return Client(engine)
 
 
@@ -125,7 +126,7 @@ def test_a_label_from_before_stays_a_label(ann, engine):
     with writing(engine) as session:
         study = studies.get(session, "s")
         target = targets.get(session, number)
-        training_items.add(session, study.id, target, 2)
+        training.add_item(session, study.id, target, 2)
     assert len(stored(engine)) == 1
     assert task["id"] not in {one["id"] for one in other.tasks(again=False)}
 
@@ -147,8 +148,8 @@ def test_a_removed_item_can_finish_the_training(ann, engine):
     answered = ann.work().ids.decode("t", task["id"])
     with writing(engine) as session:
         study = studies.get(session, "s")
-        items = training_items.list_items(session, study.id)
-        training_items.remove(session, study.id, [item.target_id for item in items if item.target_id != answered])
+        items = training.list_items(session, study.id)
+        training.remove_item(session, study.id, [item.target_id for item in items if item.target_id != answered])
     assert [task["training"] for task in ann.tasks()] == [False] * 7
 
 
@@ -170,23 +171,23 @@ def test_adjudicated_targets_can_be_drawn_unlabelled_ones_first(engine):
     imports.import_records(engine, "s", rulings)
     with writing(engine) as session:
         labels.save(session, queue.study_id, debate(0), "somebody", 1)
-        assert training_items.draw(session, queue.study_id, 3) == 3
-        listed = training_items.list_items(session, queue.study_id)
+        assert training.draw_items(session, queue.study_id, 3) == 3
+        listed = training.list_items(session, queue.study_id)
         assert [(item.item, item.value, item.reason) for item in listed] == [
             ("item 1", 1, "r1"),
             ("item 2", 1, "r2"),
             ("item 3", 1, "r3"),
         ]
-        assert training_items.draw(session, queue.study_id, 3) == 1
+        assert training.draw_items(session, queue.study_id, 3) == 1
 
 
 def test_an_answer_that_is_not_on_the_scale_is_no_training_item(engine):
     queue = debates(engine, 1)
     with writing(engine) as session, pytest.raises(TiebreakError, match="not on the scale"):
-        training_items.add(session, queue.study_id, debate(0), 7)
+        training.add_item(session, queue.study_id, debate(0), 7)
     quality = Target(item="item 0", kind="aspect_quality", criterion="clarity")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no training"):
-        training_items.add(session, queue.study_id, quality, 3)
+        training.add_item(session, queue.study_id, quality, 3)
 
 
 @pytest.mark.parametrize("action", [{"type": "skip"}, {"type": "flag"}, {"type": "note", "text": "odd"}])
@@ -207,13 +208,13 @@ def test_a_skip_is_not_undone_before_the_training_is_passed(engine):
     entry = ann.do("skip", first, on=True)["entry"]
     work = ann.work()
     with writing(engine) as session:
-        assert skips.skip_all(session, work, [work.ids.decode("t", second["id"])]) == 1
+        assert effects.skip_all(session, work, [work.ids.decode("t", second["id"])]) == 1
         known = targets.get(session, work.ids.decode("t", third["id"]))
-        training_items.add(session, queue.study_id, known, 2)
+        training.add_item(session, queue.study_id, known, 2)
     entry_of_both = ann.history()["undo"][-1]["id"]
     assert ann.do("undo", entry=entry_of_both)["message"] == "The training comes first."
     with pytest.raises(Refused, match="training"), writing(engine) as session:
-        skips.undo_latest(session, work, entry_of_both)
+        effects.undo_latest_skips(session, work, entry_of_both)
     answer_all(ann, 2)
     assert ann.do("undo", entry=entry_of_both)["status"] == "accepted"
     assert ann.do("undo", entry=entry)["status"] == "accepted"

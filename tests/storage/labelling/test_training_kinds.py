@@ -6,11 +6,13 @@ from core.critiques import critique_targets, reference_critique
 from core.errors import TiebreakError
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.labels import Adjudication, Label, Target
-from storage import labels, studies, targets
-from storage.database import reading, writing
-from storage.labelling import critique_targets as stored_targets
-from storage.labelling import home, training_items
+from storage.db.connections import reading, writing
+from storage.labelling import critique_queue as stored_targets
+from storage.labelling import home
+from storage.labelling import training as training_items
+from storage.labels import labels, targets
 from storage.reports import annotators, training
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.core.protocols.critiques import make_complete_item
@@ -30,14 +32,14 @@ def aius_of(number: int, item=ITEM) -> list[Target]:
 def critiques(engine):
     """Two critiques with two AIUs each and a reference with one."""
     study = import_study(engine, ItemRecord(item=ITEM), overlap=1)
-    stored_targets.create_missing(engine, study.id)
+    stored_targets.create_missing_targets(engine, study.id)
     return study
 
 
 def know(engine, study, *known: tuple[Target, object]) -> None:
     with writing(engine) as session:
         for target, value in known:
-            training_items.add(session, study.id, target, value, reason="because")
+            training_items.add_item(session, study.id, target, value, reason="because")
 
 
 def answer(client: Client, task, *values) -> list[dict]:
@@ -147,4 +149,4 @@ def test_the_owner_chooses_among_current_aius_and_not_among_ratings(engine, crit
     assert texts[aius_of(0)[0].item, "aiu_precision", aius_of(0)[0].part] == ITEM.critiques[0].aius[0].text
     rating = Target(item=ITEM.id, kind="likert", criterion="AIU extraction", part="c1")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no training"):
-        training_items.add(session, critiques.id, rating, 4)
+        training_items.add_item(session, critiques.id, rating, 4)

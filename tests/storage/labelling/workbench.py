@@ -8,13 +8,14 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from core.labels import Target
-from storage import annotators, studies, targets
-from storage.database import reading, writing
-from storage.labelling import actions, claims, tasks, undo
+from storage.db.connections import reading, writing
+from storage.db.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, TargetRow, now
+from storage.labelling import actions, claims, effects, tasks
+from storage.labelling.context import Work, find_tasks, open_work
 from storage.labelling.queue import Queue, TargetState, state_query, target_query
 from storage.labelling.queue_view import open_view
-from storage.labelling.work import Work, find_tasks, open_work
-from storage.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, TargetRow, now
+from storage.labels import targets
+from storage.studies import annotators, studies
 
 
 def set_rules(engine: Engine, **rules: Any) -> None:
@@ -107,7 +108,7 @@ class Client:
         """Return both stacks."""
         work = self.work()
         with reading(self.engine) as session:
-            return undo.history(session, work)
+            return effects.history(session, work)
 
     def action(self, type: str, task: Any = None, part: int = 0, **fields: Any) -> dict[str, Any]:
         """Return the next action."""

@@ -15,11 +15,11 @@ from core.items import Item, Response
 from core.labels import Opinion, Scale
 from core.statistics.reports.agreement import AgreementRow
 from core.trace import Verdict, VerdictReached
-from storage import studies
-from storage.database import reading
+from storage.db.connections import reading
 from storage.reports import agreement, agreement_items
 from storage.reports.agreement_items import ItemQuery
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import MAPPINGS, public_file

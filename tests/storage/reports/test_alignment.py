@@ -20,10 +20,10 @@ from core.items import Item, Response
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
-from storage import studies
-from storage.database import reading
+from storage.db.connections import reading
 from storage.reports import alignment
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import public_file

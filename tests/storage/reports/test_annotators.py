@@ -7,10 +7,11 @@ import pytest
 
 from core.formats.records import ItemRecord, LabelRecord
 from core.labels import Label
-from storage import annotators as people
-from storage import labels, studies, views
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.labels import labels, views
 from storage.reports import annotators
+from storage.studies import annotators as people
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from storage.reports import alignment, judge_ranking, result_tables, run_comparison, study_report, systems
+from storage.reports import alignment, judge_ranking, run_comparison, study_report, systems
 from storage.reports.chosen_labels import NO_VALUE_OF_ALL, OF_DISPUTED
 from storage.reports.judge_ranking import Selection
 from tests.storage.reports.disputed_study import (
@@ -82,7 +82,7 @@ def test_judges_have_no_decision_from_disputed_targets(engine: Engine) -> None:
 
 def test_the_tables_and_the_report_of_a_study_name_the_disputed_targets(engine: Engine) -> None:
     study = import_study(engine, records(disputed_only))
-    tables, _ = result_tables.result_tables(engine, study)
+    tables, _ = study_report.result_tables(engine, study)
     assert {row["population"] for row in (*tables["judges"], *tables["systems"])} == {"disputed targets"}
     sections = {section.title: section for section in study_report.sections(engine, study)}
     for title in ("Judges", "Systems"):

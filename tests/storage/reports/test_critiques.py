@@ -15,9 +15,11 @@ from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Label, Opinion, Target
 from core.trace import Verdict, VerdictReached
-from storage import aius, database, studies
+from storage.db import connections
 from storage.reports import critiques
 from storage.reports.critiques import Leaderboard, PairCounts
+from storage.runs import aius
+from storage.studies import studies
 from storage.transfer import imports
 from tests.core.formats.shared import FIXTURES, public_file
 from tests.databases import create_database
@@ -64,7 +66,7 @@ def run_records(run: str, judge: str, item: str, critique: str, digits: str) -> 
 
 def import_leaderboard(engine: Engine, *records: object) -> Leaderboard:
     imports.import_records(engine, "s", list(records))
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     return critiques.leaderboard(engine, study, resamples=20)
 
@@ -146,7 +148,7 @@ def test_accuracy_uses_aius_with_gold_and_counts_unreadable_replies(engine: Engi
 
 def test_an_added_aiu_belongs_to_its_critique(engine: Engine) -> None:
     imports.import_records(engine, "s", [ItemRecord(item=make_item()), *label_records("i", "a", "1111")])
-    with database.writing(engine) as session:
+    with connections.writing(engine) as session:
         study = studies.get(session, "s")
         aius.save_edit(session, study.id, "i", "ann", Add(critique="a", piece=Piece(text="Five.")))
     board = critiques.leaderboard(engine, study, resamples=20)
@@ -164,7 +166,7 @@ def published(tmp_path: Path) -> str:
     """Return the URL of a database with the published annotations in the study "meta"."""
     path = public_file("metacritique/annotation_data.json")
     address = create_database(tmp_path / "published.db")
-    imports.import_records(database.connect(address), "meta", read_records(path))
+    imports.import_records(connections.connect(address), "meta", read_records(path))
     return address
 
 
@@ -215,7 +217,7 @@ def test_the_pairs_of_a_small_file_are_counted_on_the_command_line(tmp_path: Pat
     """The first model's critique has the higher F1 on two of three questions."""
     address = create_database(tmp_path / "small.db")
     records = read_records(FIXTURES / "metacritique" / "annotation_data.json")
-    imports.import_records(database.connect(address), "meta", records)
+    imports.import_records(connections.connect(address), "meta", records)
     assert print_critiques(address, "--pairs") == [
         {"source": "people", "first": 2, "second": 1, "tie": 0, "undefined": 0}
     ]

@@ -7,10 +7,10 @@ from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, Sca
 from core.items import Item, Response
 from core.labels import Label, Opinion, Scale, Target, Value
 from core.trace import Verdict, VerdictReached
-from storage import database, studies
+from storage.db import connections
 from storage.reports import alignment
-from storage.reports.alignment import AlignmentData
-from storage.reports.derived_preferences import BY_SCORES
+from storage.reports.alignment import BY_SCORES, AlignmentData
+from storage.studies import studies
 from storage.transfer import imports
 
 TEN = Scale(level="interval", low=1, high=10)
@@ -42,7 +42,7 @@ def run(judge: str, kind: str, values: dict[tuple[str, str], Value | None]) -> l
 
 def load(engine: Engine, *records: Record) -> AlignmentData:
     imports.import_records(engine, "s", [ScaleRecord(kind="score", criterion="quality", scale=TEN), *records])
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     return alignment.load_data(engine, study)
 
@@ -58,7 +58,7 @@ def test_a_judges_scores_are_compared_with_peoples_preferences(engine: Engine) -
     data = load(engine, *map(item, "abc"), *people, *run("scorer", "score", scores))
     judge = f"scorer{BY_SCORES}"
     assert preferences(data) == {(judge, "a", ""): 1, (judge, "b", ""): 0, (judge, "c", ""): None}
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     rows = {row.statistic: row for row in alignment.rows(engine, study, resamples=5) if row.kind == "preference"}
     assert (rows["accuracy_gold"].value, rows["accuracy_gold"].items) == (0.5, 2)
@@ -91,7 +91,7 @@ def test_an_own_preference_is_not_replaced_and_scores_alone_derive_nothing(engin
     scores = run("scorer", "score", {("b", "1"): 5, ("b", "2"): 4})
     more = [item("b"), label("b", "score", 3, "1"), label("b", "score", 4, "2"), *scores]
     imports.import_records(engine, "s", more)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     data = alignment.load_data(engine, study)
     assert set(data.opinions[data.opinions["kind"] == "preference"]["item"]) == {"a"}

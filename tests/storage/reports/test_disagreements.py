@@ -9,12 +9,13 @@ from sqlalchemy import Engine
 from core.formats.records import ItemRecord, Record
 from core.labels import PREFERENCE, Scale
 from core.statistics.data.columns import Column
-from storage import labels, studies
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.labels import labels
 from storage.reports import alignment, disagreements, judge_values
 from storage.reports.alignment import AlignmentData
 from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict

@@ -15,10 +15,11 @@ from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.statistics.reports.experiment_differences import AxisDifference
 from core.trace import Ask, Usage
-from storage import experiments, studies
-from storage.database import connect, reading, writing
+from storage.db.connections import connect, reading, writing
 from storage.reports import experiments as report
-from storage.studies import Study
+from storage.runs import experiments
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import exports, imports
 from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item, make_label

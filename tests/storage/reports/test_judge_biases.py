@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, Record, StudyRecord, StudyRules
 from core.items import Item
-from core.statistics.reports.judge_biases import ONE_ORDER, PEOPLE, BiasRow, correct_rows
+from core.statistics.reports.biases import ONE_ORDER, PEOPLE, BiasRow, correct_rows
 from storage.reports import judge_biases
 from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records

@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord
 from core.trace import Usage
-from storage.database import reading
+from storage.db.connections import reading
 from storage.reports import judge_costs
 from tests.conftest import make_item
 from tests.storage.reports.test_disagreements import load

@@ -6,9 +6,9 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.labels import majority_value
-from storage import labels
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
 from storage.labelling import home
+from storage.labels import labels
 from storage.reports import alignment, judge_errors
 from storage.reports.judge_errors import INFORMATIVE
 from storage.reports.judge_ranking import RankingQuery, Selection

@@ -8,19 +8,19 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from storage.reports import (
+    alignment,
     discordance,
     format_effects,
     judge_biases,
     judge_errors,
     judge_ranking,
-    known_names,
     label_plans,
     rationales,
     run_comparison,
     systems,
 )
 from storage.reports.judge_ranking import Selection
-from storage.studies import Study
+from storage.studies.studies import Study
 from tests.storage.reports.test_reserved_names import study as study
 
 Report = Callable[..., object]
@@ -66,15 +66,15 @@ def test_an_unknown_kind_is_refused_with_the_known_ones(engine: Engine, study: S
 
 def test_a_missing_criterion_and_scenario_are_named_as_pages_do() -> None:
     with pytest.raises(TiebreakError, match=r"called '\(no criterion\)' here; there are: help\."):
-        known_names.check_keys([("preference", "help")], None, "")
+        alignment.check_keys([("preference", "help")], None, "")
     with pytest.raises(TiebreakError, match=r"called '\(no scenario\)' here; there are: math\."):
-        known_names.check_scenario(["math"], "")
+        alignment.check_scenario(["math"], "")
 
 
 def test_names_that_there_are_pass() -> None:
     known = [("preference", ""), ("preference", "help"), ("score", "tone")]
     for kind, criterion in (None, None), ("preference", "all"), ("preference", ""), (None, "tone"):
-        known_names.check_keys(known, kind, criterion)
-    known_names.check_scenario(["", "math"], "")
+        alignment.check_keys(known, kind, criterion)
+    alignment.check_scenario(["", "math"], "")
     with pytest.raises(TiebreakError, match=r"no criterion called 'all' here; there are: tone\."):
-        known_names.check_keys(known, "score", "all")
+        alignment.check_keys(known, "score", "all")

@@ -5,7 +5,7 @@ from pandas.testing import assert_frame_equal
 from sqlalchemy import Engine
 
 from core.statistics.data.frames import select_rows, target_codes
-from storage import database
+from storage.db import connections
 from storage.reports import opinions
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
@@ -13,7 +13,7 @@ from tests.storage.reports.test_alignment import import_study
 
 def test_categories_are_the_texts_in_less_memory(engine: Engine) -> None:
     study = import_study(engine, planted_records(20))
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         texts = opinions.opinion_frame(session, study.id)
         categories = opinions.categorical_opinions(session, study.id)
     assert len(texts) and list(texts.columns) == opinions.OPINION_COLUMNS
@@ -27,7 +27,7 @@ def test_categories_are_the_texts_in_less_memory(engine: Engine) -> None:
 
 def test_opinions_of_some_kinds_are_read(engine: Engine) -> None:
     study = import_study(engine, planted_records(20))
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         every = opinions.opinion_frame(session, study.id)
         for kinds in (["preference"], ["score"], ["preference", "score"], []):
             expected = every[every["kind"].isin(kinds)].reset_index(drop=True)

@@ -13,9 +13,10 @@ from core.protocols.dna_eval.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Ask, Event, Spec, Verdict, VerdictReached
-from storage import database, studies
+from storage.db import connections
 from storage.reports import alignment
 from storage.reports.order_consistency import STATISTIC
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
 from tests.conftest import make_item
@@ -43,7 +44,7 @@ def consistency(engine: Engine, by: alignment.By, *traces: TraceRecord) -> list[
     items = [ItemRecord(item=make_item(one.item, scenario="math")) for one in traces]
     run = RunRecord(name="r", protocol="single-judge", criterion="helpfulness")
     imports.import_records(engine, "s", [*items, run, *traces])
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     return [row for row in alignment.rows(engine, study, by, resamples=5) if row.statistic == STATISTIC]
 
@@ -105,5 +106,5 @@ def test_scores_by_aspect_count_with_their_weighted_sum(engine: Engine) -> None:
 def imports_study(engine: Engine) -> studies.Study:
     """Import a study of one item."""
     imports.import_records(engine, "s", [ItemRecord(item=make_item("a"))])
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return studies.get(session, "s")

@@ -5,11 +5,13 @@ from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.labels import Label, Target
 from core.protocols.refer.settings import Reviewer, Settings
 from core.trace import Spec
-from storage import labels, studies, traces
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.labels import labels
 from storage.reports import peer_reviews
 from storage.reports.opinions import judges_of_settings
-from storage.traces import Filter
+from storage.runs import traces
+from storage.runs.traces import Filter
+from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.core.protocols.reviews import make_item, make_settings, reviews_script, run_scripted
 

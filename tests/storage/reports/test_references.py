@@ -26,11 +26,11 @@ from core.formats.registry import read_records
 from core.labels import Adjudication, Label, Opinion, Scale, Target
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Verdict, VerdictReached
-from storage import studies
-from storage.database import connect, reading, upgrade
+from storage.db.connections import connect, reading, upgrade
 from storage.reports import alignment, published, references, run_comparison, study_report, systems
 from storage.reports.references import Reference
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item, make_label, make_target
 from tests.core.formats.shared import MAPPINGS, public_file

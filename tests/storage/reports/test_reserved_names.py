@@ -9,7 +9,7 @@ from core.labels import Label, Opinion
 from core.trace import Turn, TurnCompleted, Verdict, VerdictReached
 from storage.reports import agreement, alignment, discordance, judge_biases, judge_ranking, run_comparison, systems
 from storage.reports.judge_ranking import RankingQuery, Selection
-from storage.studies import Study
+from storage.studies.studies import Study
 from storage.transfer import bundle
 from tests.conftest import make_target
 from tests.storage.reports.test_alignment import import_study

@@ -15,12 +15,12 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
 from core.labels import Label, Opinion, Scale, Target
 from core.trace import Turn, TurnCompleted, Usage, Verdict, VerdictReached
-from storage import studies
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
 from storage.reports import changed_verdicts
 from storage.reports import run_comparison as report
 from storage.reports.run_comparison import ComparedRuns
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_item, make_label
 from tests.databases import create_database

@@ -7,11 +7,12 @@ import pytest
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
-from storage import database, studies, study_slices
+from storage.db import connections
 from storage.reports import alignment, judge_ranking, slice_comparison
 from storage.reports.discordance import compare_with_people, targets_of
 from storage.reports.judge_ranking import Selection
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
 from tests.storage.reports.test_discordance import NONE, QUERY, SHORTER
@@ -23,31 +24,31 @@ def study(engine: Engine) -> Study:
 
 
 def reload(engine: Engine, study: Study) -> Study:
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         return studies.by_id(session, study.id)
 
 
 def test_a_slice_is_saved_replaced_and_deleted_and_other_rules_stay(engine: Engine, study: Study) -> None:
-    with database.writing(engine) as session:
-        assert study_slices.save(session, study.id, " against  length ", [SHORTER, SHORTER]) == "against length"
+    with connections.writing(engine) as session:
+        assert studies.save_slice(session, study.id, " against  length ", [SHORTER, SHORTER]) == "against length"
     saved = reload(engine, study).rules
     assert saved.slices == {"against length": (SHORTER,)}
     assert saved.model_copy(update={"slices": {}}) == study.rules
-    with database.writing(engine) as session:
-        study_slices.save(session, study.id, "against length", [("length gap", "above 2")])
+    with connections.writing(engine) as session:
+        studies.save_slice(session, study.id, "against length", [("length gap", "above 2")])
         with pytest.raises(TiebreakError, match="no slice 'other'"):
-            study_slices.delete(session, study.id, "other")
+            studies.delete_slice(session, study.id, "other")
         with pytest.raises(TiebreakError, match="needs a condition"):
-            study_slices.save(session, study.id, "empty", [])
+            studies.save_slice(session, study.id, "empty", [])
     assert reload(engine, study).rules.slices == {"against length": (("length gap", "above 2"),)}
-    with database.writing(engine) as session:
-        study_slices.delete(session, study.id, "against length")
+    with connections.writing(engine) as session:
+        studies.delete_slice(session, study.id, "against length")
     assert not reload(engine, study).rules.slices
 
 
 def test_a_judge_of_length_differs_between_a_saved_slice_and_another_one(engine: Engine, study: Study) -> None:
-    with database.writing(engine) as session:
-        study_slices.save(session, study.id, "short", [SHORTER])
+    with connections.writing(engine) as session:
+        studies.save_slice(session, study.id, "short", [SHORTER])
     rows = slice_comparison.of_study(engine, reload(engine, study), Selection(), "short", "scenario: math")
     first = rows[0]
     assert (first.judge, first.slice, first.found) == ("long", ("short", "scenario: math"), True)

@@ -3,9 +3,9 @@
 import pytest
 
 from core.formats import tiebreak
-from storage import studies
-from storage.database import reading
+from storage.db.connections import reading
 from storage.reports import study_report
+from storage.studies import studies
 from storage.transfer import imports, samples
 
 

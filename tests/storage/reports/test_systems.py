@@ -8,7 +8,7 @@ from core.formats.records import ItemRecord, LabelRecord, Record
 from core.items import Item, Response
 from core.labels import Label, Target
 from storage.reports import systems
-from storage.studies import Study
+from storage.studies.studies import Study
 from storage.transfer import imports
 from tests.conftest import make_label
 from tests.storage.reports.test_alignment import import_study, make_trace

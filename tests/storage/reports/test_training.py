@@ -6,10 +6,10 @@ import pytest
 
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.labels import Adjudication, Label
-from storage import studies
-from storage.database import reading, writing
-from storage.labelling import training_items
+from storage.db.connections import reading, writing
+from storage.labelling import training as training_items
 from storage.reports import annotators, training
+from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import Client, set_rules
@@ -57,7 +57,7 @@ def test_the_first_attempt_counts_in_the_share_and_the_last_in_passing(engine):
     queue = debates(engine, 6)
     with writing(engine) as session:
         for number in (3, 5):
-            training_items.add(session, queue.study_id, make_target(f"item {number}"), 2)
+            training_items.add_item(session, queue.study_id, make_target(f"item {number}"), 2)
     set_rules(engine, training_pass_mark=1.0)
     ann = Client(engine)
     one, two = ann.tasks()

@@ -11,8 +11,9 @@ import cli
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.statistics.reports.weight_laboratory import EQUAL, JUDGE, PEOPLE
-from storage import database, studies
+from storage.db import connections
 from storage.reports import weight_laboratory
+from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.databases import create_database
 
@@ -21,7 +22,7 @@ RECORDS = list(tiebreak.read(samples.path("dna_eval")))
 
 def test_the_sample_has_every_set_of_weights(engine: Engine) -> None:
     imports.import_records(engine, "s", RECORDS)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     reports = {report.judge: report for report in weight_laboratory.reports(engine, study, resamples=20)}
     report = reports["judge A · two judges · given aspects"]
@@ -33,7 +34,7 @@ def test_the_sample_has_every_set_of_weights(engine: Engine) -> None:
 
 def test_the_stored_verdict_is_the_preference_under_the_judges_weights(engine: Engine) -> None:
     imports.import_records(engine, "s", RECORDS)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     pairs = weight_laboratory.load_pairs(engine, study)["judge A · judge A · aspects of its own"]
     assert pairs and all(pair.judge_weights is not None for pair in pairs)
@@ -42,7 +43,7 @@ def test_the_stored_verdict_is_the_preference_under_the_judges_weights(engine: E
 
 def test_the_command_prints_the_answer_and_the_rows(tmp_path: Path) -> None:
     address = create_database(tmp_path / "tiebreak.db")
-    imports.import_records(database.connect(address), "s", RECORDS)
+    imports.import_records(connections.connect(address), "s", RECORDS)
     options = ["laboratory", "--study", "s", "--database", address]
     shown = CliRunner().invoke(cli.app, options)
     assert "too few for a conclusion" in shown.stdout and "the 1 heaviest" in shown.stdout

@@ -9,10 +9,11 @@ from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, Tra
 from core.labels import Label, Opinion, Target
 from core.statistics.reports.weight_distances import top_k_distance
 from core.trace import Verdict, VerdictReached
-from storage import labels, studies
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.labels import labels
 from storage.reports import weights
-from storage.studies import Study
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from tests.conftest import make_item
 

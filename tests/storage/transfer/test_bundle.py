@@ -9,8 +9,8 @@ import pytest
 
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from storage import studies
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
+from storage.studies import studies
 from storage.transfer import imports, samples
 from storage.transfer.bundle import Table, write_bundle
 from tests.databases import create_database

@@ -7,11 +7,13 @@ import pytest
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, Record
-from storage import labels, studies, traces
-from storage.database import reading
-from storage.studies import Study
+from storage.db.connections import reading
+from storage.labels import labels
+from storage.runs import traces
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import exports, imports, participation
-from storage.transfer.turn_rows import turn_rows
+from storage.transfer.exports import turn_rows
 from tests.conftest import make_item, make_label
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
 

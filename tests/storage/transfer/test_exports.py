@@ -9,14 +9,16 @@ from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.trace import ReadingReplaced, ReplyExtracted, TraceRestarted
-from storage import call_totals, labels, run_claims, runs, studies, trace_events, views
-from storage.database import connect, reading, upgrade, writing
-from storage.fingerprints import to_utc
+from storage.db.connections import connect, reading, upgrade, writing
+from storage.db.fingerprints import to_utc
 from storage.labelling import queue
-from storage.trace_events import NewEvent
+from storage.labels import labels, views
+from storage.runs import call_totals, outcomes, run_claims, runs
+from storage.runs.outcomes import NewEvent
+from storage.studies import studies
 from storage.transfer import exports, imports
-from storage.transfer.recorded_runs import UNFINISHED
-from storage.transfer.turn_rows import turn_rows
+from storage.transfer.exports import turn_rows
+from storage.transfer.spool import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable
@@ -53,7 +55,7 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
         first, second, _ = (trace.id for trace in run_claims.claim_traces(session, run, "worker", 3))
         turns = [a_turn(0, reading=True), a_turn(1, reading=1.0, prompt="p\n\u2028")]
         events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
-        trace_events.append(session, [*events, NewEvent(second, 0, a_turn())])
+        outcomes.append_events(session, [*events, NewEvent(second, 0, a_turn())])
         for value in (1, 2, None):
             labels.save(session, a_study.id, make_target(), "ann", value, reason="=1+1", seconds=0.1)
         views.record(session, a_study.id, [make_target()], "bob")

@@ -14,8 +14,9 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord
 from core.items import Item, Response
 from core.labels import Evidence, Label, Target
-from storage import items, labels, studies, views
-from storage.database import connect, reading, upgrade, writing
+from storage.db.connections import connect, reading, upgrade, writing
+from storage.labels import labels, views
+from storage.studies import items, studies
 from storage.transfer import GoldOptions, gold, gold_rows, imports, samples, verdict_runs
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.shared import a_trace, a_verdict

@@ -22,9 +22,11 @@ from core.formats.records import (
 from core.formats.registry import read_records
 from core.items import Criterion
 from core.labels import PREFERENCE, Adjudication, Label, Scale
-from storage import items, labels, studies, traces
-from storage.database import reading, writing
-from storage.transfer import distinct_values, exports, imports, spool
+from storage.db.connections import reading, writing
+from storage.labels import labels
+from storage.runs import traces
+from storage.studies import items, studies
+from storage.transfer import exports, imports, spool
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
@@ -304,17 +306,17 @@ def test_a_killed_import_adds_nothing(engine, a_study):
     assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(("most", "checked"), [(distinct_values.MAX_DISTINCT, [1, 2]), (1, [1, 1, 2])])
+@pytest.mark.parametrize(("most", "checked"), [(spool.MAX_DISTINCT, [1, 2]), (1, [1, 1, 2])])
 def test_a_value_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
-    monkeypatch.setattr(distinct_values, "MAX_DISTINCT", most)
+    monkeypatch.setattr(spool, "MAX_DISTINCT", most)
     records = [make_label(value=value, annotator=name) for value, name in ((1, "ann"), (1, "ben"), (2, "cyd"))]
     read = spool.SortedRecords(records)
     assert [value for _, _, value in read.distinct_values()] == checked
 
 
-@pytest.mark.parametrize(("most", "checked"), [(distinct_values.MAX_DISTINCT, [1, 2, None]), (1, [1, 1, 1, 2, None])])
+@pytest.mark.parametrize(("most", "checked"), [(spool.MAX_DISTINCT, [1, 2, None]), (1, [1, 1, 1, 2, None])])
 def test_an_opinion_is_checked_once_unless_there_are_many(monkeypatch, most, checked):
-    monkeypatch.setattr(distinct_values, "MAX_DISTINCT", most)
+    monkeypatch.setattr(spool, "MAX_DISTINCT", most)
     read = spool.SortedRecords([a_trace("item 0", a_verdict(last=(1, 2)))])
     assert [value for _, value in read.traces.values()] == checked
 

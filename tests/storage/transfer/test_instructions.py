@@ -5,8 +5,8 @@ import pytest
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
-from storage import studies
-from storage.database import reading
+from storage.db.connections import reading
+from storage.studies import studies
 from storage.transfer import import_records, samples
 from storage.transfer.instructions import instruction_examples
 from tests.conftest import make_item

@@ -13,14 +13,16 @@ from core.formats import tiebreak
 from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
 from core.labels import Evidence
 from core.trace import ReadingReplaced, TraceFailed
-from storage import aius, annotators, experiments, guidelines, labels, run_claims, runs, studies, trace_events, views
-from storage.database import connect, reading, writing
-from storage.labelling import inbox, queue
-from storage.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
-from storage.trace_events import NewEvent
+from storage.db.connections import connect, reading, writing
+from storage.db.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
+from storage.labelling import home, queue
+from storage.labels import labels, views
+from storage.runs import aius, experiments, outcomes, run_claims, runs
+from storage.runs.outcomes import NewEvent
+from storage.studies import annotators, studies
 from storage.transfer import exports, imports
 from storage.transfer.imports import ImportCounts
-from storage.transfer.recorded_runs import UNFINISHED
+from storage.transfer.spool import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
@@ -135,12 +137,14 @@ def run_trace(session, study_id):
         "contentions": {"helpfulness": 0.5},
     }
     verdict = verdict.model_copy(update={"verdict": verdict.verdict.model_copy(update=changed)})
-    trace_events.append(
+    outcomes.append_events(
         session, [NewEvent(first, seq, event) for seq, event in enumerate([a_turn(), unreadable, verdict])]
     )
-    trace_events.append(session, [NewEvent(first, seq, event) for seq, event in enumerate([read, verdict], 3)])
-    trace_events.append(session, [NewEvent(second, 0, a_turn()), NewEvent(second, 1, TraceFailed(problem="timeout"))])
-    trace_events.append(session, [NewEvent(third, 0, unreadable)])
+    outcomes.append_events(session, [NewEvent(first, seq, event) for seq, event in enumerate([read, verdict], 3)])
+    outcomes.append_events(
+        session, [NewEvent(second, 0, a_turn()), NewEvent(second, 1, TraceFailed(problem="timeout"))]
+    )
+    outcomes.append_events(session, [NewEvent(third, 0, unreadable)])
     run_claims.release(session, run, "worker", "stopped", "the ceiling of $2.50 is reached")
 
 
@@ -159,11 +163,11 @@ def label(session, study_id):
     labels.adjudicate(session, study_id, target, 1, rule="expert", reason="so", adjudicator="dee")
     queue.set_mark(session, study_id, make_target("item 2"), "ann", "note", text="unclear")
     queue.set_mark(session, study_id, make_target("item 2"), "ann", "flag", on=False)
-    (thread,) = inbox.threads(session, study_id)
-    inbox.reply(session, study_id, thread.target_id, "ann", "owner", "it is not", closed=False)
-    inbox.reply(session, study_id, thread.target_id, "ann", "owner", "", closed=True)
+    (thread,) = home.threads(session, study_id)
+    home.reply(session, study_id, thread.target_id, "ann", "owner", "it is not", closed=False)
+    home.reply(session, study_id, thread.target_id, "ann", "owner", "", closed=True)
     (reader,) = session.scalars(select(AnnotatorRow.id).where(AnnotatorRow.name == "bob"))
-    guidelines.mark_read(session, study_id, reader, 2)
+    studies.mark_guidelines_read(session, study_id, reader, 2)
     aius.save_edit(session, study_id, "item 2", "ann", Reword(aiu="1", piece=Piece(text="It is fine.")))
 
 

@@ -9,8 +9,9 @@ from sqlalchemy import text
 
 from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
-from storage import database, studies
-from storage.database import reading, writing
+from storage.db import connections
+from storage.db.connections import reading, writing
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
 from tests.conftest import make_item
@@ -62,7 +63,7 @@ def test_a_transaction_that_postgresql_ends_because_of_a_deadlock_is_repeated(en
                 both_locked.wait()
             lock(session, names[1])
 
-        database.write(engine, operation)
+        connections.write(engine, operation)
 
     with ThreadPoolExecutor(2) as threads:
         running = [threads.submit(lock_both, names) for names in (("first", "second"), ("second", "first"))]

@@ -20,12 +20,13 @@ from core.llm.client import ScriptedModel
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.trace import Ask
-from storage import run_claims, runs, studies
-from storage.database import connect, reading, writing
+from storage.db.connections import connect, reading, writing
+from storage.db.tables import ItemRow, OpinionRow, TargetRow, TraceRow
+from storage.labels.targets import own_outcome
 from storage.reports import alignment, discordance, discussions, peer_reviews
-from storage.studies import Study
-from storage.tables import ItemRow, OpinionRow, TargetRow, TraceRow
-from storage.target_summaries import own_outcome
+from storage.runs import run_claims, runs
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.transfer.instructions import instruction_examples
 from storage.worker import RunRequest, create_run, execute_run

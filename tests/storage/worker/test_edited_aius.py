@@ -11,11 +11,11 @@ from core.formats.records import ItemRecord
 from core.llm.client import ScriptedModel
 from core.protocols import registry
 from core.trace import Ask, TurnCompleted
-from storage import aius, items, readings, runs, traces
-from storage.database import reading, writing
-from storage.studies import Study
-from storage.worker.launch import create_run, estimate_run, execute_here
-from storage.worker.run_request import RunRequest
+from storage.db.connections import reading, writing
+from storage.runs import aius, readings, runs, traces
+from storage.studies import items
+from storage.studies.studies import Study
+from storage.worker.launch import RunRequest, create_run, estimate_run, execute_here
 from tests.core.protocols.critiques import make_complete_item, make_settings
 from tests.storage.critique_studies import import_study, save_edit
 

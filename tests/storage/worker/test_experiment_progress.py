@@ -4,12 +4,12 @@ import pytest
 from sqlalchemy import Engine, update
 from sqlmodel import col
 
-from storage import experiments, model_pauses, run_claims
-from storage.database import reading, writing
-from storage.execution_rate import traces_per_minute
-from storage.stored_models import stored_models
-from storage.studies import Study
-from storage.tables import EventRow, RunRow
+from storage.db.connections import reading, writing
+from storage.db.tables import EventRow, RunRow
+from storage.runs import calls, experiments, run_claims
+from storage.runs.calls import stored_models
+from storage.runs.experiments import traces_per_minute
+from storage.studies.studies import Study
 from tests.storage.worker.test_experiment_runs import begin, execute
 
 
@@ -33,7 +33,7 @@ def test_the_progress_states_a_wait_that_a_provider_asked_for(engine: Engine, a_
     experiment_id = begin(engine, a_study)
     with writing(engine) as session:
         name, address, *_ = next(stored_models(experiments.runs_of(session, experiment_id)[0].settings))
-        model_pauses.record(session, model_pauses.key(name, address), 90.0)
+        calls.record_pause(session, calls.pause_key(name, address), 90.0)
     with reading(engine) as session:
         summary = experiments.progress(session, experiment_id).summary()
     assert f"; the provider of {name} asked to wait until " in summary

@@ -11,9 +11,9 @@ from core.formats.records import ItemRecord
 from core.items import Response
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Usage, VerdictReached
-from storage import experiments, run_claims, runs, traces
-from storage.database import reading, writing
-from storage.studies import Study
+from storage.db.connections import reading, writing
+from storage.runs import experiments, run_claims, runs, traces
+from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import StopRequests, estimate, execute_experiment, plan, start
 from tests.conftest import make_item

@@ -14,8 +14,9 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
-from storage import runs, studies, traces
-from storage.database import reading
+from storage.db.connections import reading
+from storage.runs import runs, traces
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import RunWorker, launch
 from tests import openai_server

@@ -11,8 +11,9 @@ from collections import Counter
 import pytest
 
 from core.formats.records import ItemRecord
-from storage import run_claims, runs, studies
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
+from storage.runs import run_claims, runs
+from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import create_run, launch, request_from_file
 from tests.conftest import make_item

@@ -12,12 +12,13 @@ from core.errors import PermanentFailure
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Spec, Usage
-from storage import model_pauses, reservations, run_claims, runs, studies, trace_claims, traces, workers
-from storage.database import reading, writing
-from storage.database_errors import DatabaseUnavailable
-from storage.tables import WorkerRow
+from storage.db.connections import reading, writing
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import WorkerRow
+from storage.runs import calls, run_claims, runs, trace_claims, traces
+from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, StopRequests, launch
+from storage.worker import RunWorker, StopRequests, launch, reservations
 from storage.worker.shared_limits import SharedLimits
 from tests.conftest import make_item
 from tests.storage.worker.test_outages import wait_for
@@ -29,7 +30,7 @@ ITEMS = 12
 @pytest.fixture
 def engine(postgres_engine, monkeypatch):
     """The PostgreSQL database; claims expire after 1.5 seconds."""
-    monkeypatch.setattr("storage.workers.LEASE", timedelta(seconds=1.5))
+    monkeypatch.setattr("storage.runs.calls.WORKER_LEASE", timedelta(seconds=1.5))
     monkeypatch.setattr("storage.worker.job_worker.STALLED_SECONDS", 0.3)
     monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.1)
     yield postgres_engine
@@ -112,7 +113,7 @@ def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(en
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         run = runs.get(session, run_id)
-        first, second = (workers.register(session, name) for name in ("first", "second"))
+        first, second = (calls.register_worker(session, name) for name in ("first", "second"))
     limited, other = Spec(model="a", address="http://127.0.0.1:1/v1"), Spec(model="b")
 
     async def starts(limits, spec):
@@ -135,7 +136,7 @@ def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(en
     assert 30 < pause <= 60
     with writing(engine) as session:
         session.execute(text("UPDATE model_pause SET until = until - interval '1 hour'"))
-        assert model_pauses.remaining(session) == {}
+        assert calls.remaining_pause(session) == {}
         assert isinstance(reservations.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
 
 
@@ -169,7 +170,7 @@ def test_the_costs_of_earlier_calls_count_when_a_run_is_resumed_by_workers(engin
 def test_the_traces_of_a_crashed_worker_are_continued_from_their_events(engine, study, start):
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
-        crashed = workers.register(session, "crashed")
+        crashed = calls.register_worker(session, "crashed")
         [first, *_] = trace_claims.waiting(session, run_id, without=[], limit=3)
         assert trace_claims.claim(session, first, "crashed") is not None
         assert trace_claims.claim(session, first, "another") is None, "it is alive"
@@ -201,7 +202,7 @@ def test_a_worker_that_was_suspended_stores_nothing_over_the_work_of_its_success
     assert suspended.wait(20)
     with writing(engine) as session:
         trace_id = session.scalar(text("SELECT id FROM trace WHERE claimed_by IS NOT NULL"))
-        workers.register(session, "successor")
+        calls.register_worker(session, "successor")
         session.execute(text("UPDATE worker SET seen_at = seen_at + interval '1 hour' WHERE name = 'successor'"))
         session.execute(text("UPDATE trace SET claimed_by = 'successor' WHERE id = :id"), {"id": trace_id})
     events = f"SELECT count(*) FROM event WHERE trace_id = {trace_id}"
@@ -283,7 +284,7 @@ def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
         assert run_claims.claim_run(session, run_id, "alone")
         assert trace_claims.claim(session, first, "shared") is None
         run_claims.release(session, run_id, "alone")
-        shared = workers.register(session, "shared")
+        shared = calls.register_worker(session, "shared")
         assert trace_claims.claim(session, first, "shared") is not None
         assert not run_claims.claim_run(session, run_id, "alone")
         assert runs.get(session, run_id).active
@@ -310,7 +311,7 @@ def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, stu
 
     model = SlowModel()
     run_id = launch.create_run(engine, make_request(study, parallel=2))
-    monkeypatch.setattr("storage.trace_claims.claim", commit_and_fail)
+    monkeypatch.setattr("storage.runs.trace_claims.claim", commit_and_fail)
     start(model, count=1)
     assert ends(engine, run_id)
     assert set(model.calls.values()) == {1}
@@ -334,7 +335,7 @@ def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         [first] = trace_claims.waiting(session, run_id, without=[], limit=1)
-        age(session, workers.register(session, "silent"))
+        age(session, calls.register_worker(session, "silent"))
         session.execute(text("UPDATE trace SET claimed_by = 'silent' WHERE id = :id"), {"id": first})
         assert trace_claims.claim(session, first, "new", take_over=False) is None
         assert trace_claims.claim(session, first, "new") is not None

@@ -15,7 +15,7 @@ import yaml
 from sqlalchemy import text
 
 from core.formats.records import ItemRecord
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
 from storage.transfer import imports
 from tests.browser.conftest import free_port
 from tests.conftest import make_item

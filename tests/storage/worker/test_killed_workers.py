@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.database import connect
+from storage.db.connections import connect
 from tests import openai_server
 from tests.bench import bench_workers
 

@@ -15,9 +15,10 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
-from storage import run_claims, runs, studies
-from storage.database import reading, writing
-from storage.tables import RunRow
+from storage.db.connections import reading, writing
+from storage.db.tables import RunRow
+from storage.runs import run_claims, runs
+from storage.studies import studies
 from storage.transfer import import_records
 from storage.worker import (
     RunRequest,

@@ -15,14 +15,16 @@ from sqlalchemy import event, update
 from core.formats.records import ItemRecord
 from core.llm.client import Reply, ScriptedModel
 from core.trace import TraceFailed, Usage
-from storage import database, labels, run_claims, studies, trace_events, traces
-from storage.database import reading, writing
-from storage.database_errors import DatabaseUnavailable
-from storage.tables import RunRow
+from storage.db import connections
+from storage.db.connections import reading, writing
+from storage.db.errors import DatabaseUnavailable
+from storage.db.tables import RunRow
+from storage.labels import labels
+from storage.runs import outcomes, run_claims, traces
+from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, job_connector, launch
-from storage.worker.event_writer import EventWriter, run_claim
-from storage.worker.transactions import Transactions
+from storage.worker import RunWorker, job_worker, launch
+from storage.worker.transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
 from tests.storage.worker.test_worker import execute, make_request, wait_until_finished
@@ -37,7 +39,7 @@ def test_an_impossible_number_of_tokens_is_unknown(engine, a_study):
 
 
 def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study, monkeypatch):
-    append, refused = trace_events.append, []
+    append, refused = outcomes.append_events, []
 
     def refuse_one(session, events):
         refused[:] = refused or [events[0].trace_id]
@@ -45,7 +47,7 @@ def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study
             raise OverflowError("Python int too large to convert to SQLite INTEGER")
         append(session, events)
 
-    monkeypatch.setattr("storage.trace_events.append", refuse_one)
+    monkeypatch.setattr("storage.runs.outcomes.append_events", refuse_one)
     run_id = launch.create_run(engine, make_request(a_study))
     run, progress = execute(engine, run_id, ScriptedModel(lambda ask: "1"))
     assert (run.state, progress.done, progress.failed) == ("finished", 2, 1)
@@ -58,11 +60,11 @@ def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_stu
     with writing(engine) as session:
         run_claims.claim_run(session, run_id, "worker")
         first, second = (trace.id for trace in run_claims.claim_traces(session, run_id, "worker", 2))
-        trace_events.append(session, [trace_events.NewEvent(first, 0, a_failure())])
+        outcomes.append_events(session, [outcomes.NewEvent(first, 0, a_failure())])
 
     async def append_both():
         writer = EventWriter(Transactions(engine), run_claim(run_id, "worker"))
-        appended = (writer.append(trace_events.NewEvent(trace, 0, a_failure())) for trace in (first, second))
+        appended = (writer.append(outcomes.NewEvent(trace, 0, a_failure())) for trace in (first, second))
         return await asyncio.gather(*appended, return_exceptions=True)
 
     conflicting, other = asyncio.run(append_both())
@@ -143,7 +145,11 @@ class ClosableModel(ScriptedModel):
 
 def test_a_command_executes_its_run_through_an_outage(engine, a_study, monkeypatch):
     run_id = launch.create_run(engine, make_request(a_study))
-    for name in ("storage.run_claims.claim_run", "storage.run_claims.claim_traces", "storage.trace_events.append"):
+    for name in (
+        "storage.runs.run_claims.claim_run",
+        "storage.runs.run_claims.claim_traces",
+        "storage.runs.outcomes.append_events",
+    ):
         fail_at_first(monkeypatch, name, 1)
     model = ClosableModel()
     run, progress = execute(engine, run_id, model)
@@ -159,7 +165,7 @@ def test_a_command_waits_for_a_worker_that_claimed_its_run_in_an_outage(engine, 
         if not taken:
             taken.append(ask)
             with writing(engine) as session:
-                until = database.clock(session) + timedelta(seconds=1)
+                until = connections.clock(session) + timedelta(seconds=1)
                 session.execute(update(RunRow).values(claimed_by="another worker", claimed_until=until))
         return "1"
 
@@ -170,7 +176,7 @@ def test_a_command_waits_for_a_worker_that_claimed_its_run_in_an_outage(engine, 
 def test_a_command_states_who_continues_its_run_after_a_long_outage(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker.outages.OUTAGE_SECONDS", 0.05)
     run_id = launch.create_run(engine, make_request(a_study))
-    fail_at_first(monkeypatch, "storage.run_claims.claim_run", 100)
+    fail_at_first(monkeypatch, "storage.runs.run_claims.claim_run", 100)
     model = ClosableModel()
     with pytest.raises(DatabaseUnavailable, match=r"cannot be reached. The run 'run' has not ended.*--resume 'run'"):
         execute(engine, run_id, model)
@@ -180,7 +186,7 @@ def test_a_command_states_who_continues_its_run_after_a_long_outage(engine, a_st
 
 def test_the_queue_does_not_log_an_outage_but_any_other_error(caplog):
     logger = logging.getLogger("procrastinate.utils")
-    job_connector.filter_logs()
+    job_worker.filter_logs()
     outage, lost = psycopg.OperationalError("no connection"), psycopg.errors.RaiseException("Job was not found or not")
     for cause in (outage, lost, psycopg.errors.UndefinedTable("no table"), ZeroDivisionError()):
         wrapped = RuntimeError("Database error.")
@@ -202,7 +208,7 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
             raise DatabaseUnavailable("The database cannot be reached.")
         return unclaimed(session)
 
-    monkeypatch.setattr("storage.run_claims.unclaimed", fail_in_outage)
+    monkeypatch.setattr("storage.runs.run_claims.unclaimed", fail_in_outage)
     outage.set()
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()
@@ -232,7 +238,7 @@ def wait_for(condition) -> bool:
 @pytest.fixture
 def file_engine(tmp_path):
     """A SQLite database in a file that the test damages."""
-    engine = database.connect(create_database(tmp_path / "tiebreak.db"))
+    engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
     with writing(engine) as session:
         studies.create(session, "s")
     yield engine

@@ -6,23 +6,23 @@ import pytest
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
-from core.items import Criterion, Response
+from core.items import Criterion, Pairs, Response
 from core.llm.client import ScriptedModel
-from core.pairs import Pairs
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec
-from storage import items, runs, studies, trace_opinions, traces
-from storage.database import reading, writing
-from storage.labelling import adjudication_case
-from storage.readings import find_ask, reread_study
+from storage.db.connections import reading, writing
+from storage.labelling import adjudication
 from storage.reports import agreement, alignment, systems
-from storage.traces import Filter
+from storage.runs import runs, trace_opinions, traces
+from storage.runs.readings import find_ask, reread_study
+from storage.runs.traces import Filter
+from storage.studies import items, studies
 from storage.transfer import exports, imports
 from storage.transfer.gold import gold_rows
 from storage.worker import launch
-from storage.worker.run_request import RunRequest
+from storage.worker.launch import RunRequest
 from tests.conftest import make_item
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client
@@ -141,7 +141,7 @@ def test_pairs_are_labelled_decided_compared_ranked_and_exported_by_themselves(e
         rows = [row for row in gold_rows(session, study) if row.gold.value is not None]
     assert [case.target.part for case in cases] == ["1-3", "1-3"]
     with writing(engine) as session:
-        passages = adjudication_case.open_case(session, study, cases[0], "eve").passages
+        passages = adjudication.open_case(session, study, cases[0], "eve").passages
     assert [passage.text for passage in passages if passage.number] == ["text of ant", "text of cat"]
     assert [(row.gold.target.part, row.systems, row.gold.value) for row in rows] == [("1-3", ("ant", "cat"), 1)] * 2
     percent = next(row for row in agreement.rows(engine, study, "all", resamples=20) if row.statistic == "percent")

@@ -13,11 +13,12 @@ from core.items import Criterion
 from core.labels import Label, Target
 from core.llm.client import ScriptedModel
 from core.trace import Ask
-from storage import experiments, studies
-from storage.database import connect, reading
+from storage.db.connections import connect, reading
 from storage.reports import experiments as report
 from storage.reports.opinions import opinion_frame
-from storage.studies import Study
+from storage.runs import experiments
+from storage.studies import studies
+from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import execute_experiment, plan, start
 from tests.conftest import make_item

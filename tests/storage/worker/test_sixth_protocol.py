@@ -10,7 +10,6 @@ from importlib import metadata
 
 import pytest
 
-from core.current_events import completed_turns
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
 from core.items import Criterion, Response
@@ -18,9 +17,10 @@ from core.llm.client import ScriptedModel
 from core.protocols import Protocol, registry
 from core.protocols.conformance import check_protocol
 from core.protocols.settings_file import load_settings
-from core.trace import Ask
-from storage import studies, traces
-from storage.database import reading
+from core.trace import Ask, completed_turns
+from storage.db.connections import reading
+from storage.runs import traces
+from storage.studies import studies
 from storage.transfer import GoldOptions, gold_rows, imports
 from storage.worker import launch
 from tests.conftest import make_item

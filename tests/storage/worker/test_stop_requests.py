@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from core.llm.client import ScriptedModel
-from storage import run_claims, runs
-from storage.database import reading, writing
+from storage.db.connections import reading, writing
+from storage.runs import run_claims, runs
 from storage.worker import StopRequests, launch
-from storage.worker.stop_requests import STILL_STOPPING, STOPPING
+from storage.worker.outages import STILL_STOPPING, STOPPING
 from tests.storage.worker.test_worker import execute, make_request
 
 CALLS = 6
@@ -123,7 +123,7 @@ def test_a_request_that_cannot_be_stored_ends_the_command_with_the_error(engine,
     def fail(*_, **__):
         raise OperationalError("update", {}, Exception("disk fail"))
 
-    monkeypatch.setattr("storage.runs.cancel", fail)
+    monkeypatch.setattr("storage.runs.runs.cancel", fail)
     with pytest.raises(OperationalError, match="disk fail"):
         execute_with(engine, run_id, ScriptedModel(judges.answer), requests)
     assert judges.begun.total() == 2

@@ -10,17 +10,18 @@ from core.errors import PermanentFailure, RunStopped
 from core.formats.records import ItemRecord
 from core.items import Criterion, Response
 from core.labels import Scale
-from core.llm.call_keys import call_keys
 from core.llm.client import Reply, ScriptedModel
+from core.llm.reuse import call_keys
 from core.llm.router import Router
 from core.protocols import Judge, registry
 from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, TurnCompleted, Usage
-from storage import calls, run_claims, runs, studies, trace_events, traces
-from storage.database import reading, writing
-from storage.item_selection import ItemSelection
-from storage.studies import Study
-from storage.tables import CallRow, PendingCallRow
+from storage.db.connections import reading, writing
+from storage.db.tables import CallRow, PendingCallRow
+from storage.runs import calls, outcomes, run_claims, runs, traces
+from storage.studies import studies
+from storage.studies.items import ItemSelection
+from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, estimate_run, execute_here, resume_run
 from storage.worker.stored_calls import StoredCalls
@@ -266,15 +267,15 @@ def test_a_reply_is_stored_no_later_than_its_event(
     engine: Engine, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored: list[bool] = []
-    append = trace_events.append
+    append = outcomes.append_events
 
-    def check(session: Any, events: list[trace_events.NewEvent]) -> None:
+    def check(session: Any, events: list[outcomes.NewEvent]) -> None:
         turns = [new.event for new in events if isinstance(new.event, TurnCompleted)]
         saved = [row.reply["text"] for row in session.scalars(select(CallRow))]
         stored.extend(turn.turn.reply in saved for turn in turns)
         append(session, events)
 
-    monkeypatch.setattr(trace_events, "append", check)
+    monkeypatch.setattr(outcomes, "append_events", check)
     run(engine, study, "run", make_settings(samples=1))
     assert stored == [True, True]
 

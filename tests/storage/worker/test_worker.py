@@ -17,12 +17,13 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec, Usage
-from storage import call_totals, model_pauses, operations, run_claims, runs, trace_events, traces
-from storage.database import reading, writing
-from storage.tables import ModelPauseRow, RunRow, now
-from storage.trace_events import NewEvent
+from storage.db import guards
+from storage.db.connections import reading, writing
+from storage.db.tables import ModelPauseRow, RunRow, now
+from storage.runs import call_totals, calls, outcomes, run_claims, runs, traces
+from storage.runs.outcomes import NewEvent
 from storage.worker import launch
-from storage.worker.run_request import RunRequest
+from storage.worker.launch import RunRequest
 from storage.worker.run_worker import RunWorker
 from storage.worker.shared_limits import ProcessLimits
 from storage.worker.worker import execute_run, worker_name
@@ -81,7 +82,7 @@ def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeyp
 
 def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
-    monkeypatch.setattr("storage.run_claims.LEASE", timedelta(seconds=0.5))
+    monkeypatch.setattr("storage.runs.run_claims.LEASE", timedelta(seconds=0.5))
     run_id = launch.create_run(engine, make_request(a_study, parallel=1))
     running, concurrent = [], []
 
@@ -135,7 +136,7 @@ def test_a_requested_wait_is_in_the_progress_until_it_ends(engine, a_study):
     assert launch.progress(engine, run_id)[1].pause == ""
     with writing(engine) as session:
         for model, seconds in (("a ", 90.0), ("b ", -1.0), ("another ", 90.0)):
-            model_pauses.record(session, model, seconds)
+            calls.record_pause(session, model, seconds)
         until = session.scalars(select(col(ModelPauseRow.until)).where(col(ModelPauseRow.model) == "a ")).one()
     _, progress = launch.progress(engine, run_id)
     assert progress.pause == f"the provider of a asked to wait until {until:%H:%M:%S} UTC"
@@ -209,11 +210,11 @@ def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, mon
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()
     run_id = launch.create_run(engine, make_request(a_study))
-    monkeypatch.setattr(operations, "_process_enforced", [True])  # as in a server
+    monkeypatch.setattr(guards, "_process_enforced", [True])  # as in a server
 
     try:
-        with operations.operation():
-            operations.grant(a_study.id, "run")
+        with guards.operation():
+            guards.grant(a_study.id, "run")
             assert asyncio.run(wait_until_finished(engine, run_id))
     finally:
         worker.stop()
@@ -252,7 +253,7 @@ def test_a_database_error_stops_the_run_with_a_sentence(engine, a_study, monkeyp
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
         run_claims.claim_run(session, run_id, "worker")
-    monkeypatch.setattr("storage.trace_events.append", fail)
+    monkeypatch.setattr("storage.runs.outcomes.append_events", fail)
     asyncio.run(execute_run(engine, run_id, ScriptedModel(lambda ask: "1"), worker="worker"))
     run, _ = launch.progress(engine, run_id)
     assert run.state == "stopped"
@@ -270,8 +271,8 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
     with writing(engine) as session:
         run_claims.claim_run(session, run_id, "old")
         finished, begun, _ = (trace.id for trace in run_claims.claim_traces(session, run_id, "old", 3))
-        trace_events.append(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
-        trace_events.append(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
+        outcomes.append_events(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
+        outcomes.append_events(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
         prompts = runs.get(session, run_id).prompts
         runs.replace_prompts(session, run_id, prompts | {"retired": "A template of an earlier version."})
         run_claims.release(session, run_id, "old", state="requested")

@@ -49,12 +49,12 @@ def main() -> None:
 
     from core.llm.limits import Limits
     from core.llm.router import Router
-    from storage import workers
-    from storage.database import connect
+    from storage.db.connections import connect
+    from storage.runs import calls
     from storage.worker import RunWorker, job_worker, run_worker
 
     Limits.__init__.__kwdefaults__["backoff"] = options.backoff
-    workers.LEASE = datetime.timedelta(seconds=options.lease)
+    calls.WORKER_LEASE = datetime.timedelta(seconds=options.lease)
     job_worker.STALLED_SECONDS = min(job_worker.STALLED_SECONDS, options.lease / 4)
     run_worker.POLL_SECONDS = min(run_worker.POLL_SECONDS, options.lease / 10)
     stopping = threading.Event()

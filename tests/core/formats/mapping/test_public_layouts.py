@@ -7,8 +7,8 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.confirmation import answer
+from core.formats.mapping.items import is_exchanged
 from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping, load_mapping
-from core.formats.mapping.shuffled import is_exchanged
 from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.table import questions
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, Record, TraceRecord

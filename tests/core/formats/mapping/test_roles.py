@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.formats.mapping.roles import guess_block, guess_roles, warn_of_models
+from core.formats.mapping.guess import guess_block, guess_roles, warn_of_models
 
 FIVE = {"level": "ordinal", "categories": [1, 2, 3, 4, 5]}
 

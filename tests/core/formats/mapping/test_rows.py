@@ -13,9 +13,8 @@ import pytest
 from core.errors import FileFormatError
 from core.formats import text
 from core.formats.mapping import parquet
-from core.formats.mapping.cells import parse_number
 from core.formats.mapping.fields import MISSING, get_value
-from core.formats.mapping.rows import SUFFIXES, read_rows
+from core.formats.mapping.rows import SUFFIXES, parse_number, read_rows
 
 
 def read_content(path: Path, content: str | bytes) -> list[tuple[int, Any]]:

@@ -9,10 +9,8 @@ from core.errors import FileFormatError
 from core.formats.mapping.candidates import candidate_labels
 from core.formats.mapping.guess import names_of, suggest_mapping
 from core.formats.mapping.mapping import build_mapping, draft_of
-from core.formats.mapping.preview import preview_table
-from core.formats.mapping.suggest import build_suggested, suggest_table, why_row_numbers
-from core.formats.mapping.unread_values import unread_values
-from core.formats.mapping.unused import unused_fields
+from core.formats.mapping.preview import preview_table, unused_fields
+from core.formats.mapping.suggest import build_suggested, suggest_table, unread_values, why_row_numbers
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
 from core.formats.registry import read_records
 from tests.core.formats.mapping.test_public_layouts import confirmed

@@ -9,8 +9,8 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import build_mapping
-from core.formats.mapping.omissions import recording_omissions
-from core.formats.mapping.unused import format_unused, unused_fields
+from core.formats.mapping.preview import format_unused, unused_fields
+from core.formats.mapping.scope import recording_omissions
 from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, PlainLabels, Record, ScaleRecord
 from core.formats.registry import read_for_import, read_records
 from core.items import Criterion, Item, Response

@@ -2,7 +2,7 @@ from contextlib import closing
 
 import pytest
 
-from core.formats.mapping.verdict_file import VerdictFile
+from core.formats.mapping.judges import VerdictFile
 from core.labels import Opinion
 from core.trace import Turn, Usage
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from core.current_events import completed_turns
 from core.errors import FileFormatError
 from core.formats.published.chateval import ANNOTATOR, OVERALL
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, ScaleRecord, TraceRecord
 from core.formats.registry import detect_format, read_records
 from core.protocols.chateval.settings import Settings
-from core.trace import Verdict
+from core.trace import Verdict, completed_turns
 from tests.core.formats.shared import public_file
 
 ANSWERS = {"gpt35": "Four.", "vicuna": "Five."}

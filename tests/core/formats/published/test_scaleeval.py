@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from core.current_events import completed_turns
 from core.errors import FileFormatError
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.formats.registry import detect_format, read_records
 from core.items import SCENARIOS
 from core.labels import Value
 from core.protocols.scaleeval.settings import Settings
-from core.trace import Turn, Verdict
+from core.trace import Turn, Verdict, completed_turns
 from tests.core.formats.shared import public_file
 
 ONE, TWO = "Four, because two and two is four.", "Five, I think."

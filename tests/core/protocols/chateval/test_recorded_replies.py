@@ -4,9 +4,9 @@ from collections import Counter
 
 import pytest
 
-from core.current_events import completed_turns
 from core.formats.published.chateval import SUMMARY_CRITERIA, read
 from core.formats.records import RunRecord, TraceRecord
+from core.trace import completed_turns
 from tests.paths import DATA
 
 RELEASE = DATA / "chateval"

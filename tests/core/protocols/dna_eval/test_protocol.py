@@ -7,7 +7,6 @@ import pytest
 from pydantic import ValidationError
 
 from core.aspects import aspect_set_id
-from core.current_events import completed_turns
 from core.errors import RunStopped
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
@@ -19,7 +18,7 @@ from core.protocols.dna_eval.verdicts import collect_judgements
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_settings
 from core.runner import run_flow
-from core.trace import Ask, Event, TraceFailed, Verdict
+from core.trace import Ask, Event, TraceFailed, Verdict, completed_turns
 from tests.core.protocols.scorings import (
     TABLE_11,
     make_flow,

@@ -9,7 +9,7 @@ from core.critiques import hypothesis_critiques, reference_critique
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord, StudyRecord, TraceRecord
 from core.trace import ReplyUnreadable, TurnCompleted, VerdictReached
-from storage import database
+from storage.db import connections
 from storage.transfer import imports, samples
 from tests.core.protocols.sample_replays import replay_sample
 from tests.databases import create_database
@@ -75,7 +75,7 @@ def test_three_annotators_overlap_in_part_and_differ_on_some_targets():
 
 
 def test_the_sample_can_be_imported_and_only_once(tmp_path):
-    engine = database.connect(create_database(tmp_path / "sample.db"))
+    engine = connections.connect(create_database(tmp_path / "sample.db"))
     added = imports.import_records(engine, "tour", RECORDS)
     assert (added.items, added.runs, added.traces, added.labels) == (6, 1, 6, len(records(LabelRecord)))
     assert imports.import_records(engine, "tour", RECORDS).summary().startswith("nothing new")

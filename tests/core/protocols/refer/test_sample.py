@@ -8,7 +8,7 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord, StudyRecord, TraceRecord
 from core.protocols.refer.settings import Settings
 from core.trace import VerdictReached
-from storage import database
+from storage.db import connections
 from storage.transfer import imports, samples
 from tests.core.protocols.sample_replays import replay_sample, replies
 from tests.databases import create_database
@@ -56,7 +56,7 @@ def test_annotators_overlap_only_in_part_and_one_changed_a_label():
 
 
 def test_the_sample_can_be_imported_though_means_are_off_the_scale(tmp_path):
-    engine = database.connect(create_database(tmp_path / "sample.db"))
+    engine = connections.connect(create_database(tmp_path / "sample.db"))
     added = imports.import_records(engine, "sample", RECORDS)
     assert (added.items, added.runs, added.traces, added.marks) == (8, 1, 8, 1)
 

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from core.current_events import completed_turns
 from core.errors import UnreadableReply
 from core.formats import tiebreak
 from core.formats.records import (
@@ -28,8 +27,8 @@ from core.protocols.scaleeval.protocol import CHOICE
 from core.protocols.scaleeval.settings import Settings
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.agreement import estimate_statistics
-from core.trace import ReplyUnreadable, Verdict, VerdictReached
-from storage import database
+from core.trace import ReplyUnreadable, Verdict, VerdictReached, completed_turns
+from storage.db import connections
 from storage.transfer import imports, samples
 from tests.core.protocols.sample_replays import replay_sample, replies
 from tests.databases import create_database
@@ -281,7 +280,7 @@ def test_two_adjudications_a_flag_and_a_note():
 
 
 def test_the_sample_can_be_imported(tmp_path):
-    engine = database.connect(create_database(tmp_path / "sample.db"))
+    engine = connections.connect(create_database(tmp_path / "sample.db"))
     added = imports.import_records(engine, "sample", RECORDS)
     assert (added.items, added.runs, added.traces) == (32, 2, 40)
     assert (added.labels, added.marks, added.rulings) == (len(LABELS), 2, 2)

@@ -10,18 +10,17 @@ import pytest
 from pydantic import ValidationError
 
 from core.attempts import first_request, make_turn
-from core.current_events import completed_turns
 from core.errors import TiebreakError
 from core.items import Criterion, Item, Response
 from core.labels import Scale
 from core.llm.client import Answer, Reply
 from core.llm.costs import estimate_run
-from core.llm.token_probabilities import TokenChoice
+from core.llm.wire import TokenChoice
 from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.protocol import PAIR_NAME, SCORE_NAME
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.trace import EVENT_ADAPTER, Ask, Event, Flow, Spec, Turn, Verdict
+from core.trace import EVENT_ADAPTER, Ask, Event, Flow, Spec, Turn, Verdict, completed_turns
 from tests.core.protocols.discussions import NATURAL, make_item, make_single_response_item
 from tests.core.protocols.scripted_runs import Script, run_script, start_flow
 from tests.golden.files import assert_golden

@@ -3,7 +3,7 @@
 import pytest
 from scipy import special, stats
 
-from core.statistics.data.distributions import normal_cdf, normal_quantile, students_t_cdf
+from core.statistics.data.arrays import normal_cdf, normal_quantile, students_t_cdf
 
 
 @pytest.mark.parametrize("z", [-37.0, -12.5, -8.4, -3.0, -0.1, 0.0, 1.0, 5.0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.statistics.data.judged_patterns import judged_patterns
+from core.statistics.data.patterns import judged_patterns
 from tests.core.statistics.builders import ratings_from_codes
 
 

@@ -5,12 +5,11 @@ import pytest
 from scipy import stats
 
 from core.statistics.data.arrays import mean_of_defined
-from core.statistics.data.judged_patterns import judged_patterns
-from core.statistics.data.patterns import Units
+from core.statistics.data.patterns import Units, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import run_alternative_annotator_test, run_on_patterns
-from core.statistics.measures.statistic import weighted_mean
-from core.statistics.reports.category_alignment import annotator_test_estimates
+from core.statistics.measures.resampling import weighted_mean
+from core.statistics.reports.alignment import annotator_test_estimates
 from tests.core.statistics.builders import random_ratings
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.statistics.measures import bradley_terry
-from core.statistics.measures.intervals import Resampled
+from core.statistics.measures import systems
+from core.statistics.measures.resampling import Resampled
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def draw_games(strengths: np.ndarray, number: int, rng: np.random.Generator):
 
 def test_ratings_recover_the_strengths_that_generated_the_games(rng):
     truth = np.array([1.0, 0.4, 0.0, -0.5, -0.9])
-    ratings = bradley_terry.rate_systems(*draw_games(truth, 4000, rng), list("abcde"))
+    ratings = systems.rate_systems(*draw_games(truth, 4000, rng), list("abcde"))
     assert [rating.strength for rating in ratings] == pytest.approx(truth, abs=0.2)
     assert all(rating.low < rating.strength < rating.high for rating in ratings)
     assert sum(rating.games for rating in ratings) == 8000
@@ -32,21 +32,21 @@ def test_intervals_cover_the_truth():
     truth, rng = np.array([0.6, 0.0, -0.6]), np.random.default_rng(1)
     covered = []
     for seed in range(100):
-        ratings = bradley_terry.rate_systems(*draw_games(truth, 150, rng), list("abc"), resamples=300, seed=seed)
+        ratings = systems.rate_systems(*draw_games(truth, 150, rng), list("abc"), resamples=300, seed=seed)
         covered += [rating.low <= value <= rating.high for rating, value in zip(ratings, truth, strict=True)]
     assert 0.90 <= np.mean(covered) <= 0.99
 
 
 def test_a_tie_is_half_a_win_for_each():
     first, second = np.array([0, 0]), np.array([1, 1])
-    tied = bradley_terry.rate_systems(first, second, np.array([0, 0]), ["a", "b"], resamples=20)
-    split = bradley_terry.rate_systems(first, second, np.array([1, 2]), ["a", "b"], resamples=20)
+    tied = systems.rate_systems(first, second, np.array([0, 0]), ["a", "b"], resamples=20)
+    split = systems.rate_systems(first, second, np.array([1, 2]), ["a", "b"], resamples=20)
     assert [rating.strength for rating in tied] == [rating.strength for rating in split] == [0, 0]
     assert tied[0].wins == 1
 
 
 def test_a_system_that_never_lost_has_no_rating_and_a_reason():
-    ratings = bradley_terry.rate_systems(np.array([0, 1]), np.array([1, 2]), np.array([1, 1]), ["a", "b", "c"])
+    ratings = systems.rate_systems(np.array([0, 1]), np.array([1, 2]), np.array([1, 1]), ["a", "b", "c"])
     assert all(rating.strength is None and rating.elo is None for rating in ratings)
     assert "without losses" in ratings[0].reason
 
@@ -55,15 +55,15 @@ def test_games_of_one_item_are_resampled_together(rng):
     games = draw_games(np.array([0.5, 0.0, -0.5]), 60, rng)
     first, second, winner = (np.repeat(column, 8) for column in games)
     groups = [f"item {game // 8}" for game in range(480)]
-    independent = bradley_terry.rate_systems(first, second, winner, list("abc"))[0]
-    grouped = bradley_terry.rate_systems(first, second, winner, list("abc"), groups=groups)[0]
+    independent = systems.rate_systems(first, second, winner, list("abc"))[0]
+    grouped = systems.rate_systems(first, second, winner, list("abc"), groups=groups)[0]
     assert grouped.strength == pytest.approx(independent.strength)
     assert grouped.high - grouped.low > 2 * (independent.high - independent.low)
 
 
 def test_400_elo_points_are_odds_of_ten_to_one():
     winner = np.array([1] * 10 + [2])
-    a, b = bradley_terry.rate_systems(np.zeros(11, int), np.ones(11, int), winner, ["a", "b"], resamples=20)
+    a, b = systems.rate_systems(np.zeros(11, int), np.ones(11, int), winner, ["a", "b"], resamples=20)
     assert a.elo - b.elo == pytest.approx(400)
 
 
@@ -95,16 +95,16 @@ def test_the_statistics_journals_are_rated_as_published():
     for (cited, citing), (won, lost) in JOURNALS.items():
         wins[names.index(cited), names.index(citing)] = won
         wins[names.index(citing), names.index(cited)] = lost
-    theta = bradley_terry.fit_strengths(wins[None])[0]
+    theta = systems.fit_strengths(wins[None])[0]
     assert (theta - theta[0])[1:] == pytest.approx([-2.94907, -0.47957, 0.26895], abs=5e-5)
 
 
 def test_the_american_league_is_rated_as_published():
-    theta = bradley_terry.fit_strengths(BASEBALL[None])[0]
+    theta = systems.fit_strengths(BASEBALL[None])[0]
     assert theta - theta[-1] == pytest.approx([1.581, 1.436, 1.294, 1.248, 1.108, 0.684, 0], abs=5e-4)
 
 
 @pytest.mark.parametrize(("dropped", "words"), [(1, "1 resample has"), (2, "2 resamples have")])
 def test_a_rating_states_its_resamples_without_a_value(dropped: int, words: str):
-    rating = bradley_terry.system_rating("a", Resampled(0.1, 0.0, 0.2, dropped), np.eye(2), 0)
+    rating = systems.system_rating("a", Resampled(0.1, 0.0, 0.2, dropped), np.eye(2), 0)
     assert rating.reason == f"{words} a system without a win or a loss"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
-from core.statistics.measures.ceiling import human_ceiling
+from core.statistics.data.patterns import JudgedPatterns, judged_patterns
+from core.statistics.measures.alternative_annotator import human_ceiling
 from tests.core.statistics.builders import ratings_from_codes
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.statistics.measures import compositions
+from core.statistics.measures import pairwise
 
 WEIGHTS = st.lists(st.integers(1, 4), min_size=4, max_size=4).map(lambda weights: np.array(weights, float))
 
@@ -15,10 +15,10 @@ WEIGHTS = st.lists(st.integers(1, 4), min_size=4, max_size=4).map(lambda weights
 def test_kendalls_w_is_friedmans_statistic_rescaled(rows):
     weights = np.array(rows)
     if (np.ptp(weights, axis=1) == 0).all():
-        assert compositions.kendall_w(weights) is None
+        assert pairwise.kendall_w(weights) is None
     else:
         friedman = stats.friedmanchisquare(*weights.T).statistic
-        assert compositions.kendall_w(weights) == pytest.approx(friedman / (len(rows) * 3))
+        assert pairwise.kendall_w(weights) == pytest.approx(friedman / (len(rows) * 3))
 
 
 def test_kendalls_w_equals_the_nag_librarys_example():
@@ -30,18 +30,18 @@ def test_kendalls_w_equals_the_nag_librarys_example():
             [2.0, 1.0, 4.5, 4.5, 4.5, 4.5, 8.0, 8.0, 8.0, 10.0],
         ]
     )
-    assert compositions.kendall_w(rankings) == pytest.approx(0.828, abs=5e-4)
+    assert pairwise.kendall_w(rankings) == pytest.approx(0.828, abs=5e-4)
 
 
 def test_one_rater_has_no_concordance():
-    assert compositions.kendall_w(np.array([[3.0, 2, 1]])) is None
+    assert pairwise.kendall_w(np.array([[3.0, 2, 1]])) is None
 
 
 def test_moving_half_of_the_weight_is_a_distance_of_a_half():
-    assert compositions.total_variation(np.array([50.0, 50, 0]), np.array([0.0, 5, 5])) == pytest.approx(0.5)
-    assert compositions.total_variation(np.array([2.0, 1]), np.array([20.0, 10])) == pytest.approx(0)
+    assert pairwise.total_variation(np.array([50.0, 50, 0]), np.array([0.0, 5, 5])) == pytest.approx(0.5)
+    assert pairwise.total_variation(np.array([2.0, 1]), np.array([20.0, 10])) == pytest.approx(0)
 
 
 def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(ValueError, match="must not all be zero"):
-        compositions.normalize_weights(np.array([0.0, 0]))
+        pairwise.normalize_weights(np.array([0.0, 0]))

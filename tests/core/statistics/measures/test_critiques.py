@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.statistics.measures.critiques import count_aius, critique_scores
+from core.statistics.measures.means import count_aius, critique_scores
 
 
 def test_scores_computed_by_hand():

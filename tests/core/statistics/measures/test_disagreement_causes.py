@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from core.statistics.measures.disagreement_causes import CAUSES, causes_of_votes, count_votes
+from core.statistics.measures.causes import CAUSES, causes_of_votes, count_votes
 from tests.core.statistics.builders import ratings_from_codes
 
 

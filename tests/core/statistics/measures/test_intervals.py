@@ -7,7 +7,7 @@ from scipy import stats
 from core.statistics.data.patterns import Units, count_patterns, group_indicator, merge_equal_rows
 from core.statistics.data.ratings import Scores, category_numbers
 from core.statistics.measures import agreement, coefficients
-from core.statistics.measures.intervals import (
+from core.statistics.measures.resampling import (
     NO_SPREAD,
     VALUE_OUTSIDE,
     Resampled,
@@ -15,8 +15,9 @@ from core.statistics.measures.intervals import (
     bca_interval,
     bootstrap,
     percentile_interval,
+    stack_statistics,
+    weighted_mean,
 )
-from core.statistics.measures.statistic import stack_statistics, weighted_mean
 from tests.core.statistics.builders import estimate_statistic, random_ratings, ratings_from_codes
 
 

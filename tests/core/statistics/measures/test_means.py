@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from core.statistics.measures.intervals import FEW_RESAMPLES, NO_SPREAD
 from core.statistics.measures.means import mean_estimate
+from core.statistics.measures.resampling import FEW_RESAMPLES, NO_SPREAD
 
 
 def test_undefined_values_are_left_out_and_counted():

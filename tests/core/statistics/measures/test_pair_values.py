@@ -5,8 +5,7 @@ import pytest
 
 from core.statistics import catalogue
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.agreement import estimate_statistics
-from core.statistics.measures.pair_values import pair_values
+from core.statistics.measures.agreement import estimate_statistics, pair_values
 from core.statistics.measures.pairwise import overlapping_pairs
 
 ORDERED = catalogue.of_level("ordinal")

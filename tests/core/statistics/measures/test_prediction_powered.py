@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.statistics.measures.prediction_powered import prediction_powered_mean
+from core.statistics.measures.systems import prediction_powered_mean
 
 
 def test_the_mean_computed_by_hand():

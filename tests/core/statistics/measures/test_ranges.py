@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.critiques import score_critique
-from core.statistics.measures.ranges import possible_range
+from core.statistics.measures.shares import possible_range
 
 Truths = st.lists(st.sampled_from([True, False, None]), max_size=4)
 

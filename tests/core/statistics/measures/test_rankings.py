@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.statistics.measures import rankings
+from core.statistics.measures import pairwise
 
 WEIGHTS = st.lists(st.integers(1, 4), min_size=4, max_size=4).map(lambda weights: np.array(weights, float))
 
 
 @given(WEIGHTS, WEIGHTS)
 def test_kendalls_distance_is_half_of_one_minus_tau_b(x, y):
-    distance = rankings.kendall_distance(x, y)
+    distance = pairwise.kendall_distance(x, y)
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         assert distance is None
     else:
@@ -25,10 +25,10 @@ def test_kendalls_distance_is_half_of_one_minus_tau_b(x, y):
 
 @given(WEIGHTS, WEIGHTS, WEIGHTS)
 def test_kprof_is_a_metric(x, y, z):
-    assert rankings.partial_ranking_distance(x, x) == 0
-    assert rankings.partial_ranking_distance(x, y) == rankings.partial_ranking_distance(y, x)
-    direct = rankings.partial_ranking_distance(x, z)
-    assert direct <= rankings.partial_ranking_distance(x, y) + rankings.partial_ranking_distance(y, z)
+    assert pairwise.partial_ranking_distance(x, x) == 0
+    assert pairwise.partial_ranking_distance(x, y) == pairwise.partial_ranking_distance(y, x)
+    direct = pairwise.partial_ranking_distance(x, z)
+    assert direct <= pairwise.partial_ranking_distance(x, y) + pairwise.partial_ranking_distance(y, z)
 
 
 def full_rankings(top: tuple[int, ...], elements: list[int]) -> list[list[int]]:
@@ -49,12 +49,12 @@ def test_top_k_at_a_half_is_the_mean_over_all_full_rankings(first_order, second_
     inversions = [
         count_inversions(a, b) for a in full_rankings(first, elements) for b in full_rankings(second, elements)
     ]
-    assert rankings.top_k_distance(first, second, 0.5) == pytest.approx(np.mean(inversions))
-    assert rankings.top_k_distance(first, second, 0.0) == min(inversions)
+    assert pairwise.top_k_distance(first, second, 0.5) == pytest.approx(np.mean(inversions))
+    assert pairwise.top_k_distance(first, second, 0.0) == min(inversions)
 
 
 def test_disjoint_top_k_lists_have_fagins_distance():
     """Fagin et al. 2003, section 3: disjoint lists of k have the distance k^2 + p k (k - 1)."""
     for k in (1, 3, 5):
         for p in (0.0, 0.5, 1.0):
-            assert rankings.top_k_distance(range(k), range(k, 2 * k), p) == pytest.approx(k**2 + p * k * (k - 1))
+            assert pairwise.top_k_distance(range(k), range(k, 2 * k), p) == pytest.approx(k**2 + p * k * (k - 1))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.statistics.measures.separation import plan_separation
+from core.statistics.measures.planning import plan_separation
 
 
 def scores(wins: int, losses: int, neither: int = 0) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 from core.labels import PREFERENCE
 from core.statistics.measures.shares import share_estimate, wilson_interval, wilson_proportion
 from core.statistics.reports.alignment import judge_statistics
-from core.statistics.reports.recommendations import rank_judges
+from core.statistics.reports.judges import rank_judges
 from tests.core.statistics.one_dataset import build_dataset
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.statistics.measures.statistic import (
+from core.statistics.measures.resampling import (
     SumStatistic,
     difference,
     mean_by_items,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.statistics.measures.text_clusters import MIN_TEXTS, cluster_texts
+from core.statistics.measures.texts import MIN_TEXTS, cluster_texts
 
 WORDS = (
     ("longer", "detailed", "covers", "explanation", "steps", "thorough", "complete"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.statistics.measures.weight_fitting import cross_validated_weights, fit_weights, folds
+from core.statistics.measures.texts import cross_validated_weights, fit_weights, folds
 
 
 def drawn(true_weights: tuple[float, ...], items: int = 400) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import pytest
 
 from core.labels import PREFERENCE, TRUTH, Scale
 from core.statistics.data.dataset import build_datasets
-from core.statistics.measures import dawid_skene
+from core.statistics.measures import causes
 from core.statistics.reports.alignment import WITH_GOLD, accuracy_rows, alignment_rows
 from tests.core.statistics.frames import (
     ANNOTATORS,
@@ -216,13 +216,13 @@ def test_one_fit_serves_all_judges_of_the_same_panel(monkeypatch):
     judges = {"gpt": "1122110012", "claude": "1122220012", "llama": "2211220012"}
     opinions = frame_from_words(judges, name_column="judge").assign(stage="verdict")
     opinions["run"] = opinions["judge"]
-    fit, panels = dawid_skene.fit_ratings, []
+    fit, panels = causes.fit_ratings, []
 
     def count(ratings):
         panels.append(ratings)
         return fit(ratings)
 
-    monkeypatch.setattr(dawid_skene, "fit_ratings", count)
+    monkeypatch.setattr(causes, "fit_ratings", count)
     rows = alignment_rows(frame_from_words(ANNOTATORS), opinions, scales=SCALES)
     found = {row.judge: row.value for row in rows if row.statistic == "dawid_skene_accuracy"}
     (ratings,) = panels

@@ -6,7 +6,7 @@ import pytest
 
 from core.labels import PREFERENCE
 from core.statistics.data.dataset import Dataset, build_datasets
-from core.statistics.reports.judge_biases import ONE_ANSWER, bias_rows, summarize
+from core.statistics.reports.biases import ONE_ANSWER, bias_rows, summarize
 
 ITEMS = 240
 PLANTED = {("long", "length"), ("first", "position"), ("own", "self-preference"), ("first", "position, both orders")}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from core.statistics.reports.judge_comparison import judge_comparison_rows
+from core.statistics.reports.judges import judge_comparison_rows
 from tests.core.statistics.frames import ANNOTATORS, SCALES, STARS, frame_from_words
 
 

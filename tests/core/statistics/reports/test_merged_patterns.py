@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.statistics.data.judged_patterns import JudgedPatterns, judged_patterns
-from core.statistics.data.patterns import MERGE_FROM
+from core.statistics.data.patterns import MERGE_FROM, JudgedPatterns, judged_patterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.ceiling import human_ceiling
-from core.statistics.reports.recommendations import ceiling_difference
+from core.statistics.measures.alternative_annotator import human_ceiling
+from core.statistics.reports.judges import ceiling_difference
 from tests.core.statistics.builders import random_ratings
 from tests.core.statistics.frames import alignment_by_name
 

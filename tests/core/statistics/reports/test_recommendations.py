@@ -9,12 +9,11 @@ import pytest
 
 from core.errors import TiebreakError
 from core.labels import PREFERENCE, Scale
+from core.statistics.data.arrays import Estimate
 from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset
-from core.statistics.data.estimate import Estimate
 from core.statistics.measures.annotator_dependence import State
-from core.statistics.reports.decision_rule import Evidence, Rule, decide
 from core.statistics.reports.judge_findings import NO_REFERENCE, find
-from core.statistics.reports.recommendations import Abstentions, list_names, rank_judges, summarize
+from core.statistics.reports.judges import Abstentions, Evidence, Rule, decide, list_names, rank_judges, summarize
 from tests.core.statistics.one_dataset import build_dataset
 
 Verdict = int | None

@@ -13,10 +13,12 @@ from core.formats.records import ItemRecord, LabelRecord
 from core.formats.registry import read_records
 from core.items import Item, Response
 from core.labels import Label, Target
-from storage import database, labels, studies
+from storage.db import connections
+from storage.labels import labels
 from storage.reports import published
 from storage.reports.published import TABLES, PublishedRow
 from storage.reports.published.rows import MEAN
+from storage.studies import studies
 from storage.transfer import imports, samples
 from tests.conftest import make_item, make_label
 from tests.core.formats.shared import FIXTURES, MAPPINGS, public_file
@@ -28,9 +30,9 @@ pytestmark = pytest.mark.slow  # whole commands and runs
 
 def compute(folder: Path, records: list, name: str, decide: dict[str, int] | None = None) -> list[PublishedRow]:
     """Return a table of a new study; `decide`: item -> an adjudication of its preference in helpfulness."""
-    engine = database.connect(create_database(folder / "tiebreak.db"))
+    engine = connections.connect(create_database(folder / "tiebreak.db"))
     imports.import_records(engine, "s", records)
-    with database.writing(engine) as session:
+    with connections.writing(engine) as session:
         study = studies.get(session, "s")
         for item, value in (decide or {}).items():
             target = Target(item=item, kind="preference", criterion="helpfulness")
@@ -104,9 +106,9 @@ def test_the_sample_of_aspects_has_every_table_of_dna_eval(tmp_path: Path, table
 
 
 def test_a_study_without_values_has_no_rows(tmp_path: Path) -> None:
-    engine = database.connect(create_database(tmp_path / "tiebreak.db"))
+    engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
     imports.import_records(engine, "s", [ItemRecord(item=Item(id="i", prompt="?"))])
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
         assert published.available(session, study.id) == []
     assert {table.name: published.compute(engine, study, table.name) for table in TABLES} == {
@@ -117,7 +119,7 @@ def test_a_study_without_values_has_no_rows(tmp_path: Path) -> None:
 
 def test_the_command_lists_the_tables_and_prints_one(tmp_path: Path) -> None:
     address = create_database(tmp_path / "tiebreak.db")
-    imports.import_records(database.connect(address), "s", list(read_records(samples.path("dna_eval"))))
+    imports.import_records(connections.connect(address), "s", list(read_records(samples.path("dna_eval"))))
     listed = json.loads(CliRunner().invoke(cli.app, ["table", "--json"]).stdout)
     assert [table["name"] for table in listed] == [table.name for table in TABLES]
     options = ["--study", "s", "--database", address]

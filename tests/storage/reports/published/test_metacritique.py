@@ -6,9 +6,10 @@ from sqlalchemy import Engine
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.labels import Kind, Label, Opinion, Target, Value
 from core.trace import Verdict, VerdictReached
-from storage import database, studies
+from storage.db import connections
 from storage.reports import published
 from storage.reports.published import PublishedRow
+from storage.studies import studies
 from storage.transfer import imports
 from tests.storage.reports.test_critiques import label_records, make_item, run_records
 
@@ -54,7 +55,7 @@ def table(engine: Engine, name: str) -> list[PublishedRow]:
         label("likert", "reference answer", "", 7),
     ]
     imports.import_records(engine, "s", records)
-    with database.reading(engine) as session:
+    with connections.reading(engine) as session:
         study = studies.get(session, "s")
     return published.compute(engine, study, name, resamples=20)
 

@@ -1,0 +1,527 @@
+"""Import of files, and backup of the database."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from commands.output import (
+    DatabaseUrl,
+    Json,
+    Reference,
+    StudyName,
+    connect,
+    format_table,
+    open_database,
+    open_study,
+    print_result,
+    progress_bar,
+    record_export,
+    with_progress,
+    with_reading_lines,
+)
+from core.errors import FileFormatError, TiebreakError
+from core.formats.registry import FORMAT_NAMES
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from core.formats.gold import GoldRow
+    from core.formats.mapping.confirmation import Question
+    from core.formats.mapping.mapping import Mapping
+    from core.formats.records import ImportedRecords, Record
+    from storage.runs.adoption import Reextraction
+    from storage.studies.studies import Study
+
+
+RATINGS = re.compile(r"annotations\..+\.Rating")
+"""Fields of UltraFeedback."""
+TO_FILL_IN = "No field has a usual name of a prompt or a response: fill in `prompt`, `responses` or both."
+MAY_BE_LABELS = (
+    "Values of unused columns may be labels of people; for verdicts of judges, write `judges`, and `columns` instead "
+    "of `layout` and `annotators`. Labels on different scales need different criteria."
+)
+
+
+def import_file(
+    path: Annotated[Path, typer.Argument(help="A file, or the folder of a published data set.")],
+    study: StudyName,
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {FORMAT_NAMES}; see docs/formats.md. Default: detected.")
+    ] = None,
+    map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
+    from core.formats.mapping import mapping
+    from core.formats.mapping.guess import warn_of_models
+    from core.formats.mapping.scope import recording_omissions
+    from core.formats.registry import detect_format, read_for_import, report_files
+    from core.formats.text import recording_reads
+    from storage.transfer import import_records
+
+    own = mapping.load_mapping(map) if map else None
+    refuse_open_questions(path, own)
+    records = read_for_import(path, format, own)
+    bar = progress_bar("Importing items, labels and traces", "records", quiet=as_json)
+    with bar as show, recording_reads() as opened, recording_omissions() as omissions:
+        annotators: set[str] = set()
+        read = with_reading_lines(records, path, quiet=as_json)
+        noted = with_annotators(read, annotators) if map else read
+        counts = import_records(open_database(database, creates=True), study, noted, show)
+    if warning := warn_of_models(annotators):
+        typer.echo(f"Warning: {warning}", err=True)
+    files = report_files(path, opened, format or detect_format(path)) if path.is_dir() else []
+    lines = [f"  {file.file}: {'read' if file.read else f'not read, {file.reason}'}" for file in files]
+    result = (
+        asdict(counts)
+        | {"study": study, "left_out": asdict(omissions)}
+        | ({"files": [asdict(file) for file in files]} if files else {})
+    )
+    notes = [f"  {note}" for note in omissions.notes()]
+    print_result(result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines]), as_json)
+
+
+def refuse_open_questions(path: Path, mapping: "Mapping | None") -> None:
+    """Print what a person has to state before the import, with counts and examples; raises FileFormatError for it."""
+    from core.formats.mapping.confirmation import refusal
+    from core.formats.mapping.table import questions
+
+    if mapping is None or not (found := questions(path, mapping)):
+        return
+    typer.echo("To confirm:", err=True)
+    for question in found:
+        typer.echo("\n".join([question.sentence(), *question.lines()]), err=True)
+    raise refusal(found)
+
+
+def print_open_questions(path: Path, mapping: "Mapping") -> None:
+    """Print, as comments of a suggested mapping, what a person has to state before the import."""
+    from core.formats.mapping.table import questions
+
+    found: list[Question] = []
+    with suppress(FileFormatError):  # an error of a row, which the import reports
+        found = questions(path, mapping)
+    for question in found:
+        typer.echo("\n".join(f"# {line}" for line in [f"To confirm: {question.sentence()}", *question.lines()]))
+
+
+def with_annotators(records: "ImportedRecords", annotators: set[str]) -> "ImportedRecords":
+    """Yield the records, and add the annotators of their labels to `annotators`."""
+    from core.formats.records import LabelRecord, PlainLabels
+
+    for record in records:
+        if isinstance(record, PlainLabels):
+            annotators.update(annotator for annotator, _ in record.values)
+        elif isinstance(record, LabelRecord):
+            annotators.add(record.label.annotator)
+        yield record
+
+
+def suggest_mapping(
+    path: Annotated[Path, typer.Argument(help="A table: CSV, TSV, JSON, JSON lines or Parquet.")],
+    explode: Annotated[
+        str | None, typer.Option(help="The list whose elements are the items. Default: guessed.")
+    ] = None,
+) -> None:
+    """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
+
+    A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
+    """
+    from core.formats.mapping.candidates import candidate_labels
+    from core.formats.mapping.fields import spell_path
+    from core.formats.mapping.guess import warn_of_models
+    from core.formats.mapping.mapping import draft_of
+    from core.formats.mapping.preview import MANY_FIELDS, preview_table, unused_fields
+    from core.formats.mapping.suggest import (
+        ROWS,
+        build_suggested,
+        suggest_table,
+        suggested_annotators,
+        unread_values,
+        why_row_numbers,
+    )
+    from core.formats.text import dump_fields
+
+    if preview_table(path, 1, explode).has_more:
+        typer.echo(f"# {MANY_FIELDS}")
+    draft = suggest_table(path, explode)
+    mapping, is_complete = build_suggested(draft)
+    unused = unused_fields(path, mapping)
+    typer.echo("# Guessed: check every field (docs/mappings) before you import.")
+    if unused:
+        typer.echo("\n".join(["# Not used:", *(f"#   {spell_path(field)}" for field in unused)]))
+    if candidates := candidate_labels(path, mapping, unused):
+        block = dump_fields({"labels": candidates}).splitlines()
+        typer.echo("\n".join([f"# {MAY_BE_LABELS}", *(f"# {line}" for line in block)]))
+    row_numbers = why_row_numbers(preview_table(path, ROWS, explode), draft)
+    for note in filter(None, (row_numbers, *unread_values(path, mapping))):
+        typer.echo(f"# {note}")
+    print_open_questions(path, mapping)
+    if any(RATINGS.fullmatch(field) for field in unused):
+        typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
+    if warning := warn_of_models(suggested_annotators(path, mapping)):
+        typer.echo(f"# Warning: {warning} `where` and `where_not` select rows.")
+    if is_complete:
+        typer.echo(dump_fields(draft_of(mapping)), nl=False)
+        return
+    typer.echo(f"# {TO_FILL_IN}")
+    typer.echo(dump_fields({name: value for name, value in draft_of(mapping).items() if name != "prompt"}), nl=False)
+    typer.echo("# prompt: FIELD\n# responses:\n#   - text: FIELD")
+    typer.echo(f"The mapping is incomplete. {TO_FILL_IN}", err=True)
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file, or a folder: then the name of the file contains the time.")],
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="With a folder: only this many of its copies remain, the newest.")
+    ] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the database, which can be in use, to a SQLite file or an archive for pg_restore."""
+    from storage.db import backup
+    from storage.db import connections as databases
+
+    engine = connect(database)
+    if databases.is_empty(engine):
+        raise TiebreakError("There is nothing to back up: the database has no tables.")
+    if file.is_dir():
+        file = backup.back_up_to_folder(engine, file, keep)
+    elif keep is not None:
+        raise TiebreakError(f"--keep needs a folder, and {file} is none.")
+    else:
+        backup.back_up(engine, file)
+    print_result({"written": [str(file)]}, f"Wrote {file}", as_json)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A copy that the command backup has written.")],
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Replace the database by a copy. Stop the server first. What it contains is copied before."""
+    from storage.db.restore import restore as restore_copy
+
+    previous = restore_copy(connect(database, creates=True), file)
+    text = f"Restored {file}." + (f" The former content is in {previous}." if previous else "")
+    print_result({"restored": str(file), "previous": str(previous) if previous else None}, text, as_json)
+
+
+def copy_database(
+    file: Annotated[Path, typer.Argument(help="The file of a SQLite database, or a copy of one.")],
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Copy everything from a SQLite database into an empty PostgreSQL database. Stop the server first."""
+    from storage.db.copies import copy_sqlite
+
+    with progress_bar("Copying the database", "rows", quiet=as_json) as show:
+        counts = copy_sqlite(file, connect(database, creates=True), show)
+    rows = [asdict(count) for count in counts if count.source or count.target]
+    total = sum(count.target for count in counts)
+    text = f"{format_table(rows, '')}\nCopied {total:,} rows of {len(counts)} tables; all counts are equal."
+    print_result(rows, text, as_json)
+
+
+# Export of gold labels, studies, replies and instruction-tuning data.
+
+
+def export(
+    study: StudyName,
+    gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file: see docs/gold.md.")] = None,
+    judges: Annotated[
+        list[str] | None,
+        typer.Option(help="A run whose agreed verdicts are gold for unlabelled targets; repeat it for several runs."),
+    ] = None,
+    judge_columns: Annotated[
+        bool, typer.Option("--judge-columns", help="Add columns with the judges' verdicts and opinions to the gold.")
+    ] = False,
+    pseudonyms: Annotated[
+        bool, typer.Option("--pseudonyms", help="Write pseudonyms instead of annotators' names; not with --everything.")
+    ] = False,
+    everything: Annotated[Path | None, typer.Option(help="Write the whole study to this JSON lines file.")] = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Write the area chairs' analyses as instruction-tuning JSON lines.")
+    ] = None,
+    turns: Annotated[
+        Path | None, typer.Option(help="Write every reply with its reading to this CSV file, or .jsonl file.")
+    ] = None,
+    label_studio: Annotated[
+        Path | None,
+        typer.Option(help="Write tasks of Label Studio, with a labeling configuration in .xml."),
+    ] = None,
+    argilla: Annotated[Path | None, typer.Option(help="Write the study as records of Argilla.")] = None,
+    inspect: Annotated[Path | None, typer.Option(help="Write the study as a log of Inspect AI.")] = None,
+    every_sample: Annotated[
+        bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
+    others = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect}
+    paths = (gold, everything, instructions, turns, *others.values())
+    written = [str(path) for path in paths if path is not None]
+    check_outputs(written, has_pseudonyms=pseudonyms, is_everything=everything is not None)
+    engine, source = open_study(database, study)
+    if instructions is not None:  # first, because it raises for a study without area chairs
+        write_instructions(engine, source, instructions, every_sample=every_sample)
+    if gold is not None:
+        write_gold(engine, source, gold, judges=judges or [], judge_columns=judge_columns, pseudonyms=pseudonyms)
+    if everything is not None:
+        write_study(engine, source, everything, quiet=as_json)
+    if turns is not None:
+        write_turns(engine, source, turns, pseudonyms=pseudonyms)
+    for format, path in others.items():
+        if path is not None:
+            write_other_format(engine, source, path, format, pseudonyms=pseudonyms)
+    record_export(engine, source.id, written)
+    print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
+
+
+def check_outputs(written: Sequence[str], *, has_pseudonyms: bool, is_everything: bool) -> None:
+    """Raise TiebreakError without an output file, and for an output that cannot have pseudonyms."""
+    if not written:
+        raise TiebreakError(
+            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
+            "--label-studio, --argilla or --inspect FILE.json."
+        )
+    if has_pseudonyms and is_everything:
+        raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
+
+
+def write_gold(
+    engine: "Engine", study: "Study", path: Path, *, judges: Sequence[str], judge_columns: bool, pseudonyms: bool
+) -> None:
+    """Write the gold labels as CSV."""
+    from core.formats import gold
+    from core.formats.text import open_output
+    from storage.db.connections import reading
+    from storage.transfer import GoldOptions, gold_rows, verdict_runs
+
+    options, sources = GoldOptions(tuple(judges), judge_columns, pseudonyms), Counter[str]()
+    with reading(engine) as session, open_output(path) as stream:
+        columns = verdict_runs(session, study) if judge_columns else None
+        gold.write_csv(count_sources(gold_rows(session, study, options), sources), stream, columns)
+    if sources["judges"]:
+        names = ", ".join(repr(name) for name in judges)
+        typer.echo(
+            f"{sources['judges']:,} of {sources.total():,} values are verdicts of {names}: do not evaluate these runs, "
+            "or other runs of their judges, with this file.",
+            err=True,
+        )
+
+
+def count_sources(rows: "Iterable[GoldRow]", sources: Counter[str]) -> "Iterator[GoldRow]":
+    """Yield the rows, and count their sources."""
+    for row in rows:
+        sources[row.gold.source] += 1
+        yield row
+
+
+def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) -> None:
+    """Write the whole study as JSON lines, with a progress bar and a note on each protocol that is not installed."""
+    from core.formats import tiebreak
+    from core.formats.text import open_output
+    from storage.db.connections import reading
+    from storage.runs import runs
+    from storage.transfer import count_records, export_records
+
+    with reading(engine) as session:
+        for note in runs.uninstalled_protocol_notes(session, study.id):
+            typer.echo(f"{note} It is exported as it is stored.", err=True)
+    with progress_bar("Exporting", "lines", quiet=quiet) as show, open_output(path) as stream:
+        tiebreak.write(with_progress(export_records(engine, study), count_records(engine, study), show), stream)
+
+
+def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sample: bool) -> None:
+    """Write the area chairs' analyses as JSON lines."""
+    from core.formats import instruction_tuning
+    from core.formats.text import open_output
+    from storage.transfer.instructions import instruction_examples
+
+    examples = instruction_examples(engine, study, every=every_sample)
+    first = next(examples, None)  # raises TiebreakError if there are none, before a file is created
+    with open_output(path) as stream:
+        instruction_tuning.write_jsonl([first, *examples] if first is not None else [], stream)
+
+
+def write_turns(engine: "Engine", study: "Study", path: Path, *, pseudonyms: bool) -> None:
+    """Write every turn of a study: JSON lines if the file name ends in .jsonl or .ndjson, otherwise CSV."""
+    from core.formats import turns as turn_file
+    from core.formats.text import open_output
+    from storage.transfer import pseudonyms as names
+    from storage.transfer import turn_rows
+
+    rows = turn_rows(engine, study)
+    if pseudonyms:
+        rows = names.rename_readers(rows, study_pseudonyms(engine, study))
+    write = turn_file.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_file.write_csv
+    with open_output(path) as stream:
+        write(rows, stream)
+
+
+def write_other_format(engine: "Engine", study: "Study", path: Path, format: str, *, pseudonyms: bool) -> None:
+    """Write a study in the format of another tool, and for Label Studio a labeling configuration."""
+    from core.formats.registry import write_records
+    from core.formats.text import open_output
+    from core.formats.tools.label_studio import labeling_config
+    from storage.transfer import export_records
+    from storage.transfer import pseudonyms as names
+
+    def records() -> "Iterator[Record]":
+        exported = export_records(engine, study)
+        return names.rename_records(exported, study_pseudonyms(engine, study)) if pseudonyms else exported
+
+    with open_output(path) as stream:
+        left_out = write_records(records(), format, stream)
+    if format == "label-studio":
+        with open_output(path.with_suffix(".xml")) as stream:
+            stream.write(labeling_config(records()))
+    if left_out:
+        typer.echo(
+            f"{left_out:,} labels and verdicts of AIUs or weights have no form in this tool: left out.", err=True
+        )
+
+
+def study_pseudonyms(engine: "Engine", study: "Study") -> Callable[[str], str]:
+    """Return the function from an annotator's name to the pseudonym in every export of the study."""
+    from storage.db.connections import reading
+    from storage.transfer import pseudonyms
+
+    with reading(engine) as session:
+        return pseudonyms.of_study(session, study.id)
+
+
+# Files of a study for a publication: the bundle of its data, and a report.
+
+
+def bundle(
+    path: Annotated[Path, typer.Argument(help="A new folder, or a file whose name ends in .zip.")],
+    study: StudyName,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet files too.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Write the data and the results of a study as tables. docs/publication.md describes the files."""
+    from storage.transfer.bundle import write_bundle
+
+    engine, source = open_study(database, study)
+    manifest = write_bundle(engine, source, path, parquet=parquet)
+    record_export(engine, source.id, [str(path)])
+    names = ", ".join(manifest["files"])
+    print_result(manifest, f"Wrote {path}: {names}, manifest.json", as_json)
+
+
+def report(
+    path: Annotated[Path, typer.Argument(help="The HTML file.")],
+    study: StudyName,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Write a report of a study as one HTML file. It has charts, tables and captions, and needs no network."""
+    from core.formats.html_report import write_report
+    from core.formats.text import open_output
+    from storage.reports import study_report
+
+    engine, source = open_study(database, study)
+    sections = study_report.sections(engine, source, reference=reference)
+    with open_output(path) as stream:
+        write_report(source.name, sections, stream)
+    record_export(engine, source.id, [str(path)])
+    print_result({"written": str(path)}, f"Wrote {path}", as_json)
+
+
+# The inputs of runs: AIUs that earlier runs extracted, references and aspects.
+
+
+def adopt(
+    study: StudyName,
+    by: Annotated[str, typer.Option(help="Name of the person who adopts; stored with each edit.")],
+    run: Annotated[
+        str | None, typer.Option(help="Only what this run generated. Default: the newest with AIUs.")
+    ] = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace standing AIUs by those of --run; you confirm which ones are the same."),
+    ] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Make the AIUs, critiques and reference answers that runs generated the items' own, where items lack them."""
+    from storage.db.connections import reading, writing
+    from storage.runs import adoption
+
+    if replace and (run is None or as_json):
+        raise TiebreakError("--replace needs --run, and asks questions: it cannot be combined with --json.")
+    engine, source = open_study(database, study)
+    if run is None or not replace:
+        with writing(engine) as session:
+            count = adoption.adopt_all(session, source.id, by, run)
+        print_result({"study": study, "items": count}, f"Items that adopted AIUs: {count:,}.", as_json)
+        return
+    with reading(engine) as session:
+        found = adoption.reextractions(session, source.id, run)
+    confirmed = {(reextraction.item, reextraction.critique): confirm_matches(reextraction) for reextraction in found}
+    with writing(engine) as session:
+        count = adoption.replace_aius(session, source.id, by, run, confirmed)
+    kept = sum(map(len, confirmed.values()))
+    typer.echo(f"Critiques with replaced AIUs: {count:,}. AIUs that stay the same, with their labels: {kept:,}.")
+
+
+def confirm_matches(reextraction: "Reextraction") -> dict[str, str]:
+    """Ask about each pair of AIUs that may be the same; return new id -> old id of the confirmed ones."""
+    same: dict[str, str] = {}
+    typer.echo(
+        f"{reextraction.item}, critique {reextraction.critique}: {len(reextraction.matches())} of "
+        f"{len(reextraction.new)} new AIUs resemble earlier ones."
+    )
+    for match in reextraction.matches():
+        typer.echo(f"  earlier: {match.old.text}\n  new:     {match.new.text}")
+        if typer.confirm(f"  The same statement ({match.similarity:.0%} alike)?", default=False):
+            same[match.new.id] = match.old.id
+    return same
+
+
+def inputs(
+    study: StudyName,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="CSV, JSON or JSON lines with `item` and `reference`, `aspects` (one a line) or both."),
+    ] = None,
+    adopt_aspects: Annotated[
+        str | None, typer.Option(help="A run whose proposed aspects items without aspects take.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Name of the person who changes inputs; stored with each edit.")
+    ] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """List the reference and the aspects by which new runs judge each item, or change them for many items."""
+    from storage.db.connections import reading, writing
+    from storage.runs import inputs as standing_inputs
+    from storage.transfer.imports import read_inputs
+
+    engine, source = open_study(database, study)
+    if file is None and adopt_aspects is None:
+        with reading(engine) as session:
+            rows = [asdict(row) for row in standing_inputs.standing(session, source.id)]
+        print_result(rows, format_table(rows, "The study has no items."), as_json)
+        return
+    if by is None:
+        raise TiebreakError("Name the person who changes inputs: --by NAME.")
+    wanted = read_inputs(file) if file else {}
+    with writing(engine) as session:
+        count = standing_inputs.save(session, source.id, by, wanted)
+        if adopt_aspects is not None:
+            count += standing_inputs.adopt_aspects(session, source.id, by, adopt_aspects)
+    print_result({"study": study, "items": count}, f"Items with changed inputs: {count:,}.", as_json)

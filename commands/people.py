@@ -1,0 +1,329 @@
+"""Agreement, alignment, weights and critiques."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from commands.output import (
+    DatabaseUrl,
+    Json,
+    Reference,
+    StudyName,
+    format_table,
+    open_database,
+    open_study,
+    print_result,
+    with_population,
+)
+
+if TYPE_CHECKING:
+    from core.statistics.data.arrays import Estimate
+
+
+class AgreementSplit(StrEnum):
+    """How the rows of the agreement are split."""
+
+    all = "all"
+    scenario = "scenario"
+    criterion = "criterion"
+    raters = "raters"
+
+
+class AnnotatorModel(StrEnum):
+    """What intervals of the agreement are for."""
+
+    fixed = "fixed"
+    sample = "sample"
+
+
+class AlignmentSplit(StrEnum):
+    """How the rows of the alignment are split."""
+
+    all = "all"
+    scenario = "scenario"
+    criterion = "criterion"
+
+
+def agreement(
+    study: StudyName,
+    by: Annotated[AgreementSplit, typer.Option(help="Split the rows.")] = AgreementSplit.all,
+    annotators: Annotated[
+        AnnotatorModel,
+        typer.Option(help="Intervals for these annotators, or as a sample for others like them too (five or more)."),
+    ] = AnnotatorModel.fixed,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the agreement between annotators. Rows of the judges' first and last opinions follow."""
+    from storage.reports import agreement as report
+
+    engine, source = open_study(database, study)
+    rows = [asdict(row) for row in report.rows(engine, source, by.value, annotators=annotators.value)]
+    unmeasured = [] if rows else report.report(engine, source, "people").unmeasured
+    empty = report.describe_unmeasured(unmeasured) if unmeasured else "No labels yet."
+    text = "\n".join([*([report.INTERVALS_FOR[annotators.value]] if rows else []), format_table(rows, empty)])
+    print_result(rows, text, as_json)
+
+
+def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print the tags in the reasons of labels ("#length"), with the annotators' agreement on each and on all."""
+    from storage.reports import reason_tags
+
+    engine, source = open_study(database, study)
+    rows = reason_tags.table(reason_tags.of_study(engine, source))
+    print_result(rows, format_table(rows, "No reason has a tag, such as #length."), as_json)
+
+
+def alignment(
+    study: StudyName,
+    by: Annotated[AlignmentSplit, typer.Option(help="Split the rows.")] = AlignmentSplit.all,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print each judge's alignment with a reference.
+
+    Statistics with `gold` in their name, such as accuracy_gold, compare with the chosen reference, whichever it is. The
+    column `reference` has its name and the sources of its values.
+    """
+    from storage.reports import alignment as report
+
+    engine, source = open_study(database, study)
+    data = report.load_data(engine, source, reference)
+    rows = [asdict(row) for row in report.rows_of(engine, source, data, by.value)]
+    chosen = data.reference
+    heading = f"Reference {chosen}: {chosen.title}. Statistics with `gold` in their name compare with this reference."
+    table = format_table(with_population(rows), "No judge has given an opinion yet.")
+    print_result(rows, "\n".join([heading, *data.choices.notes, "", table]) if rows else table, as_json)
+
+
+def weights(
+    study: StudyName,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Compare only this many heaviest aspects, by Fagin's K^(1/2).")
+    ] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
+    from core.statistics.reports.weight_distances import rank_distance, top_k_distance
+    from storage.reports import weights as report
+
+    engine, source = open_study(database, study)
+    measure = rank_distance if top is None else top_k_distance(top)
+    rows = [
+        {
+            "rater_a": row.rater_a,
+            "rater_b": row.rater_b,
+            "distance": row.distance.value,
+            "low": row.distance.low,
+            "high": row.distance.high,
+            "distance_undefined_as_zero": row.distance_undefined_as_zero,
+            "items": row.units,
+            "undefined": row.undefined,
+        }
+        for row in report.rows(engine, source, measure)
+    ]
+    print_result(rows, format_table(rows, "No weights yet."), as_json)
+
+
+def laboratory(
+    study: StudyName,
+    reference: Reference = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print stored aspect scores under other weights. Is the gain from decomposing or from weighting (DnA-Eval)?"""
+    from storage.reports import weight_laboratory as report
+
+    engine, source = open_study(database, study)
+    reports = report.reports(engine, source, reference=reference)
+    parts = []
+    for result in reports:
+        rows = [laboratory_row(row.scheme, row.less, row.agreement) for row in result.schemes]
+        rows += [laboratory_row(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in result.curve]
+        note = f"No fitted weights: {result.unfitted}." if result.unfitted else ""
+        parts.append(
+            "\n".join(
+                filter(
+                    None,
+                    (
+                        result.judge,
+                        result.answer,
+                        result.details,
+                        note,
+                        format_table(rows, ""),
+                    ),
+                )
+            )
+        )
+    empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
+    print_result([asdict(result) for result in reports], "\n\n".join(parts) or empty, as_json)
+
+
+def laboratory_row(scheme: str, less: str, agreement: "Estimate") -> dict[str, Any]:
+    """Return the row of a way to aggregate aspect scores, or of the difference between two."""
+    names = ("value", "low", "high", "items", "reason")
+    return {"weights": scheme, "less": less} | {name: getattr(agreement, name) for name in names}
+
+
+def critiques(
+    study: StudyName,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Compare two critiques by models, by F1.")] = False,
+    accuracy: Annotated[bool, typer.Option("--accuracy", help="Compare each judge with the gold labels.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print precision, recall and F1 of critiques. They are by author, from annotators and judges (MetaCritique)."""
+    from storage.reports import critiques as report
+
+    engine, source = open_study(database, study)
+    board = report.leaderboard(engine, source)
+    rows = [asdict(row) for row in (board.pairs if pairs else board.accuracies if accuracy else board.rows)]
+    columns = [
+        {name: format_cell(name, cell) for name, cell in row.items() if not name.endswith(("interval", "reason"))}
+        for row in rows
+    ]
+    print_result(rows, format_table(columns, "No critique has been judged yet."), as_json)
+
+
+def format_cell(name: str, cell: Any) -> Any:
+    """Return the cell of a table; a range, such as the possible effect of unreadable replies, as text."""
+    return f"{cell[0]:.3f} to {cell[1]:.3f}" if name.endswith("range") and cell is not None else cell
+
+
+# Annotators, their training and their hidden checks.
+
+
+class Labels(StrEnum):
+    """As `storage.transfer.erasure.Labels`, whose import takes time."""
+
+    keep = "keep"
+    remove = "remove"
+
+
+def annotators(
+    context: typer.Context,
+    study: Annotated[str | None, typer.Option(help="The study's name.")] = None,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Print each annotator's labels, agreement, training and hidden checks. Shares have 95 % intervals."""
+    if context.invoked_subcommand is not None:
+        return
+    from datetime import UTC
+
+    from core.errors import TiebreakError
+    from storage.db.connections import reading
+    from storage.reports import annotators as report
+    from storage.reports import training
+
+    if study is None:
+        raise TiebreakError("Name a study: --study NAME.")
+    engine, stored_study = open_study(database, study)
+    with reading(engine) as session:
+        summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
+        results = {
+            result.annotator: result
+            for result in training.results(
+                session, stored_study, report.label_events(session, stored_study.id, adjudicated=True)
+            )
+        }
+    rows = []
+    for name in sorted({*summaries, *results}):
+        summary, result = summaries.get(name), results.get(name)
+        none = report.Share(0, 0)
+        rows.append(
+            {
+                "annotator": name,
+                "labels": summary.labels if summary else 0,
+                **_share("gold", summary.gold if summary else none),
+                "training": {True: "passed", False: "not passed", None: ""}[result.passed] if result else "",
+                "attempts": result.attempts if result else 0,
+                **_share("first_attempt", result.first if result else none),
+                **_share("checks", result.checks if result else none),
+            }
+        )
+    print_result(rows, format_table(rows, "No labels yet."), as_json)
+
+
+def _share(name: str, share: Any) -> dict[str, float | int | None]:
+    value, low, high = share.interval
+    return {name: value, f"{name}_low": low, f"{name}_high": high, f"{name}_n": share.n}
+
+
+def similar(database: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Print annotators whose names look alike, such as two spellings of one name. They may be one person."""
+    from storage.db.connections import reading
+    from storage.labels import merges
+
+    with reading(open_database(database)) as session:
+        groups = merges.similar_groups(session)
+    rows = [
+        {"group": number, "id": f"#{one.id}", "name": one.name, "labels": one.labels}
+        for number, group in enumerate(groups, 1)
+        for one in group
+    ]
+    print_result(rows, format_table(rows, "No names look alike."), as_json)
+
+
+def merge(
+    merged: Annotated[str, typer.Argument(help="The annotator who is merged: a name, or # and an id.")],
+    into: Annotated[str, typer.Argument(help="The annotator who gets the labels.")],
+    prefer: Annotated[str | None, typer.Option(help="Whose labels count on targets that both labelled.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Store the merge. It cannot be undone.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Merge two annotators who are one person, in all studies; without --apply nothing is stored."""
+    from storage.db.connections import reading, write
+    from storage.labels import merges
+
+    engine = open_database(database)
+    if apply:
+        found = write(engine, lambda session: merges.merge(session, merged, into, prefer))
+    else:
+        with reading(engine) as session:
+            found = merges.plan(session, merged, into)
+    rows = [{"table": name, "rows": count} for name, count in found.rows.items()]
+    both = f"Both have labelled {len(found.both):,} of the same targets."
+    lines = [format_table(rows, f"{found.merged!r} has no labels."), *([both] if found.both else [])]
+    lines.append(f"{'Merged' if apply else 'Would merge'} {found.merged!r} into {found.into!r}.")
+    lines += [] if apply else ["Nothing is stored without --apply; make a backup first."]
+    print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
+
+
+def erase(
+    name: Annotated[str, typer.Argument(help="The person who is erased: a name, or # and an id.")],
+    labels: Annotated[Labels, typer.Option(help="Whether labels and decisions stay under a random name.")],
+    apply: Annotated[bool, typer.Option("--apply", help="Erase the person. It cannot be undone.")] = False,
+    database: DatabaseUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Erase a person from all studies, accounts and the audit log; without --apply nothing is stored."""
+    from contextlib import suppress
+
+    from storage.db.connections import writing
+    from storage.transfer import erasure
+
+    class NotApplied(Exception):
+        """Rolls the transaction back."""
+
+    with suppress(NotApplied), writing(open_database(database)) as session:
+        found = erasure.erase(session, name, erasure.Labels(labels.value))
+        if not apply:
+            raise NotApplied
+    parts = {"removed": found.removed, "named": found.renamed, "mentions the name": found.mentions}
+    rows = [{"table": table, "rows": n, "was": part} for part, counts in parts.items() for table, n in counts.items()]
+    lines = [format_table(rows, "Nothing of the person is stored but the name.")]
+    kept = f"What stays is by {found.alias!r}." if found.alias else "Nothing of the person stays."
+    lines.append(f"{'Erased' if apply else 'Would erase'} {name!r}. {kept}")
+    lines += ["Free texts that mention the name are not changed."] if found.mentions else []
+    lines += [] if apply else ["Nothing is stored without --apply; earlier backups keep the person."]
+    print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"similar": similar, "merge": merge, "erase": erase}

@@ -1,0 +1,304 @@
+"""Bradley-Terry ratings: the strength of each system from pairwise preferences.
+
+P(i beats j) = s_i / (s_i + s_j) (Bradley & Terry 1952; Zermelo 1929). A tie is half a win for each. The log-strengths
+theta = ln s have mean 0; 400 / ln 10 of them is one point of the Elo scale.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from core.statistics.data.arrays import Floats, Ints, students_t_quantile
+from core.statistics.data.patterns import Units, cluster_table
+from core.statistics.measures.resampling import Resampled, bootstrap
+from core.wording import format_count
+
+ELO = 400 / np.log(10)
+MAX_STRENGTH = 15.0
+"""A log-strength above this means that a system won, or lost, every game: no estimate exists."""
+MAX_ITERATIONS = 30
+"""Newton's method needs about six; a step of more than 2 is clipped, which can add a few."""
+TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class SystemRating:
+    """The strength of one system with its 95 % interval."""
+
+    system: str
+    strength: float | None
+    """theta: mean 0 over the systems; None if no estimate exists."""
+    low: float | None
+    high: float | None
+    wins: float
+    """A tie counts one half."""
+    games: int
+    dropped: int = 0
+    reason: str = ""
+
+    @property
+    def elo(self) -> float | None:
+        """1000 + 400 theta / ln 10."""
+        return None if self.strength is None else 1000 + ELO * self.strength
+
+
+def rate_systems(
+    first: Ints,
+    second: Ints,
+    winner: Ints,
+    systems: Sequence[str],
+    *,
+    groups: Sequence[str] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[SystemRating]:
+    """Rate systems from games: the numbers of two systems and who won (1 the first, 2 the second, 0 a tie), (N,) each.
+
+    Games are resampled, or the groups (items) that they come from: distinct (first, second, winner) are drawn with
+    their frequency, as in `patterns`.
+    """
+    m = len(systems)
+    units, cells, amounts = distinct_games(first, second, winner, m, groups)
+
+    def win_tables(weights: Floats) -> Floats:
+        tables = np.zeros((weights.shape[0], m * m))
+        for cell, amount in zip(cells.T, amounts.T, strict=True):
+            np.add.at(tables.T, cell, weights.T * amount[:, None])
+        return tables.reshape(-1, m, m)
+
+    wins = win_tables(units.frequencies[None])[0]
+    if not is_estimable(wins):
+        return undefined_ratings(wins, systems)
+    strengths = fit_strengths(wins[None])[0]
+
+    def family(weights: Floats) -> Floats:
+        return fit_strengths(win_tables(weights), strengths).T
+
+    results = bootstrap(family, units, resamples, seed)
+    return [
+        system_rating(name, result, wins, number)
+        for number, (name, result) in enumerate(zip(systems, results, strict=True))
+    ]
+
+
+def system_rating(name: str, result: Resampled, wins: Floats, number: int) -> SystemRating:
+    """Return the rating of one system with its wins and games."""
+    games = round(wins[number].sum() + wins[:, number].sum())
+    notes = [result.problem] if result.problem else []
+    if result.dropped:
+        notes.append(
+            f"{format_count(result.dropped, 'resample has', 'resamples have')} a system without a win or a loss"
+        )
+    return SystemRating(
+        name,
+        result.value,
+        result.low,
+        result.high,
+        float(wins[number].sum()),
+        games,
+        result.dropped,
+        "; ".join(notes),
+    )
+
+
+def fit_strengths(wins: Floats, start: Floats | None = None) -> Floats:
+    """Return theta (B, M) from win tables (B, M, M), wins[i, j] how often i beat j; nan if no estimate exists.
+
+    Newton's method on the log-likelihood sum wins_ij (theta_i - ln(e^theta_i + e^theta_j)), centred at mean 0.
+    """
+    b, m = wins.shape[:2]
+    theta = np.zeros((b, m)) if start is None else np.broadcast_to(start, (b, m)).copy()
+    games = wins + np.swapaxes(wins, 1, 2)
+    total_wins = wins.sum(axis=2)
+    for _ in range(MAX_ITERATIONS):
+        p = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
+        gradient = total_wins - (games * p).sum(axis=2)
+        information = -games * p * (1 - p)
+        information[:, range(m), range(m)] = -information.sum(axis=2)
+        # 1/m fixes the mean, which the likelihood leaves free; 1e-9 keeps degenerate tables solvable.
+        step = np.linalg.solve(information + 1 / m + 1e-9 * np.eye(m), gradient[..., None])[..., 0]
+        theta += np.clip(step, -2, 2)
+        theta -= theta.mean(axis=1, keepdims=True)
+        if np.abs(step).max(initial=0) < TOLERANCE:
+            break
+    diverged = np.abs(step).max(axis=1) > 1e-6
+    theta[diverged | (np.abs(theta).max(axis=1) > MAX_STRENGTH)] = np.nan
+    return theta
+
+
+def is_estimable(wins: Floats) -> bool:
+    """Return whether every system can be reached from every other by wins (Ford 1957)."""
+    return bool(connected_components(wins > 0, connection="strong")[0] == 1)
+
+
+def undefined_ratings(wins: Floats, systems: Sequence[str]) -> list[SystemRating]:
+    """Return ratings without a value, with the reason."""
+    components = connected_components(wins > 0, connection="strong")[0]
+    reason = (
+        f"the systems form {components} groups without losses or without games between them: "
+        "strengths of different groups cannot be compared"
+    )
+    games = wins.sum(axis=1) + wins.sum(axis=0)
+    return [
+        SystemRating(name, None, None, None, float(wins[number].sum()), round(games[number]), 0, reason)
+        for number, name in enumerate(systems)
+    ]
+
+
+def distinct_games(
+    first: Ints, second: Ints, winner: Ints, m: int, groups: Sequence[str] | None
+) -> tuple[Units, Ints, Floats]:
+    """Return the distinct games as sampling units, the win-table cells that each fills, and by how much.
+
+    Units over P distinct games, cells (P, 2) in an M x M table, amounts (P, 2).
+    """
+    keys, inverse, frequencies = np.unique((first * m + second) * 3 + winner, return_inverse=True, return_counts=True)
+    clusters = cluster_table(groups, inverse, keys.size)
+    players, outcome = np.divmod(keys, 3)
+    a, b = np.divmod(players, m)
+    cells = np.column_stack([a * m + b, b * m + a])
+    to_first = np.select([outcome == 1, outcome == 2], [1.0, 0.0], 0.5)
+    return Units(frequencies.astype(float), clusters), cells, np.column_stack([to_first, 1 - to_first])
+
+
+# Prediction-powered estimates: the mean human label from few human labels and many judge verdicts.
+#
+# Angelopoulos, Bates, Fannjiang, Jordan & Zrnic 2023; with the power tuning of Angelopoulos, Duchi & Zrnic 2023
+# ("PPI++"). The judge may be biased: the labelled items measure its bias and correct for it.
+
+FEWEST_LABELS = 10
+"""Below this many labels there is no interval: the variance of a few equal labels is 0, which would look certain."""
+FEWEST_VERDICTS = 10
+"""Below this many items with only a verdict there are no effective labels: the variance of the verdicts is unknown."""
+FEW_LABELS = 100
+"""Below this many labelled items the interval can be too narrow, see docs/statistics.md."""
+
+
+@dataclass(frozen=True)
+class PredictionPoweredMean:
+    """The mean human label estimated from labels and verdicts, and from the labels alone."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    human: float | None
+    """The mean of the human labels alone, and its 95 % interval."""
+    human_low: float | None
+    human_high: float | None
+    judge_weight: float
+    """lambda: 0 ignores the judge, 1 uses its verdicts fully."""
+    labelled: int
+    judged: int
+    """Items with only the judge's verdict."""
+    effective_labels: float | None
+    """The number of human labels that alone would give an interval as narrow, at most labelled + judged."""
+    reason: str = ""
+
+
+def prediction_powered_mean(
+    human: Floats,
+    judge: Floats,
+    unlabelled: Floats,
+    judge_weight: float | None = None,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    clusters: tuple[Ints, Ints] | None = None,
+) -> PredictionPoweredMean:
+    """Estimate from human (n,) and judge (n,) on the labelled items, and the judge on the unlabelled items, (N,).
+
+    theta = mean(human) - lambda (mean(judge) - mean(unlabelled)). Its variance is
+    var(human - lambda judge) / n + lambda^2 var(unlabelled) / N, least at
+    lambda = cov(human, judge) / ((1 + n / N) var(all verdicts)), clipped to [0, 1]. Labelled items must be a random
+    sample of all. For a win rate pass 0, .5 and 1. Intervals end at `limits`, the ends of the scale.
+
+    The intervals are those of Student's t with the number of labels, or of their clusters, less one as degrees of
+    freedom: with 20 labels the normal distribution covers 1 to 2 points less.
+
+    `clusters`: numbers (n,) and (N,) of what the values belong to, such as items with several pairs; None if they are
+    independent. The variance is then the sum over clusters of their squared summed influence (Liang & Zeger 1986).
+    """
+    n, n_unlabelled = human.size, unlabelled.size
+    if n < 2:
+        reason = f"at least two labelled items are required, not {n}"
+        return PredictionPoweredMean(None, None, None, None, None, None, 0.0, n, n_unlabelled, None, reason)
+    human_variance = _variance(human, np.empty(0), clusters)
+    lam = 0.0
+    if n_unlabelled:
+        lam = optimal_judge_weight(human, judge, unlabelled) if judge_weight is None else judge_weight
+    correction = judge.mean() - unlabelled.mean() if n_unlabelled else 0.0
+    value = human.mean() - lam * correction
+    variance = _variance(human - lam * judge, lam * unlabelled, clusters)
+    human_mean = float(human.mean())
+    independent = n if clusters is None else np.unique(clusters[0]).size
+    return PredictionPoweredMean(
+        float(value),
+        *_interval(float(value), float(variance), n, independent, limits),
+        human_mean,
+        *_interval(human_mean, human_variance, n, independent, limits),
+        float(lam),
+        n,
+        n_unlabelled,
+        _effective_labels(n, n_unlabelled, human_variance, variance),
+        caveats(n, n_unlabelled, independent, human_variance),
+    )
+
+
+def _effective_labels(n: int, n_unlabelled: int, human_variance: float, variance: float) -> float | None:
+    """Return the effective labels; None if there is no interval, or for few items with only a verdict.
+
+    A verdict is worth one label at most: a larger value is an error of the estimated variances.
+    """
+    if n < FEWEST_LABELS or 0 < n_unlabelled < FEWEST_VERDICTS or variance <= 0:
+        return None
+    return float(min(n * human_variance / variance, n + n_unlabelled))
+
+
+def _interval(
+    value: float, variance: float, n: int, independent: int, limits: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """Return the 95 % interval of a mean; None for few labels, those of one cluster, or labels without a difference."""
+    if n < FEWEST_LABELS or independent < 2 or variance <= 0:
+        return None, None
+    half = students_t_quantile(independent - 1, 0.975) * variance**0.5
+    return max(value - half, limits[0]), min(value + half, limits[1])
+
+
+def _variance(labelled: Floats, unlabelled: Floats, clusters: tuple[Ints, Ints] | None) -> float:
+    """Return the variance of mean(labelled) + mean(unlabelled), which are independent between clusters."""
+    if clusters is None:
+        spread = unlabelled.var(ddof=1) / unlabelled.size if unlabelled.size > 1 else 0.0
+        return float(labelled.var(ddof=1) / labelled.size + spread)
+    parts = [values for values in (labelled, unlabelled) if values.size]
+    influence = np.concatenate([(values - values.mean()) / values.size for values in parts])
+    _, numbers = np.unique(np.concatenate(clusters[: len(parts)]), return_inverse=True)
+    few = np.unique(clusters[0]).size  # clusters of labels: those of verdicts are more
+    return float((np.bincount(numbers, influence) ** 2).sum() * few / max(1, few - 1))
+
+
+def optimal_judge_weight(human: Floats, judge: Floats, unlabelled: Floats) -> float:
+    """Return the lambda of least variance, between 0 and 1."""
+    spread = np.concatenate([judge, unlabelled]).var(ddof=1)
+    if spread <= 0:
+        return 0.0
+    covariance = np.cov(human, judge)[0, 1]
+    return float(np.clip(covariance / ((1 + human.size / unlabelled.size) * spread), 0, 1))
+
+
+def caveats(n: int, n_unlabelled: int, independent: int, human_variance: float) -> str:
+    """Return the caveats of the estimate; `independent` is the number of labels, or of their clusters."""
+    notes = []
+    if not n_unlabelled:
+        notes.append("no items that only the judge saw: this is the mean of the human labels")
+    elif n_unlabelled < FEWEST_VERDICTS:
+        notes.append(
+            f"no estimate of the labels saved: {format_count(n_unlabelled, 'item')} that only the judge saw, "
+            f"{FEWEST_VERDICTS} needed"
+        )
+    if human_variance == 0:
+        notes.append("no interval: all human labels are the same")
+    if n < FEWEST_LABELS:
+        notes.append(f"no interval: fewer than {FEWEST_LABELS} labelled items")
+    elif independent < FEW_LABELS:
+        notes.append(f"fewer than {FEW_LABELS} labelled items: the interval may be too narrow")
+    return "; ".join(notes)

@@ -1,0 +1,709 @@
+"""Which judges can replace annotators: every judge on the same targets against one reference, with a recommendation.
+
+A judge that abstains on difficult targets is not better than one that answers them. So a target without a verdict
+counts as an error by default, and all judges are compared on the targets that every one of them was asked about.
+The rule of the recommendation is in `decision_rule`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from itertools import accumulate, combinations
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from core.errors import TiebreakError
+from core.statistics import notes
+from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
+from core.statistics.data.dataset import Dataset, build_datasets, source_mix
+from core.statistics.data.frames import Scale
+from core.statistics.data.patterns import JudgedPatterns, Units, category_counts, distinct_scores, judged_patterns
+from core.statistics.data.ratings import Ratings
+from core.statistics.measures import continuous
+from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, human_ceiling, run_on_patterns
+from core.statistics.measures.annotator_dependence import Dependence
+from core.statistics.measures.comparison import (
+    Comparison,
+    Correction,
+    bootstrap_p_value,
+    compare_scores,
+    correct_comparisons,
+    williams_test,
+)
+from core.statistics.measures.resampling import NO_SPREAD, bootstrap, difference, stack_statistics
+from core.statistics.measures.shares import Range, possible_range, selected_groups, share_estimate
+from core.statistics.reports import judge_findings
+from core.statistics.reports.alignment import By
+from core.statistics.reports.biases import BiasRow
+from core.statistics.reports.judge_findings import Findings
+from core.wording import format_estimate, format_percent
+
+# The rule by which a judge is recommended or not.
+#
+# d is the judge's accuracy minus the human ceiling, with its interval. The interval alone decides whether the judge is
+# accurate enough, so fewer data, which widen it, never make a recommendation more lenient:
+#
+# use the lower end of d is above -margin, and nothing of what follows use with review the lower end of d is above
+# -margin, but the coverage or the winning rate of the alternative-annotator test is too low, the judge is not more
+# accurate than the most frequent answer alone, has a bias of at least the margin, or repeats, or may repeat, the
+# labels of one annotator do not use the upper end of d is at most -margin, or it gives one answer to every target not
+# enough data -margin is within the interval of d, or there are not two annotators, 30 targets that they share, or 30
+# targets with a reference
+
+
+class Decision(StrEnum):
+    """The recommendation of a judge."""
+
+    use = "use"
+    use_with_review = "use with review"
+    do_not_use = "do not use"
+    not_enough_data = "not enough data"
+
+
+LARGEST = {"min_coverage": 1.0, "min_winning_rate": 1.0, "margin": 0.5, "epsilon": 0.5}
+"""Parameter of the rule -> its largest value; the smallest one is 0."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The parameters of the recommendation; raises TiebreakError for one that is not between 0 and `LARGEST`."""
+
+    min_coverage: float = 0.95
+    min_winning_rate: float = 0.5
+    """Of the alternative-annotator test: omega."""
+    margin: float = 0.05
+    """Margin: the accepted difference below the human ceiling."""
+    epsilon: float = EPSILON
+    """Epsilon: the advantage that the alternative-annotator test concedes to a judge for its lower cost."""
+
+    def __post_init__(self) -> None:
+        for name in (field.name for field in fields(self)):
+            value, largest = getattr(self, name), LARGEST[name]
+            if not 0 <= value <= largest:  # nan is not either
+                words = name.replace("min_", "minimum ").replace("_", " ")
+                raise TiebreakError(f"The {words} must be between 0 and {largest:g}, not {value:g}.")
+
+
+def describe_rule(rule: Rule) -> str:
+    """Return the parameters of the rule as one sentence."""
+    return (
+        f"Use: coverage at least {rule.min_coverage:g}, winning rate ω at least {rule.min_winning_rate:g} "
+        f"(ε = {rule.epsilon:g}), lower end of the difference from the human ceiling above "
+        f"{-rule.margin:g}, more accurate than the most frequent answer, no bias of {rule.margin:g} or more found, "
+        "no annotator's labels repeated."
+    )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the recommendation of a judge is made of."""
+
+    coverage: Estimate
+    less_ceiling: Estimate
+    winning_rate: float | None
+    winning_targets: int
+    """Targets of the winning rate, and without one the largest number that an annotator shares with others."""
+    referenced: int = MIN_ITEMS
+    """Targets of the accuracy."""
+    no_reference: str = ""
+    """Why the accuracy could not be measured."""
+    only_answer: str = ""
+    """The answer of a judge that gives no other one."""
+    answered: Estimate | None = None
+    """The same as `less_ceiling` of the targets with a verdict, if missing verdicts count in it."""
+    objections: Sequence[str] = ()
+    """What else speaks against use without review, in words."""
+
+
+def decide(evidence: Evidence, rule: Rule) -> tuple[Decision, str]:
+    """Return the recommendation and its reason, by the rule in the module's description."""
+    coverage, d, winning_rate = evidence.coverage, evidence.less_ceiling, evidence.winning_rate
+    low, high, also = d.low, d.high, "".join(f"; {objection}" for objection in evidence.objections)
+    enough = min(d.items, evidence.referenced) >= MIN_ITEMS
+    if not enough or low is None or high is None or winning_rate is None:
+        return Decision.not_enough_data, why_undecided(evidence) + also
+    facts = (
+        f"coverage {coverage.value or 0:.2f} (n {coverage.items:,}), winning rate {winning_rate:.2f} "
+        f"(n {evidence.winning_targets:,}), {format_estimate(d.value, low, high, sign=True)} from the human ceiling "
+        f"(n {d.items:,})"
+    )
+    if high <= -rule.margin:
+        return Decision.do_not_use, f"{why_below(evidence, rule)}: {facts}{also}"
+    if evidence.only_answer:
+        return Decision.do_not_use, f"always {evidence.only_answer}, whatever the target: {facts}{also}"
+    if low <= -rule.margin:
+        few = f"not enough targets to tell whether it is more than {rule.margin:g} below the human ceiling"
+        return Decision.not_enough_data, f"{few}: {facts}{also}"
+    failed = list(evidence.objections)
+    if (coverage.value or 0) < rule.min_coverage:
+        failed.append(f"coverage under {rule.min_coverage:g}")
+    if winning_rate < rule.min_winning_rate:
+        failed.append(f"winning rate under {rule.min_winning_rate:g}")
+    return (Decision.use_with_review, f"{'; '.join(failed)}: {facts}") if failed else (Decision.use, facts)
+
+
+def why_below(evidence: Evidence, rule: Rule) -> str:
+    """Return what is below the human ceiling: the judge, or only its missing verdicts, which count as wrong."""
+    if is_only_silent(evidence.answered, rule):
+        return f"{describe_silence(evidence)}; with its missing verdicts it is more than {rule.margin:g} below"
+    return f"more than {rule.margin:g} below the human ceiling"
+
+
+def is_only_silent(answered: Estimate | None, rule: Rule) -> bool:
+    """Return whether a judge is not shown to be below the human ceiling on the targets that it answers."""
+    return answered is not None and answered.high is not None and answered.high > -rule.margin
+
+
+def describe_silence(evidence: Evidence) -> str:
+    """Return the coverage of a judge, and its difference from the human ceiling where it has a verdict."""
+    answered = evidence.answered
+    assert answered is not None
+    difference = format_estimate(answered.value, answered.low, answered.high, sign=True)
+    return (
+        f"answers {format_percent(evidence.coverage.value or 0)} of the targets, {difference} from the human ceiling "
+        f"where it answers (n {answered.items:,})"
+    )
+
+
+def why_undecided(evidence: Evidence) -> str:
+    """Return one sentence about the missing evidence of the recommendation."""
+    less_ceiling = evidence.less_ceiling
+    if evidence.no_reference:
+        return evidence.no_reference
+    if less_ceiling.value is None:
+        return less_ceiling.reason
+    if evidence.winning_rate is None:
+        return (
+            f"{MIN_ITEMS} targets that an annotator shares with others are needed for the alternative-annotator test; "
+            f"there are at most {evidence.winning_targets}"
+        )
+    if less_ceiling.items < MIN_ITEMS:
+        return (
+            f"{MIN_ITEMS} targets with a majority of the other annotators are needed for the human ceiling; "
+            f"there are {less_ceiling.items}"
+        )
+    if evidence.referenced < MIN_ITEMS:
+        return f"{MIN_ITEMS} targets with a value of the reference are needed; there are {evidence.referenced}"
+    return less_ceiling.reason
+
+
+Abstentions = Literal["error", "excluded", "tie"]
+"""How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0."""
+ABSTENTION_POLICIES: Mapping[Abstentions, str] = {
+    "error": "count as errors",
+    "excluded": "are left out",
+    "tie": "count as ties",
+}
+"""Policy -> its words, after "targets without a verdict"."""
+TIE = 0
+MIN_SHARE = 0.8
+"""Judges are compared that were asked about this share of the targets of the judge with the most."""
+MIN_ANNOTATORS = 2
+"""The ceiling leaves one annotator out, so another has to remain."""
+
+
+@dataclass(frozen=True)
+class JudgeEvaluation:
+    """One judge on the targets that all judges were asked about."""
+
+    judge: str
+    accuracy: Estimate
+    """Share of the targets with a reference on which the verdict equals it."""
+    accuracy_range: Range | None
+    """The lowest and the highest accuracy that the missing verdicts allow; None if none is missing."""
+    coverage: Estimate
+    """Share of those targets with a verdict."""
+    less_ceiling: Estimate
+    """Accuracy against the other annotators' majority, minus the annotators' own: negative is below the ceiling."""
+    winning_rate: float | None
+    """omega; None if the test could not be made."""
+    winning_targets: int
+    """Targets of omega: those that a tested annotator shares with another, with a verdict."""
+    decision: Decision
+    reason: str
+    """The decision in one sentence, with its numbers."""
+    dependence: tuple[Dependence, ...] = ()
+    """Annotators whose labels it repeats, and without whom its figures are, or may repeat."""
+    biases: tuple[BiasRow, ...] = ()
+    """Biases that were found, of at least the margin of the rule."""
+    silence: str = ""
+    """The coverage, and the difference from the human ceiling where it answers, of a judge that is below it only by its
+    missing verdicts."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The score of an answer that ignores the target."""
+
+    name: str
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Judges by accuracy, the most accurate first, with the baselines."""
+
+    targets: int
+    """Targets with a reference common to all judges."""
+    annotators: int
+    judges: tuple[JudgeEvaluation, ...]
+    ceiling: Estimate
+    """The annotators' accuracy against the majority of the others."""
+    baselines: tuple[Baseline, ...]
+    sources: str = ""
+    """The number of the targets by source of their reference, such as "52 adjudicated, 8 by people"."""
+
+
+def rank_judges(
+    dataset: Dataset,
+    *,
+    abstentions: Abstentions = "error",
+    rule: Rule | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    findings: Findings | None = None,
+) -> Ranking:
+    """Evaluate every judge of a dataset with categories; raises ValueError if the scale has none.
+
+    `findings` are those of `judge_findings.find`, if the caller has them.
+    """
+    if not dataset.scale.categories:
+        raise ValueError("a scale without categories has no verdicts that are right or wrong")
+    findings = judge_findings.find(dataset) if findings is None else findings
+    left_out = judge_findings.left_out_of_reference(dataset, findings)
+    dataset = judge_findings.with_independent_reference(dataset, findings)
+    asked = dataset.subset(dataset.group, asked_targets(dataset))
+    common = asked.subset(dataset.group, ~np.isnan(asked.gold))
+    if not isinstance(common.ratings, Ratings):
+        raise ValueError("the labels have no categories")
+    constant = baselines(common)
+    settings = Settings(abstentions, rule or Rule(), findings, constant[:1], resamples, seed)
+    evaluations, patterns = [], None
+    for judge in common.judges:
+        of_judge = without_repeated(asked, findings, judge)
+        patterns = patterns_of(of_judge, verdict_codes(asked, judge, abstentions), patterns)
+        evaluations.append(evaluate_judge(common, of_judge, patterns, judge, settings))
+    evaluations.sort(
+        key=lambda evaluation: -np.inf if evaluation.accuracy.value is None else evaluation.accuracy.value, reverse=True
+    )
+    return Ranking(
+        common.gold.size,
+        int((common.ratings.codes >= 0).any(axis=0).sum()),
+        tuple(evaluations),
+        annotator_ceiling(asked, resamples, seed),
+        tuple(constant),
+        source_mix(common, ~np.isnan(common.gold)) + judge_findings.describe_left_out(left_out),
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all judges of a ranking."""
+
+    abstentions: Abstentions
+    rule: Rule
+    findings: Findings
+    most_frequent: Sequence[Baseline]
+    """The most frequent answer, if there is one."""
+    resamples: int
+    seed: int
+
+
+def without_repeated(dataset: Dataset, findings: Findings, judge: str) -> Dataset:
+    """Return the dataset without the labels of the annotators whom a judge repeats."""
+    people = findings.repeated(judge)
+    assert isinstance(dataset.ratings, Ratings)
+    return replace(dataset, ratings=judge_findings.without_annotators(dataset.ratings, people)) if people else dataset
+
+
+def objections(judge: str, accuracy: Estimate, settings: Settings) -> list[str]:
+    """Return what speaks against a judge apart from its difference from annotators, in words."""
+    findings, rule = settings.findings, settings.rule
+    found = [judge_findings.describe_dependence(one) for one in findings.dependence.get(judge, ())]
+    found += [row.sentence.removeprefix(f"{judge} ") for row in findings.biases_of(judge, rule.margin)]
+    for baseline in settings.most_frequent:
+        value = baseline.accuracy.value
+        if accuracy.value is not None and value is not None and accuracy.value <= value:
+            found.append(f"not more accurate than the {baseline.name} ({value:.2f})")
+    return found
+
+
+def comparable_judges(dataset: Dataset, min_share: float = MIN_SHARE) -> tuple[str, ...]:
+    """Return the judges that were asked about at least this share of the targets that the widest judge was asked about.
+
+    A judge of few targets would leave only those for the comparison of all.
+    """
+    referenced = ~np.isnan(dataset.gold)
+    counts = {judge: int((opinions.asked & referenced).sum()) for judge, opinions in dataset.judges.items()}
+    widest = max(counts.values(), default=0)
+    return tuple(judge for judge, count in counts.items() if count and count >= min_share * widest)
+
+
+def compare_judges(
+    dataset: Dataset,
+    *,
+    abstentions: Abstentions = "error",
+    correction: Correction = "holm",
+    resamples: int = 1000,
+    seed: int = 0,
+    findings: Findings | None = None,
+) -> list[Comparison]:
+    """Return the paired difference in accuracy of every two judges, on the targets that all were asked about.
+
+    The reference is that of `rank_judges`, with the same `findings`.
+    """
+    findings = judge_findings.find_repeated(dataset) if findings is None else findings
+    dataset = judge_findings.with_independent_reference(dataset, findings)
+    common = dataset.subset(dataset.group, common_targets(dataset))
+    scores = {}
+    for judge in common.judges:
+        verdicts = verdict_codes(common, judge, abstentions)
+        scores[judge] = np.where(verdicts < 0, np.nan, verdicts == common.gold)
+    groups = common.ratings.groups
+    return compare_scores(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
+
+
+def common_targets(dataset: Dataset) -> Bools:
+    """Return the targets with a reference common to all judges, (N,)."""
+    return asked_targets(dataset) & ~np.isnan(dataset.gold)
+
+
+def asked_targets(dataset: Dataset) -> Bools:
+    """Return the targets that all judges were asked about, (N,), with or without a reference."""
+    mask = np.ones(dataset.gold.size, bool)
+    for opinions in dataset.judges.values():
+        mask &= opinions.asked
+    return mask
+
+
+def evaluate_judge(
+    dataset: Dataset, asked: Dataset, patterns: JudgedPatterns, judge: str, settings: Settings
+) -> JudgeEvaluation:
+    """Evaluate one judge on every target of the dataset, and compare it with annotators on all that it was asked about,
+    which are the patterns; neither has labels of an annotator whom the judge repeats.
+
+    Targets without a majority have no reference, and count for the comparison with annotators: without them, two
+    annotators of each target would always agree.
+    """
+    rule, findings = settings.rule, settings.findings
+    has_verdict: Bools = ~np.isnan(dataset.judges[judge].values)
+    coverage = share_estimate(has_verdict, dataset.ratings.groups, reason="no target was judged by every judge")
+    accuracy = accuracy_estimate(dataset, verdict_codes(dataset, judge, settings.abstentions))
+    limits, no_reference = accuracy_range(dataset, judge), ""
+    if not judge_findings.is_reference_independent(dataset, findings, judge):
+        no_reference, limits = judge_findings.NO_REFERENCE, None
+        accuracy = Estimate(None, None, None, 0, accuracy.items_total, 0, 0, 0, no_reference)
+    test = run_on_patterns(patterns, epsilon=rule.epsilon)
+    omega, targets = test.winning_rate, patterns.count_items(test.used)
+    evidence = Evidence(
+        coverage,
+        ceiling_difference(patterns, settings.resamples, settings.seed),
+        omega,
+        test.most_items if omega is None else targets,
+        accuracy.items,
+        no_reference,
+        only_answer(dataset, judge),
+        answered_difference(asked, judge, coverage, settings),
+        objections(judge, accuracy, settings),
+    )
+    decision, reason = decide(evidence, rule)
+    is_silent = decision is Decision.do_not_use and is_only_silent(evidence.answered, rule)
+    return JudgeEvaluation(
+        judge, accuracy, limits, coverage, evidence.less_ceiling, omega, targets, decision, reason,
+        tuple(findings.dependence.get(judge, ())), findings.biases_of(judge, rule.margin),
+        describe_silence(evidence) if is_silent else "",
+    )  # fmt: skip
+
+
+def answered_difference(asked: Dataset, judge: str, coverage: Estimate, settings: Settings) -> Estimate | None:
+    """Return the judge's difference from the human ceiling where it has a verdict; None if that is not another one."""
+    if settings.abstentions == "excluded" or (coverage.value or 0) >= settings.rule.min_coverage:
+        return None
+    return ceiling_difference(
+        patterns_of(asked, verdict_codes(asked, judge, "excluded")), settings.resamples, settings.seed
+    )
+
+
+def only_answer(dataset: Dataset, judge: str) -> str:
+    """Return the name of the answer that a judge gives to every target, though the reference varies; "" if none."""
+    values = dataset.judges[judge].values
+    given = np.unique(values[~np.isnan(values)])
+    enough = np.count_nonzero(~np.isnan(values)) >= MIN_ITEMS and np.unique(dataset.gold).size > 1
+    return describe(dataset.kind, dataset.scale.categories[int(given[0])]) if enough and given.size == 1 else ""
+
+
+def accuracy_range(dataset: Dataset, judge: str) -> Range | None:
+    """Return the accuracy with every missing verdict counted as wrong, and as right; None if none is missing."""
+    values = dataset.judges[judge].values
+    missing, right, total = int(np.isnan(values).sum()), int((values == dataset.gold).sum()), dataset.gold.size
+    return possible_range(lambda value: (right + missing * value) / total) if missing else None
+
+
+def verdict_codes(dataset: Dataset, judge: str, abstentions: Abstentions) -> Codes:
+    """Return the judge's codes (N,); a missing verdict is -1, a tie, or K, a code that no annotator has."""
+    missing = {"excluded": -1, "error": len(dataset.scale.categories)}
+    if abstentions == "tie" and TIE in dataset.scale.categories:
+        missing["tie"] = dataset.scale.categories.index(TIE)
+    values = dataset.judges[judge].values
+    return np.where(np.isnan(values), missing.get(abstentions, missing["error"]), values).astype(np.int16)
+
+
+def patterns_of(dataset: Dataset, verdicts: Codes, other: JudgedPatterns | None = None) -> JudgedPatterns:
+    """Return the distinct rows of labels, verdict and reference, with "no verdict" as a further category.
+
+    `other` are those of another judge, see `judged_patterns`.
+    """
+    assert isinstance(dataset.ratings, Ratings)
+    ratings = replace(dataset.ratings, categories=(*dataset.ratings.categories, "no verdict"))
+    gold = np.where(np.isnan(dataset.gold), -1, dataset.gold).astype(np.int16)
+    return judged_patterns(ratings, verdicts, gold, other)
+
+
+def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:
+    """Estimate the share of the targets with a verdict, of codes (N,), on which it equals the reference."""
+    used = verdicts >= 0
+    hit: Bools = verdicts[used] == dataset.gold[used]
+    groups = selected_groups(dataset.ratings.groups, used)
+    raters = len(dataset.ratings.raters)
+    return share_estimate(
+        hit, groups, total=verdicts.size, raters=raters, pairs=hit.size, reason="no target has a verdict"
+    )
+
+
+def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:
+    """Estimate the judge's accuracy against the other annotators minus the annotators' own."""
+    patterns = patterns.merged
+    total = int(patterns.units.frequencies.sum())
+    ceiling = human_ceiling(patterns)
+    if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
+        reason = "two annotators with the same targets are needed for the human ceiling"
+        return Estimate(None, None, None, 0, total, 0, 0, 0, reason)
+    (result,) = bootstrap(stack_statistics([ceiling.difference]), patterns.units, resamples, seed)
+    items = patterns.count_items(ceiling.used)
+    low, high = result.low, result.high
+    if result.value is not None and result.problem == NO_SPREAD:
+        low, high = interval_without_spread(result.value, items, patterns.units)
+    reason = result.problem or few_groups_caveat(items, patterns.units)
+    return Estimate(result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, reason)
+
+
+def interval_without_spread(value: float, items: int, units: Units) -> tuple[float, float]:
+    """Return the 95 % interval of a mean difference that is the same on every item.
+
+    A share of at most 1 - .05^(1/n) of further items differs from it (exact bound of 0 of n, Clopper & Pearson 1934;
+    about 3/n, Hanley & Lippman-Hand 1983), each by at most 1 + |value|. n is the number of clusters if there are any.
+    """
+    n = items if units.clusters is None else min(items, units.clusters.shape[0])
+    margin = (1 + abs(value)) * (1 - 0.05 ** (1 / n)) if n else 2.0
+    return max(-1.0, value - margin), min(1.0, value + margin)
+
+
+def few_groups_caveat(items: int, units: Units) -> str:
+    """Return the caveat of an interval over few groups of items; empty without one."""
+    groups = items if units.clusters is None else units.clusters.shape[0]
+    return notes.few_groups(groups) if groups < min(items, notes.FEW_GROUPS) else ""
+
+
+def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:
+    """Estimate the annotators' accuracy against the majority of the others, on all targets of the dataset."""
+    # A judge with a verdict on every target leaves none out.
+    patterns = patterns_of(dataset, np.zeros(dataset.gold.size, np.int16)).merged
+    total = int(patterns.units.frequencies.sum())
+    ceiling = human_ceiling(patterns)
+    if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
+        reason = "two annotators with the same targets are needed for the human ceiling"
+        return Estimate(None, None, None, 0, total, 0, 0, 0, reason)
+    (result,) = bootstrap(stack_statistics([ceiling.annotators]), patterns.units, resamples, seed)
+    items = patterns.count_items(ceiling.used)
+    return Estimate(
+        result.value, result.low, result.high, items, total, ceiling.raters, ceiling.comparisons, result.dropped,
+        result.problem or few_groups_caveat(items, patterns.units),
+    )  # fmt: skip
+
+
+def baselines(dataset: Dataset) -> list[Baseline]:
+    """Return the accuracy of the most frequent answer, of every constant answer of a preference, and of chance."""
+    gold = dataset.gold.astype(int)
+    categories = dataset.scale.categories
+    counts = category_counts(dataset.gold.astype(np.int16)[:, None], len(categories)).sum(axis=0)
+    groups = dataset.ratings.groups
+
+    def constant(code: int) -> Estimate:
+        return share_estimate(gold == code, groups)
+
+    if not gold.size:
+        return []
+    most_frequent = int(np.argmax(counts))
+    matches = [
+        Baseline(f"most frequent answer: {describe(dataset.kind, categories[most_frequent])}", constant(most_frequent))
+    ]
+    if dataset.kind == "preference":
+        matches += [
+            Baseline(f"always {describe(dataset.kind, category)}", constant(code))
+            for code, category in enumerate(categories)
+            if code != most_frequent and counts[code]
+        ]
+    chance = Estimate(
+        1 / len(categories), None, None, gold.size, gold.size, 0, 0, 0, "by definition, without an interval"
+    )
+    return [*matches, Baseline(f"random choice among {len(categories)} answers", chance)]
+
+
+def describe(kind: str, category: object) -> str:
+    """Return a category's name for a sentence."""
+    if kind == "preference":
+        return "neither response" if category == TIE else f"response {category}"
+    return str(category).lower() if isinstance(category, bool) else str(category)
+
+
+def summarize(ranking: Ranking) -> str:
+    """Return the recommendations as one line: "Use a. Use b and c with review. Do not use d.", then what was found."""
+    sentences: Mapping[Decision, str] = {
+        Decision.use: "Use {}.",
+        Decision.use_with_review: "Use {} with review.",
+        Decision.do_not_use: "Do not use {}.",
+        Decision.not_enough_data: "Not enough data for {}.",
+    }
+    parts = []
+    for decision, sentence in sentences.items():
+        names = [evaluation.judge for evaluation in ranking.judges if evaluation.decision is decision]
+        if names:
+            parts.append(sentence.format(list_names(names)))
+    return " ".join([*parts, *(remark for evaluation in ranking.judges for remark in remarks(evaluation))])
+
+
+def remarks(evaluation: JudgeEvaluation) -> list[str]:
+    """Return sentences about the annotators whom a judge repeats, its biases and its missing verdicts."""
+    name, is_usable = evaluation.judge, evaluation.decision is not Decision.do_not_use
+    found = [f"{name}: {judge_findings.describe_dependence(one)}." for one in evaluation.dependence]
+    found += [f"{row.sentence}." for row in evaluation.biases if is_usable]
+    return found + ([f"{name} {evaluation.silence}."] if evaluation.silence else [])
+
+
+MAX_LISTED = 80
+"""Characters of the names in a list of a sentence."""
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Return "a, b and c"; of more than five names, or of long ones, the first ones and the number of the others."""
+    ends = list(accumulate(map(len, names)))
+    if len(names) <= 5 and (len(names) == 1 or ends[-1] <= MAX_LISTED):
+        shown = list(names)
+    else:
+        number = max(1, sum(end <= MAX_LISTED for end in ends[:4]))
+        shown = [*names[:number], f"{len(names) - number} more"]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+# Comparison of judges with each other on the same items, as rows.
+
+MIN_COMPARED_ITEMS = 4
+"""Williams' test has n - 3 degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class JudgeComparisonRow:
+    """One judge minus another in one statistic."""
+
+    kind: str
+    criterion: str
+    group: str
+    statistic: str
+    judge: str
+    other_judge: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    items: int
+    p_bootstrap: float | None
+    p_t: float | None
+    """Of the paired t-test for accuracy, of Williams' test for Pearson's r."""
+    p_corrected: float | None
+    """`p_bootstrap`, corrected for all comparisons of the kind, criterion and group."""
+    reason: str
+
+
+def judge_comparison_rows(
+    labels: pd.DataFrame,
+    opinions: pd.DataFrame,
+    *,
+    scales: Mapping[tuple[str, str], Scale],
+    gold: pd.DataFrame | None = None,
+    by: By = "all",
+    correction: Correction = "holm",
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[JudgeComparisonRow]:
+    """Compare every two judges: accuracy with gold on nominal scales, Pearson's r with annotators on others.
+
+    Frames and scales as in `alignment_rows`.
+    """
+    rows = []
+    for dataset in build_datasets(labels, opinions, gold, scales, by):
+        is_nominal = dataset.scale.level == "nominal"
+        compare = compare_accuracies if is_nominal else compare_correlations
+        statistic = "accuracy_gold" if is_nominal else "pearson"
+        rows += [
+            JudgeComparisonRow(dataset.kind, dataset.criterion, dataset.group, statistic, **vars(comparison))
+            for comparison in compare(dataset, correction, resamples, seed)
+        ]
+    return rows
+
+
+def compare_accuracies(dataset: Dataset, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
+    """Return the paired differences of the judges' accuracies."""
+    scores = {
+        judge: np.where(np.isnan(opinions.values) | np.isnan(dataset.gold), np.nan, opinions.values == dataset.gold)
+        for judge, opinions in dataset.judges.items()
+    }
+    groups = dataset.ratings.groups
+    return compare_scores(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
+
+
+def compare_correlations(dataset: Dataset, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
+    """Return the differences of the judges' correlations with the reference."""
+    reference = dataset.gold_scores
+    comparisons = []
+    for judge, other_judge in combinations(dataset.judges, 2):
+        verdicts = (dataset.to_numbers(dataset.judges[name].values) for name in (judge, other_judge))
+        columns = np.column_stack([reference, *verdicts])
+        comparisons.append(correlation_difference(judge, other_judge, columns, dataset.ratings.groups, resamples, seed))
+    return correct_comparisons(comparisons, correction)
+
+
+def correlation_difference(
+    judge: str, other_judge: str, columns: Floats, groups: tuple[str, ...] | None, resamples: int, seed: int
+) -> Comparison:
+    """Return the difference of two judges' correlations from the scores (N, 3) of the annotators and both judges."""
+    present = ~np.isnan(columns).any(axis=1)
+    n = int(present.sum())
+    comparison = Comparison(judge, other_judge, None, None, None, n, None, None, None)
+    if n < MIN_COMPARED_ITEMS:
+        return replace(comparison, reason=f"{MIN_COMPARED_ITEMS} items with all three scores are needed; there are {n}")
+    present_groups = None if groups is None else np.array(groups, object)[present].tolist()
+    rows, units = distinct_scores(columns[present], present_groups)
+    reference, first, second = rows.T
+    statistic = difference(continuous.pearson(reference, first), continuous.pearson(reference, second))
+    (result,) = bootstrap(stack_statistics([statistic]), units, resamples, seed)
+    if result.value is None:
+        return replace(comparison, reason="all scores of one side are equal: there is no correlation")
+    if result.low is None:  # nothing that a test could use either
+        return replace(comparison, difference=result.value, reason=result.problem)
+    resampled = np.concatenate([statistic(weights) for weights in units.resample_weights(resamples, seed)])
+    return replace(
+        comparison, difference=result.value, low=result.low, high=result.high,
+        p_bootstrap=bootstrap_p_value(result.value, resampled), p_t=williams_p_value(rows, units, n),
+        reason=result.problem,
+    )  # fmt: skip
+
+
+def williams_p_value(rows: Floats, units: Units, n: int) -> float | None:
+    """Return p of Williams' test from the scores (P, 3) of the annotators and two judges."""
+    r12, r13, r23 = (
+        float(continuous.pearson(rows[:, a], rows[:, b])(units.frequencies[None])[0])
+        for a, b in ((0, 1), (0, 2), (1, 2))
+    )
+    test = williams_test(r12, r13, r23, n)
+    return None if test is None else test[1]

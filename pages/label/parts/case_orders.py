@@ -1,0 +1,45 @@
+"""The order of a study's cases of adjudication, computed once at each version for all visitors."""
+
+import streamlit as st
+
+from pages.parts import live, resources
+from storage.db import connections
+from storage.labelling import case_order
+from storage.labelling.case_order import CaseOrder, JudgeValues
+from storage.reports import disagreements
+from storage.studies import studies
+from storage.studies.studies import Study
+
+Version = tuple[int, ...]
+
+
+def load(study: Study) -> CaseOrder:
+    """Return the cases as they are now."""
+
+    def read() -> tuple[Version, str]:
+        with connections.reading(resources.engine()) as session:
+            return disagreements.version(session, study.id), scales_key(session, study.id)
+
+    version, scales = live.load("cases", (live.study_topic(study.id),), read)
+    return at_version(str(resources.engine().url), study.id, version, scales)
+
+
+def scales_key(session: connections.Session, study_id: int) -> str:
+    """Return a text that changes with the scales of a study."""
+    return repr(sorted(studies.scales(session, study_id).items()))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Ordering the cases …")
+def at_version(url: str, study_id: int, version: Version, scales: str) -> CaseOrder:
+    """Return the cases at a version of labels, opinions and scales; shared by all visitors, so do not modify."""
+    _, opinions, removals, _ = version
+    judges = _judge_values(url, study_id, (opinions, removals))
+    with connections.reading(resources.engine()) as session:
+        return case_order.order_cases(session, studies.by_id(session, study_id), judges)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _judge_values(url: str, study_id: int, opinion_version: Version) -> dict[int, JudgeValues]:
+    """Return the judges' values of each target at a version of the opinions; labels change far more often."""
+    with connections.reading(resources.engine()) as session:
+        return case_order.judge_values(session, study_id)

@@ -1,0 +1,574 @@
+"""The form of a variant, which a model can fill from the disagreements on development items."""
+
+import streamlit as st
+
+from core.errors import TiebreakError
+from core.improvement import suggestion
+from core.improvement.changes import Changes, Part, describe_difference
+from core.improvement.comparison import LEVEL, AcceptanceRule, PairedResult
+from core.improvement.suggestion import DEFAULT_CASES, Case, value_text
+from core.items import target_item, target_name
+from core.labels import Kind
+from core.llm import images
+from core.llm.client import available_models
+from core.trace import Spec
+from core.wording import format_count
+from pages.parts import account_guard, items, numbers, paging, permissions, resources, shell
+from pages.parts.text import escape_markdown
+from pages.setup.parts.experiment_form import draw_notes, require_start
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.db import audit, connections, guards
+from storage.db.audit import Action
+from storage.improvement import evaluations, judges, splits, variants
+from storage.improvement.evaluations import Evaluation, Version
+from storage.improvement.judges import CurrentJudge
+from storage.improvement.splits import Split
+from storage.improvement.variants import Variant
+from storage.runs import experiments
+from storage.runs.experiments import Progress
+from storage.studies import studies
+from storage.studies.studies import Study
+from storage.worker import Plan, estimate
+
+DRAFT, NUMBER = "improve_draft", "improve_draft_number"
+"""Keys of the state with the last proposal of a model, and with their number: widgets with it in their key are new."""
+
+
+def draw_form(study: Study, current: CurrentJudge, cases: list[Case]) -> bool:
+    """Draw the form; return whether a variant was stored."""
+    _draw_model(study, current, cases)
+    scope = f"{current.run.id}_{current.judge.criterion.name}_{st.session_state.get(NUMBER, 0)}"
+    drafted, model = st.session_state.get(DRAFT, {}).get(scope, (Changes(), ""))
+    if model:
+        st.caption(f":material/auto_awesome: Proposed by {escape_markdown(model)}. Review it before it is stored.")
+    entered = _draw_fields(current, cases, drafted, scope)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Name of the variant", key=f"variant_name_{scope}", width=320, placeholder="brevity")
+        stored = st.button("Store the variant", type="primary", icon=":material/save:", key="store_variant")
+    if not stored:
+        return False
+    origin = f"model: {model}" if model and entered == _effective(current, drafted) else f"model: {model}, edited"
+    try:
+        with permissions.writing(study.id, Permission.edit, "") as session:
+            variants.add(session, study.id, name, current, entered, origin=origin if model else variants.PERSON)
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return False
+    st.session_state[NUMBER] = st.session_state.get(NUMBER, 0) + 1
+    return True
+
+
+def _draw_fields(current: CurrentJudge, cases: list[Case], drafted: Changes, scope: str) -> Changes:
+    """Draw the fields with the current texts or the drafted ones, and return what differs from the current ones."""
+    judge = current.judge
+    criterion = judge.criterion
+    definition = st.text_area(
+        "Definition", drafted.definition or criterion.definition, height=110, key=f"variant_definition_{scope}"
+    )
+    rubric = ""
+    if criterion.rubric:
+        rubric = st.text_area(
+            f"Rubric, {len(criterion.rubric)} levels, one a line, lowest first",
+            "\n".join(drafted.rubric or criterion.rubric),
+            height=140,
+            key=f"variant_rubric_{scope}",
+        )
+    guidelines = st.text_area(
+        "Guidelines for the judge",
+        drafted.guidelines or judge.guidelines,
+        height=110,
+        key=f"variant_guidelines_{scope}",
+        help="In the prompts, after the criterion. Annotators do not see them.",
+    )
+    examples = st.multiselect(
+        "Examples with people's decisions",
+        list(dict.fromkeys(case.item.id for case in cases)),
+        key=f"variant_examples_{scope}",
+        placeholder="development items",
+    )
+    prompts = _draw_prompt(current, scope)
+    entered = Changes(
+        definition=definition,
+        rubric=tuple(line.strip() for line in rubric.splitlines() if line.strip()) if criterion.rubric else None,
+        guidelines=guidelines,
+        examples=tuple(examples) or None,
+        prompts=prompts,
+    )
+    return _effective(current, entered)
+
+
+def _effective(current: CurrentJudge, changes: Changes) -> Changes:
+    """Return the changes without fields that are as they were."""
+    judge = current.judge
+    before = {
+        "definition": judge.criterion.definition,
+        "rubric": judge.criterion.rubric,
+        "guidelines": judge.guidelines,
+    }
+    same = {name: None for name, value in before.items() if getattr(changes, name) == value}
+    return changes.model_copy(update=same)
+
+
+def _draw_prompt(current: CurrentJudge, scope: str) -> dict[str, str]:
+    """Draw the choice of a whole template to replace, and return its text if it differs."""
+    templates = current.judge.templates
+    with st.expander("Replace a prompt", key=f"variant_prompt_{scope}"):
+        name = st.selectbox("Prompt", list(templates), index=None, key=f"variant_template_{scope}", placeholder="none")
+        if name is None:
+            return {}
+        text = st.text_area("Text", templates[name], height="content", key=f"variant_text_{scope}_{name}")
+    return {name: text} if text != templates[name] else {}
+
+
+def _draw_model(study: Study, current: CurrentJudge, cases: list[Case]) -> None:
+    with st.popover("Let a model propose changes", icon=":material/auto_awesome:", key="improve_model"):
+        if not cases:
+            st.caption("A model needs disagreements on development items.")
+            return
+        own = [spec.model for spec in variants.suggestion_specs(current.run)]
+        models = list(dict.fromkeys([*own, *(offer.model for offer in available_models())]))
+        model = st.selectbox("Model", models, accept_new_options=True, key=f"improve_model_{current.run.id}")
+        most = min(len(cases), 30)
+        count = int(st.number_input("Disagreements", 1, most, min(DEFAULT_CASES, most), key=f"improve_cases_{most}"))
+        st.caption(
+            "The model receives the criterion and these development items, with the judge's replies and people's "
+            "decisions."
+        )
+        _draw_template(study)
+        if st.button("Propose", type="primary", key="improve_propose", disabled=not model):
+            _propose(study, current, str(model), count)
+
+
+def _propose(study: Study, current: CurrentJudge, model: str, count: int) -> None:
+    criterion = current.judge.criterion.name
+    try:
+        request = variants.prepare_suggestions(resources.engine(), study, current.run.name, criterion, model, count)
+        _require_model(study, request.ask.spec)
+        with st.spinner(f"The model reads {format_count(request.cases, 'disagreement')} …"):
+            changes = variants.request_changes(request, resources.model_client())
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    number = st.session_state.get(NUMBER, 0) + 1
+    st.session_state[NUMBER] = number
+    st.session_state[DRAFT] = {f"{current.run.id}_{criterion}_{number}": (changes, model)}
+    st.rerun()
+
+
+def _require_model(study: Study, spec: Spec) -> None:
+    """Record the request; raises Forbidden unless the visitor may start runs with this model."""
+    with permissions.writing(study.id, Permission.run, "") as session:
+        access.require_models(session, study.id, account_guard.current_actor(), [spec])
+        audit.record(session, Action.run, study_id=study.id, change="variant requested of a model", models=[spec.model])
+
+
+def _draw_template(study: Study) -> None:
+    """Draw the prompt of the model, which the study can replace."""
+    with st.expander("Prompt", key="improve_template"):
+        current = suggestion.study_template(study.prompts)
+        text = st.text_area(
+            "Prompt", current, height=300, key=f"improve_text_{len(current)}", label_visibility="collapsed"
+        )
+        st.caption("Placeholders: `$criterion`, `$guidelines`, `$cases`, `$rubric`.")
+        with st.container(horizontal=True):
+            if st.button("Save for this study", key="improve_save", disabled=text == current):
+                try:
+                    suggestion.check(text)
+                except TiebreakError as error:
+                    st.error(escape_markdown(str(error)), icon=":material/error:")
+                    return
+                _save_template(study, text)
+            if suggestion.TEMPLATE in study.prompts and st.button("Restore the default", key="improve_restore"):
+                _save_template(study, None)
+
+
+def _save_template(study: Study, text: str | None) -> None:
+    with connections.reading(resources.engine()) as session:
+        prompts = dict(studies.by_id(session, study.id).prompts)
+    prompts.pop(suggestion.TEMPLATE, None)
+    with permissions.writing(study.id, Permission.edit, "prompt of proposals") as session:
+        studies.update_prompts(session, study.id, prompts | ({suggestion.TEMPLATE: text} if text is not None else {}))
+    st.rerun()
+
+
+# The split of a study's items: its form, and its counts with the rule of acceptance.
+
+
+def draw_split_form(study: Study) -> None:
+    """Draw the form of the split, which is made once."""
+    st.subheader("Split the items with gold")
+    st.write(
+        "Changes of a judge are made from development items. Held-out items are for one evaluation of each change. "
+        "Items of the same group, context or prompt have the same part. The split and the rule of acceptance cannot be "
+        "changed."
+    )
+    first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
+    share = first.slider("Held-out items, percent", 10, 90, 50, 5, key="split_share")
+    evaluations = second.number_input(
+        "Planned evaluations on held-out items",
+        1,
+        100,
+        5,
+        key="split_evaluations",
+        help="For each criterion. p-values are corrected for this number.",
+    )
+    margin = third.number_input(
+        "Lower bound has to be above",
+        0.0,
+        0.99,
+        0.0,
+        0.01,
+        key="split_margin",
+        help="Of the 95 % interval of the difference between the variant and the current judge.",
+    )
+    seed = fourth.number_input("Random seed", 0, value=0, key="split_seed")
+    _draw_preview(study, share / 100, int(seed))
+    if not st.button("Split", type="primary", icon=":material/call_split:", key="split"):
+        return
+    rule = AcceptanceRule(evaluations=int(evaluations), margin=float(margin))
+    try:
+        with permissions.writing(study.id, Permission.edit, "") as session:
+            splits.create(session, study.id, share=share / 100, seed=int(seed), rule=rule)
+    except TiebreakError as error:
+        st.warning(escape_markdown(str(error)), icon=":material/error:")
+        shell.draw_links(
+            study,
+            ("label/home.py", "Label", ":material/checklist:"),
+            ("label/adjudication.py", "Adjudication", ":material/gavel:"),
+        )
+        return
+    st.rerun()
+
+
+def _draw_preview(study: Study, share: float, seed: int) -> None:
+    """Draw the numbers of items of the split that the form would make."""
+    with connections.reading(resources.engine()) as session:
+        version = evaluations.version(session, study.id)
+    counts = load_preview(str(resources.engine().url), study.id, version, share, seed)
+    total = format_count(sum(counts.values()), "item")
+    st.markdown(f"**{total} with gold: {counts['development']:,} development, {counts['held-out']:,} held-out**")
+
+
+@st.cache_data(max_entries=16, show_spinner="Counting the items with gold …")
+def load_preview(url: str, study_id: int, version: Version, share: float, seed: int) -> dict[Part, int]:
+    """Return part -> its number of items in the split that would be made, at a version of the study."""
+    with connections.reading(resources.engine()) as session:
+        return splits.preview(session, study_id, share=share, seed=seed)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def load_new(url: str, study_id: int, version: Version) -> int:
+    """Return the number of items that can be added to the split, at a version of the study."""
+    with connections.reading(resources.engine()) as session:
+        return splits.count_new(session, study_id)
+
+
+def draw_summary(study: Study, split: Split, version: Version) -> None:
+    """Draw the counts of the parts, the rule, and the addition of items with new gold."""
+    name = shell.current_annotator()
+    with connections.reading(resources.engine()) as session:
+        seen = splits.count_seen(session, study.id, name) if name else 0
+    new = load_new(str(resources.engine().url), study.id, version)
+    development, held_out = split.count("development"), split.count("held-out")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{development:,} development items · {held_out:,} held-out items**", width="content")
+        with st.popover("Split and rule", icon=":material/call_split:"):
+            _draw_details(split)
+        if new and st.button(
+            f"Add {format_count(new, 'item')} with new gold", icon=":material/add:", key="extend_split"
+        ):
+            with permissions.writing(study.id, Permission.edit, "") as session:
+                splits.extend(session, study.id)
+            st.rerun()
+    if seen:
+        st.caption(
+            f":material/visibility: You have seen opinions on {seen:,} of the {held_out:,} held-out items on other "
+            "pages. Do not use what you know of them in a proposal."
+        )
+
+
+def _draw_details(split: Split) -> None:
+    st.markdown(
+        f"A variant is accepted if on held-out items the lower bound of the 95 % interval of the difference is above "
+        f"**{split.rule.margin:g}**, and p, corrected for **{split.rule.evaluations:,}** planned evaluations of the "
+        f"criterion, is at most {LEVEL:g}."
+    )
+    rows = [
+        {"Scenario": name or "–", **{part.capitalize(): n for part, n in counts.items()}}
+        for name, counts in split.items.items()
+    ]
+    st.dataframe(rows, hide_index=True, key="split_counts")
+    st.caption(f"Seed {split.seed}; by {escape_markdown(split.author)}, {split.at:%Y-%m-%d %H:%M} UTC")
+
+
+# The disagreements of a judge on development items: people's decision with its reason, the verdict, and the texts.
+
+CASES_PER_PAGE = 5
+
+
+def draw_cases(study: Study, cases: list[Case]) -> None:
+    """Draw a page of disagreements, and record that their opinions are seen."""
+    page = paging.current_page("cases_page", len(cases), CASES_PER_PAGE)
+    shown = paging.page_slice(cases, page, CASES_PER_PAGE)
+    shell.record_views(study.id, [case.target for case in shown])
+    for place, case in enumerate(shown):
+        _draw_case(study, case, f"case-{page}-{place}")
+    paging.draw_pagination("cases_page", len(cases), CASES_PER_PAGE)
+
+
+def _draw_case(study: Study, case: Case, key: str) -> None:
+    verdict = "no verdict" if case.verdict is None else value_text(case.target, case.verdict)
+    with st.container(border=True, key=key):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown(f"**{escape_markdown(target_name(case.target))}** :gray-badge[{case.source}]", width="content")
+            st.page_link(
+                shell.page_path("watch/traces.py"),
+                label="Trace",
+                icon=":material/forum:",
+                query_params={"study": study.name, "trace": str(case.trace)},
+            )
+        decision = escape_markdown(value_text(case.target, case.gold))
+        st.markdown(f"People: **{decision}** · Judge: **{escape_markdown(verdict)}**")
+        if case.source == "adjudicated":
+            st.caption(escape_markdown(case.reason))
+        with st.expander("Question and responses", key=f"{key}-texts"):
+            items.draw_item(
+                target_item(case.item, case.target),
+                key,
+                images.media_folder(study.name),
+                markdown=study.rules.markdown,
+                image_route=resources.image_route(study),
+            )
+        with st.expander("Replies of the judges", key=f"{key}-replies"):
+            if not case.replies:
+                st.caption("The run has no stored replies.")
+            for speaker, reply in case.replies:
+                st.caption(f"**{escape_markdown(speaker)}**")
+                st.code(reply, language=None, wrap_lines=True)
+
+
+# The variants of a criterion: changes, results on development and held-out items, acceptance, and versions.
+
+ACTIVE = ("running", "waiting")
+CONFIRM = "improve_confirm"
+"""Key of the state with the variant and the part of the evaluation that is to be confirmed."""
+
+
+def draw_variants(study: Study, split: Split, kind: Kind, criterion: str, version: Version) -> None:
+    """Draw how often the held-out items were used, the variants, newest first, and the versions of the criterion."""
+    with connections.reading(resources.engine()) as session:
+        of_criterion = [v for v in variants.of_study(session, study.id) if (v.kind, v.criterion) == (kind, criterion)]
+        made = evaluations.uses(session, study.id, kind, criterion)
+        history = judges.versions_of_criterion(session, study.id, criterion)
+    st.markdown(
+        f"Held-out items used for {escape_markdown(criterion)}: **{len(made):,} of {split.rule.evaluations:,}** "
+        "planned evaluations"
+    )
+    if problem := resources.worker_problem():
+        st.warning(f"Runs are not being executed. {escape_markdown(problem)}", icon=":material/error:")
+    if not of_criterion:
+        st.info("No variant of this criterion yet. Propose one from the disagreements on development items.")
+    for variant in of_criterion:
+        evaluation = load_evaluation(str(resources.engine().url), study.id, variant.name, version, study)
+        _draw_variant(study, split, evaluation, len(made))
+    if history:
+        _draw_history(study, criterion, history)
+
+
+@st.cache_data(max_entries=64, show_spinner="Computing the results …")
+def load_evaluation(url: str, study_id: int, variant: str, version: Version, _study: Study) -> Evaluation:
+    """Return the results of a variant at a version of the study; the cache is shared by all visitors."""
+    return evaluations.evaluate(resources.engine(), _study, variant)
+
+
+def _draw_variant(study: Study, split: Split, evaluation: Evaluation, used: int) -> None:
+    variant = evaluation.variant
+    with st.container(border=True, key=f"variant-{variant.id}"):
+        badge = f" :green-badge[:material/check_circle: version {evaluation.accepted_version}]" * bool(
+            evaluation.accepted_version
+        )
+        st.markdown(
+            f"**{escape_markdown(variant.name)}**{badge}  \n"
+            f":small[{escape_markdown(', '.join(variant.changes.names))} · {escape_markdown(variant.origin)} · "
+            f"{escape_markdown(variant.author)} · {variant.at:%Y-%m-%d %H:%M} UTC]"
+        )
+        with st.expander("Changes", key=f"changes_{variant.id}"):
+            st.code(describe_difference(variant.current, variant.assignments), language="diff", wrap_lines=True)
+        left, right = st.columns(2, gap="medium")
+        with left:
+            _draw_development(study, evaluation)
+        with right:
+            _draw_held_out(study, split, evaluation, used)
+        asked, part = st.session_state.get(CONFIRM, (None, "development"))
+        if asked == variant.id:
+            sentence = "This continues the same use."
+            if part == "development":
+                sentence = "Development items can be used as often as you want."
+            elif evaluation.use is None:
+                sentence = f"This is use {used + 1} of {split.rule.evaluations}. It cannot be undone."
+            _draw_confirmation(study, variant, part, sentence)
+
+
+def _draw_development(study: Study, evaluation: Evaluation) -> None:
+    st.caption("**Development items**")
+    _draw_result(evaluation.development)
+    if _draw_progress(evaluation.variant.development, study, evaluation.development_progress):
+        return
+    again = evaluation.development_progress is not None
+    if st.button(
+        "Evaluate again" if again else "Evaluate", key=f"develop_{evaluation.variant.id}", icon=":material/play_arrow:"
+    ):
+        _ask(evaluation.variant, "development")
+
+
+def _draw_held_out(study: Study, split: Split, evaluation: Evaluation, used: int) -> None:
+    variant, use = evaluation.variant, evaluation.use
+    st.caption("**Held-out items**")
+    if use is None:
+        _draw_first_use(study, split, variant, used)
+        return
+    st.caption(f"Used by {escape_markdown(use.author)}, {use.at:%Y-%m-%d %H:%M} UTC")
+    _draw_result(use.result)
+    if use.result is not None:
+        _draw_decision(study, evaluation)
+    elif not _draw_progress(use.experiment, study, evaluation.held_out_progress) and st.button(
+        "Continue", key=f"continue_{variant.id}", icon=":material/play_arrow:"
+    ):
+        _ask(variant, "held-out")
+
+
+def _draw_first_use(study: Study, split: Split, variant: Variant, used: int) -> None:
+    left = split.rule.evaluations - used
+    if left <= 0:
+        st.caption("All planned evaluations were made.")
+        return
+    st.caption(f"Not evaluated yet. A variant is evaluated once; {format_count(left, 'evaluation')} left.")
+    if st.button("Evaluate once", key=f"hold_{variant.id}", icon=":material/lock_open:"):
+        _ask(variant, "held-out")
+
+
+def _draw_decision(study: Study, evaluation: Evaluation) -> None:
+    decision = evaluation.decision
+    if decision is None:
+        return
+    icon = ":material/check_circle:" if decision.accepted else ":material/cancel:"
+    st.markdown(f"{icon} {escape_markdown(decision.reason)}")
+    can_accept = decision.accepted and evaluation.accepted_version is None
+    key = f"accept_{evaluation.variant.id}"
+    if can_accept and st.button("Accept", type="primary", key=key, icon=":material/check:"):
+        _accept(study, evaluation)
+
+
+def _draw_result(result: PairedResult | None) -> None:
+    if result is None:
+        return
+    difference = numbers.format_estimate(result.difference, result.low, result.high)
+    st.markdown(f"Difference **{'+' * (result.difference > 0)}{difference}**")
+    missing, sets = "", ""
+    if result.sets < result.targets:
+        sets = f" in {format_count(result.sets, 'set')} of items"
+    if result.current_missing or result.variant_missing:
+        missing = f" · no verdict: {result.current_missing:,} current, {result.variant_missing:,} variant"
+    st.caption(
+        f"Score {result.current:.2f} current, {result.variant:.2f} variant · "
+        f"{format_count(result.targets, 'target')}{sets} · p {numbers.format_p(result.p)}{missing}"
+    )
+
+
+def _draw_progress(name: str | None, study: Study, progress: Progress | None) -> bool:
+    """Draw the progress of an experiment while it is executed; return whether it is."""
+    if name is None or progress is None:
+        return False
+    if progress.state not in ACTIVE:
+        if progress.problem:
+            st.warning(escape_markdown(progress.problem), icon=":material/error:")
+        elif progress.failed or progress.state != "finished":
+            st.caption(escape_markdown(progress.summary()))
+        return False
+
+    @permissions.fragment(run_every=1.0)
+    def refresh() -> None:
+        with connections.reading(resources.engine()) as session:
+            experiment = experiments.find(session, study.id, name)
+            now = None if experiment is None else experiments.progress(session, experiment.id)
+        if now is None or now.state not in ACTIVE:
+            st.rerun()
+        else:
+            share = (now.done + now.failed) / now.traces if now.traces else 0.0
+            st.progress(share, f"{now.done + now.failed:,} of {format_count(now.traces, 'trace')}")
+
+    refresh()
+    return True
+
+
+def _ask(variant: Variant, part: Part) -> None:
+    """Ask for a confirmation of an evaluation, below the variant."""
+    st.session_state[CONFIRM] = variant.id, part
+    st.rerun()
+
+
+def _draw_confirmation(study: Study, variant: Variant, part: Part, sentence: str) -> None:
+    """Draw the estimate, and start the evaluation on request."""
+    engine = resources.engine()
+    with st.container(key=f"confirm_{variant.id}", border=True):
+        try:
+            planned = evaluations.prepare(engine, study, variant, part)
+            st.markdown(
+                f"**{escape_markdown(variant.name)}** and the judge without its changes, on "
+                f"{format_count(len(planned.definition.items), f'{part} item')}. {sentence}"
+            )
+            if planned.new:
+                st.markdown(escape_markdown(f"{estimate(engine, planned).summary()}."))
+            draw_notes(planned)
+            with st.container(horizontal=True):
+                if st.button("Start", type="primary", icon=":material/play_arrow:", key="start_evaluation"):
+                    _start(study, variant, part, planned)
+                    _close()
+                if st.button("Cancel", key="cancel_evaluation"):
+                    _close()
+        except TiebreakError as error:
+            st.warning(escape_markdown(str(error)), icon=":material/error:")
+
+
+@guards.operation()
+def _start(study: Study, variant: Variant, part: Part, planned: Plan) -> None:
+    """Start an evaluation for the visitor; raises Forbidden unless they may start its runs."""
+    with audit.acting(require_start(study, planned).name):
+        evaluations.begin(resources.engine(), study, variant, part, planned)
+
+
+def _close() -> None:
+    del st.session_state[CONFIRM]
+    st.rerun()
+
+
+def _accept(study: Study, evaluation: Evaluation) -> None:
+    try:
+        with permissions.writing(study.id, Permission.edit, "") as session:
+            version = evaluations.accept(session, study, evaluation)
+    except TiebreakError as error:
+        st.error(escape_markdown(str(error)), icon=":material/error:")
+        return
+    st.toast(f"Version {version} of {evaluation.variant.criterion}.", icon=":material/check:")
+    st.rerun()
+
+
+def _draw_history(study: Study, criterion: str, history: list[judges.Version]) -> None:
+    st.subheader("Versions")
+    for version in history:
+        newest = version.version == history[0].version
+        with st.container(border=True, key=f"version-{version.version}"):
+            with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+                mark = " :green-badge[newest]" if newest else ""
+                st.markdown(f"**Version {version.version}**{mark}", width="content")
+                if not newest and st.button("Restore", key=f"restore_{version.version}", icon=":material/undo:"):
+                    with permissions.writing(study.id, Permission.edit, "") as session:
+                        judges.restore_version(session, study.id, criterion, version.version)
+                    st.rerun()
+            st.caption(
+                f"{escape_markdown(version.note)} · {escape_markdown(version.author)} · {version.at:%Y-%m-%d %H:%M} UTC"
+            )
+            st.code(
+                "\n".join([version.criterion.definition, *version.criterion.rubric]), language=None, wrap_lines=True
+            )

@@ -1,0 +1,269 @@
+"""Settings of the connections, read from environment variables; except for the wait for locks, of PostgreSQL only."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+from sqlalchemy import JSON, Connection, Engine, event
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError
+
+from core.errors import TiebreakError
+
+POOL_SIZE = ("TIEBREAK_POOL_SIZE", 10)
+"""Connections that a process holds open. While all are in use it opens up to four times as many more."""
+STATEMENT_TIMEOUT = ("TIEBREAK_STATEMENT_TIMEOUT", 120)
+"""Seconds after which PostgreSQL ends a statement, including its wait for locks; 0 for no limit."""
+LOCK_TIMEOUT = ("TIEBREAK_LOCK_TIMEOUT", 10)
+"""Seconds that a statement waits for a lock, or a writer for another one on SQLite: a person waits for the sentence
+that nothing was saved; 0 for no limit. Commands wait longer than the largest import takes (`cli.py`)."""
+IDLE_TIMEOUT = ("TIEBREAK_IDLE_TRANSACTION_TIMEOUT", 300)
+"""Seconds after which PostgreSQL closes the connection of a transaction that sends nothing; 0 for no limit."""
+LONGEST_WAIT = 1_000_000
+"""Seconds."""
+OVERFLOW = 4
+PARAMETERS = {
+    "statement_timeout": STATEMENT_TIMEOUT,
+    "lock_timeout": LOCK_TIMEOUT,
+    "idle_in_transaction_session_timeout": IDLE_TIMEOUT,
+}
+KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""A connection whose server has disappeared is noticed after a minute, not after hours."""
+PING_AFTER = 0.25
+"""Seconds after which an idle connection is tested before it is used; a test takes longer than most queries."""
+
+DEFERRED = "/* deferred */"
+"""Prefix of a statement whose result is not read, so a pipeline does not wait for it."""
+
+
+def pool_arguments() -> dict[str, int]:
+    """Return the arguments of SQLAlchemy's pool; raises TiebreakError for a setting that is no positive number."""
+    size = number(*POOL_SIZE, smallest=1)
+    return {"pool_size": size, "max_overflow": OVERFLOW * size}
+
+
+def connect_arguments(query: Any) -> dict[str, Any]:
+    """Return the arguments of a connection of SQLAlchemy; see `server_arguments`."""
+    return server_arguments(query) | {"cursor_factory": _cursor_class()}
+
+
+def server_arguments(query: Any) -> dict[str, Any]:
+    """Return the arguments of any connection; an `options` in the query of the URL has precedence over the settings."""
+    timeouts = [f"-c {name}={1000 * number(*setting)}" for name, setting in PARAMETERS.items()]
+    given = query.get("options", ())
+    return KEEPALIVES | {"options": " ".join([*timeouts, *([given] if isinstance(given, str) else given)])}
+
+
+def lock_milliseconds() -> int:
+    """Return how long a writer waits for another one on SQLite, which has no wait without a limit."""
+    return 1000 * (number(*LOCK_TIMEOUT) or LONGEST_WAIT)
+
+
+@cache
+def _cursor_class() -> type:
+    """Return the class of cursors that can be used in a pipeline; psycopg is imported with the first connection."""
+    from psycopg import Cursor, ProgrammingError
+
+    class PipelineCursor(Cursor[Any]):
+        """A cursor that waits in a pipeline for every result that is not deferred.
+
+        SQLAlchemy reads columns and numbers of rows first, and psycopg's own cursor has none before a row is fetched.
+        """
+
+        _deferred = False
+
+        def execute(self, query: Any, *arguments: Any, **options: Any) -> "PipelineCursor":
+            self._deferred = DEFERRED in query[:40]
+            return super().execute(query, *arguments, **options)
+
+        @property
+        def description(self) -> Any:
+            self._wait()
+            return super().description
+
+        @property
+        def rowcount(self) -> int:
+            self._wait()
+            return super().rowcount
+
+        def _wait(self) -> None:
+            if not self._deferred and self.pgresult is None and self.connection.pgconn.pipeline_status:
+                with suppress(IndexError, ProgrammingError):  # of a result without rows
+                    self.scroll(0)
+
+    return PipelineCursor
+
+
+@contextmanager
+def pipeline(engine: Engine) -> Iterator[Connection]:
+    """Open a connection in pipeline mode: deferred statements do not wait for the server."""
+    with engine.connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        streaming, driver.server_cursor_factory = driver.server_cursor_factory, _unnamed_cursor
+        mode = ExitStack()
+        mode.enter_context(driver.pipeline())
+
+        def leave(*_: Any) -> None:
+            try:
+                mode.close()
+            except engine.dialect.loaded_dbapi.Error:
+                if driver.closed or driver.pgconn.pipeline_status:
+                    connection.invalidate()
+
+        def commit(_: Any) -> None:
+            """Commit and leave pipeline mode, which wait for the server together; the driver's commit sends nothing."""
+            dialect = engine.dialect
+            try:
+                driver.execute(f"{DEFERRED} COMMIT")
+                mode.close()
+            except dialect.loaded_dbapi.Error as error:
+                if driver.closed:
+                    connection.invalidate(error)
+                raise DBAPIError.instance("COMMIT", None, error, dialect.loaded_dbapi.Error, dialect=dialect) from error
+
+        event.listen(connection, "commit", commit)
+        # Before a rollback, because psycopg's own raises the errors of the statements that followed a failed one.
+        event.listen(connection, "rollback", leave)
+        try:
+            yield connection
+        finally:
+            driver.server_cursor_factory = streaming
+            leave()
+
+
+def _unnamed_cursor(connection: Any, **_: Any) -> Any:
+    """Return a cursor for a query that is streamed elsewhere: psycopg cannot stream in a pipeline."""
+    return _cursor_class()(connection)
+
+
+def number(variable: str, default: int, smallest: int = 0) -> int:
+    """Return a setting of the environment; raises TiebreakError if it is no whole number of at least `smallest`."""
+    text = os.environ.get(variable, "").strip() or str(default)
+    if not (text.isascii() and text.isdigit() and smallest <= int(text) <= LONGEST_WAIT):
+        raise TiebreakError(f"{variable} should be a whole number of at least {smallest}, not {text[:40]!r}.")
+    return int(text)
+
+
+def ping_idle_connections(engine: Engine) -> None:
+    """Test connections that were idle before they are used, and open new ones after a restart of the server."""
+
+    @event.listens_for(engine, "checkin")
+    def _returned(_: Any, record: Any) -> None:
+        record.info["returned"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _test(connection: Any, record: Any, _: Any) -> None:
+        returned = record.info.get("returned")
+        if returned is None or time.monotonic() - returned < PING_AFTER:
+            return
+        try:
+            connection.execute("SELECT 1")
+            connection.commit()  # after a rollback psycopg would forget the statements that it has prepared
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error
+
+
+# Rows that are inserted by columns: SQLAlchemy prepares each row by itself, in twice the time.
+#
+# PostgreSQL gets many rows in one statement, because it needs twice as long for one statement for each row. Functions
+# that listen to statements of SQLAlchemy do not see copied rows, nor any of SQLite.
+
+MIN_TOGETHER = 50
+"""Rows from which PostgreSQL gets them in one statement; that of fewer rows is prepared, and takes less time."""
+SHARED_BY = 4
+"""Rows that share a value, on average, from which it takes less time to find the values that are shared."""
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Insert:
+    """An insert as SQL, with the columns of its parameters and the functions that convert their values."""
+
+    text: str
+    columns: tuple[tuple[str, Callable[[Any], Any] | None], ...]
+
+    def values(self, rows: Rows) -> Iterator[Iterable[Any]]:
+        """Yield the values of each column, as the driver expects them."""
+        for name, convert in self.columns:
+            values = [row[name] for row in rows]
+            yield values if convert is None else _converted(values, convert)
+
+
+def _converted(values: Sequence[Any], convert: Callable[[Any], Any]) -> Iterable[Any]:
+    """Return converted values; those that many rows share are converted once."""
+    distinct = dict(zip(map(id, values), values, strict=True))
+    if SHARED_BY * len(distinct) > len(values):
+        return map(convert, values)
+    known = {identity: convert(value) for identity, value in distinct.items()}
+    return map(known.__getitem__, map(id, values))
+
+
+def insert_by_columns(connection: Connection, statement: Any, table: Any, rows: Rows) -> bool:
+    """Execute an insert of rows into SQLite; return False if it has to be executed otherwise.
+
+    All rows have the same columns, as for the other functions.
+    """
+    insert = _compile(statement, table, connection.dialect, tuple(rows[0]))
+    if insert is not None:
+        connection.exec_driver_sql(insert.text, list(zip(*insert.values(rows), strict=True)))
+    return insert is not None
+
+
+def copy_rows(connection: Connection, statement: Any, table: Any, rows: Rows) -> bool:
+    """Copy rows into a table of PostgreSQL instead of executing their insert; return False if this is not possible."""
+    insert = _compile(statement, table, connection.dialect, tuple(rows[0]))
+    driver: Any = connection.connection.driver_connection
+    if insert is None or driver.pgconn.pipeline_status:  # psycopg cannot copy in a pipeline
+        return False
+    text = f"COPY {_name(connection, table)} ({_columns(connection, insert)}) FROM STDIN"
+    dialect = connection.dialect
+    try:
+        with driver.cursor() as cursor, cursor.copy(text) as stream:
+            for row in zip(*insert.values(rows), strict=True):
+                stream.write_row(row)
+    except dialect.loaded_dbapi.Error as error:
+        if driver.closed:
+            connection.invalidate(error)
+        raise DBAPIError.instance(text, None, error, dialect.loaded_dbapi.Error, dialect=dialect) from error
+    return True
+
+
+def insert_missing(connection: Connection, statement: Any, table: Any, rows: Rows) -> bool:
+    """Insert rows into PostgreSQL, except those that are there; return False if this is not possible."""
+    insert = _compile(statement, table, connection.dialect, tuple(rows[0]))
+    if insert is None:
+        return False
+    types = (table.__table__.c[name].type.compile(connection.dialect) for name, _ in insert.columns)
+    arrays = ", ".join(f"%s::{type_}[]" for type_ in types)
+    text = f"{DEFERRED} INSERT INTO {_name(connection, table)} ({_columns(connection, insert)}) "
+    text += f"SELECT * FROM unnest({arrays}) ON CONFLICT DO NOTHING"
+    connection.exec_driver_sql(text, tuple(map(list, insert.values(rows))))
+    return True
+
+
+def _name(connection: Connection, table: Any) -> str:
+    return connection.dialect.identifier_preparer.format_table(table.__table__)
+
+
+def _columns(connection: Connection, insert: _Insert) -> str:
+    return ", ".join(map(connection.dialect.identifier_preparer.quote, (name for name, _ in insert.columns)))
+
+
+@lru_cache(maxsize=256)  # to compile an insert takes longer than to execute it
+def _compile(statement: Any, table: Any, dialect: Any, names: tuple[str, ...]) -> _Insert | None:
+    """Return an insert into the columns `names`; None if SQLAlchemy computes the values of other columns."""
+    compiled = statement.compile(dialect=dialect, column_keys=list(names))
+    if compiled.insert_prefetch:
+        return None
+    types = {name: table.__table__.c[name].type.dialect_impl(dialect) for name in names}
+    ordered = compiled.positiontup or names
+    return _Insert(str(compiled), tuple((name, _processor(types[name], dialect)) for name in ordered))
+
+
+def _processor(type_: Any, dialect: Any) -> Any:
+    """Return the function that converts the values of a column; JSON becomes text, not an object of the driver."""
+    of_type: Any = JSON if isinstance(type_, JSON) else type(type_)
+    return of_type.bind_processor(type_, dialect)

@@ -1,0 +1,347 @@
+"""Refuses changes of studies whose permission was not checked in the same operation.
+
+Pages and routes run enforced: every statement that changes a table of PROTECTED raises UncheckedChange unless
+`storage.accounts.access` has granted a permission for it, in the study of the row, within the enclosing operation (see
+`storage.db.guards`). So a page that forgets its check changes nothing.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.sql.dml import UpdateBase
+
+# The permissions that were checked for what a page, a route or a transaction does.
+#
+# Pages and routes run enforced: `storage.db.guards` refuses changes and `storage.db.guards` refuses reads whose
+# permission was not checked in the same operation. Commands and workers are not enforced: who runs them has the
+# database.
+
+Answer = TypeVar("Answer")
+EVERY_STUDY = 0
+"""The study of a grant to an administrator."""
+
+
+@dataclass
+class Operation:
+    """The permissions that were checked for one operation: (study, permission)."""
+
+    granted: set[tuple[int, str]] = field(default_factory=set)
+    known: dict[str, Any] = field(default_factory=dict)
+    """Answers that were read from the database: see `once`."""
+
+
+_changes: ContextVar[Operation | None] = ContextVar("changes", default=None)
+"""The permissions that permit changes: those checked within the block that makes them."""
+_reads: ContextVar[Operation | None] = ContextVar("reads", default=None)
+"""The permissions that permit reads: those checked since the page or the request began."""
+_purposes: ContextVar[frozenset[str]] = ContextVar("purposes", default=frozenset())
+_enforced: ContextVar[bool] = ContextVar("enforced", default=False)
+_reads_freely: ContextVar[bool] = ContextVar("reads_freely", default=False)
+_process_enforced = [False]
+
+
+def once(name: str, read: Callable[[], Answer]) -> Answer:
+    """Return `read()`, or its result since the page or the request began; within a change it is read again."""
+    current = _reads.get()
+    if current is None or _changes.get() is not None:
+        return read()
+    if name not in current.known:
+        current.known[name] = read()
+    known: Answer = current.known[name]
+    return known
+
+
+def enforce_in_process() -> None:
+    """Enforce permissions in all threads of this process."""
+    _process_enforced[0] = True
+
+
+def enforce() -> None:
+    """Enforce permissions in the current context, such as the thread of a page."""
+    _enforced.set(True)
+
+
+def read_freely() -> None:
+    """Permit all reads in the current context: a worker in the process of a server."""
+    _reads_freely.set(True)
+
+
+def changes_are_enforced() -> bool:
+    """Return whether a change needs a permission."""
+    return _process_enforced[0] or _enforced.get()
+
+
+def reads_are_enforced() -> bool:
+    """Return whether a read needs a permission."""
+    return (_process_enforced[0] or _enforced.get()) and not _reads_freely.get()
+
+
+@contextmanager
+def operation() -> Iterator[None]:
+    """Collect the permissions that are checked within the block, which permit the changes and reads within it.
+
+    Within a `reading_operation`, they permit the reads after the block too.
+    """
+    changes = _changes.set(Operation())
+    reads = _reads.set(_reads.get() or Operation())
+    try:
+        yield
+    finally:
+        _reads.reset(reads)
+        _changes.reset(changes)
+
+
+@contextmanager
+def reading_operation() -> Iterator[None]:
+    """Collect the permissions that are checked within the block, which permit the reads within it, and no changes."""
+    token = _reads.set(Operation())
+    try:
+        yield
+    finally:
+        _reads.reset(token)
+
+
+def in_reading_operation() -> bool:
+    """Return whether permissions are collected for reads."""
+    return _reads.get() is not None
+
+
+def grant(study_id: int, permission: str) -> None:
+    """Permit changes and reads in the current operation. Called by `storage.accounts.access` after a check."""
+    for current in (_changes.get(), _reads.get()):
+        if current is not None:
+            current.granted.add((study_id, permission))
+
+
+def granted_changes() -> set[tuple[int, str]]:
+    """Return the permissions that permit changes now."""
+    current = _changes.get()
+    return set() if current is None else current.granted
+
+
+def granted_reads() -> set[tuple[int, str]]:
+    """Return the permissions that permit reads now."""
+    current = _reads.get()
+    return set() if current is None else current.granted
+
+
+def context_of_reads() -> Context:
+    """Return a new context with what permits reads now, for a thread that reads later; it permits no changes."""
+    context = Context()
+    context.run(_reads.set, Operation(set(granted_reads())))
+    context.run(_purposes.set, _purposes.get())
+    for variable in (_enforced, _reads_freely):
+        context.run(variable.set, variable.get())
+    return context
+
+
+@contextmanager
+def reading_for(purpose: str) -> Iterator[None]:
+    """Permit the reads of a purpose of `storage.db.guards` in the block, without a checked permission."""
+    token = _purposes.set(_purposes.get() | {purpose})
+    try:
+        yield
+    finally:
+        _purposes.reset(token)
+
+
+def current_purposes() -> frozenset[str]:
+    """Return the purposes of the current block."""
+    return _purposes.get()
+
+
+IMPORT = "import"
+"""Granted in addition to the permission to edit while a file is imported: it has labels, runs and decisions."""
+LABELLING = frozenset({"label", "adjudicate", IMPORT})
+EDITING = frozenset({"edit", "manage", IMPORT})
+RUNNING = EDITING | {"run"}
+CHANGE_PERMISSIONS: Mapping[str, frozenset[str]] = {
+    "label": LABELLING,
+    "draft": LABELLING,
+    "lease": LABELLING,
+    "mark": LABELLING,
+    "reply": LABELLING,
+    "action": LABELLING,
+    "undo_entry": LABELLING,
+    "training_answer": LABELLING,
+    "guidelines_read": LABELLING,
+    "aiu_edit": LABELLING | EDITING,
+    "adjudication": frozenset({"adjudicate", IMPORT}),
+    "study": EDITING,
+    "guidelines": EDITING,
+    "item": EDITING,
+    "scale": EDITING | {"label"},  # the page Scores stores the scale on which it asks
+    "known_answer": EDITING,
+    "deleted_run": EDITING,
+    "criterion": RUNNING,
+    "run": RUNNING,
+    "experiment": RUNNING,
+    "split": RUNNING,
+    "item_part": RUNNING,
+    "variant": RUNNING,
+    "held_out_use": RUNNING,
+    "criterion_version": RUNNING,
+    "member": frozenset({"manage"}),
+}
+"""Table -> permissions of which one is needed to change it."""
+UPDATED_FROM_RUNS = frozenset({"run", "held_out_use"})
+"""Tables whose rows a worker in the process of the server, or a look at results, updates; that is permitted."""
+
+
+class UncheckedChange(RuntimeError):
+    """A change of a study without a checked permission: a mistake in a page or a route."""
+
+
+@event.listens_for(Engine, "before_execute")
+def _check_changes(
+    connection: Connection,
+    statement: Any,
+    rows: Collection[Mapping[str, Any]],
+    row: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> None:
+    if not isinstance(statement, UpdateBase):
+        return
+    table = str(getattr(statement.table, "name", ""))
+    if table in UPDATED_FROM_RUNS and statement.is_update:
+        return
+    check_change(table, next(iter(rows), row) if statement.is_insert else {})
+
+
+def check_change(table: str, row: Mapping[str, Any]) -> None:
+    """Raise UncheckedChange for a change of a table that is enforced and not permitted.
+
+    `row` is the first one of an insert. Statements of SQLAlchemy are checked by themselves, those in SQL are not.
+    """
+    if table not in CHANGE_PERMISSIONS or not changes_are_enforced():
+        return
+    if not _is_allowed(table, row.get("study_id")):
+        raise UncheckedChange(f"The table {table!r} is changed without a checked permission.")
+
+
+def _is_allowed(table: str, study_id: int | None) -> bool:
+    """Return whether a change of a table is permitted; `study_id` is that of the row, None if it has none."""
+    return any(
+        granted_study == EVERY_STUDY or (permission in CHANGE_PERMISSIONS[table] and study_id in (None, granted_study))
+        for granted_study, permission in granted_changes()
+    )
+
+
+# Refuses reads of the judges' work and of the audit log whose permission was not checked in the same operation.
+#
+# Pages and routes run enforced: a query of a table of PROTECTED raises UncheckedRead unless `storage.accounts.access`
+# has granted a permission for it in the enclosing operation (see `storage.db.guards`), in the study that the query
+# names if it compares a column `study_id` with a value. So a page that forgets its check shows nothing.
+
+QUEUE = "queue"
+"""The targets of a queue and their order: no opinion is returned."""
+TASK = "task"
+"""What a task shows of a trace: the aspects, AIUs that a model generated, and answers refined by critiques."""
+REVEAL = "reveal"
+"""The opinions about targets that the annotator has labelled."""
+COUNTS = "counts"
+"""Numbers of rows."""
+STUDY = "study"
+"""The study of a trace, or the one that once had a name, before the role in it is checked."""
+LABEL_REQUESTS = "label requests"
+"""The requests of labels in the audit log."""
+RESULTS = frozenset({"view", "export", "run", "edit", IMPORT})
+JUDGED = RESULTS | {"adjudicate", TASK, REVEAL}
+READ_PERMISSIONS: Mapping[str, frozenset[str]] = {
+    "opinion": JUDGED | {QUEUE, COUNTS},
+    "run": JUDGED | {QUEUE, COUNTS},
+    "trace": JUDGED | {QUEUE, COUNTS, STUDY},
+    "event": JUDGED,
+    "call": RESULTS,
+    "pending_call": RESULTS,
+    "unread_reply": RESULTS,
+    "experiment": RESULTS,
+    "deleted_run": RESULTS,
+    "split": RESULTS,
+    "item_part": RESULTS,
+    "variant": RESULTS,
+    "held_out_use": RESULTS,
+    "criterion_version": RESULTS,
+    "audit": frozenset({"manage", STUDY, LABEL_REQUESTS}),
+}
+"""Table -> permissions and purposes of which one is needed to read it."""
+OF_ONE_STUDY = frozenset({"audit"})
+"""Tables of which a query must name the study, unless it is an administrator's."""
+_TABLE = re.compile(r'(?:\bFROM|\bJOIN|,)\s+\(*"?(\w+)"?(?![\w.(])')
+"""A table in the text of a query; names of other things are found too, and are not in PROTECTED."""
+_STUDY = re.compile(r"study_id(_\d+)*")
+"""The name that SQLAlchemy gives to a value with which a column `study_id` is compared."""
+
+
+class UncheckedRead(RuntimeError):
+    """A read of a study without a checked permission: a mistake in a page or a route."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What a query reads."""
+
+    tables: frozenset[str]
+    """Those of PROTECTED."""
+    studies: Sequence[str] = ()
+    """The names of the values that are ids of studies."""
+
+
+_queries: WeakKeyDictionary[Any, Query] = WeakKeyDictionary()
+"""Compiled statement -> what it reads; SQLAlchemy compiles a statement once and keeps it."""
+
+
+@event.listens_for(Engine, "before_cursor_execute")
+def _check_reads(connection: Connection, cursor: Any, text: str, values: Any, context: Any, many: bool) -> None:
+    if not reads_are_enforced():
+        return
+    compiled = getattr(context, "compiled", None)
+    if compiled is None:
+        query = Query(_tables(text) if text.lstrip().startswith(("SELECT", "WITH")) else frozenset())
+    elif (known := _queries.get(compiled)) is not None:
+        query = known
+    else:
+        query = _queries[compiled] = _query_of(compiled, text)
+    if query.tables:
+        _require(query, context)
+
+
+def _query_of(compiled: Any, text: str) -> Query:
+    if any(getattr(compiled, name, False) for name in ("isinsert", "isupdate", "isdelete")):
+        return Query(frozenset())  # `storage.db.guards` checks it
+    names = getattr(compiled, "bind_names", {}).values()
+    return Query(_tables(text), [name for name in names if _STUDY.fullmatch(name)])
+
+
+@lru_cache(maxsize=1024)
+def _tables(text: str) -> frozenset[str]:
+    return frozenset(_TABLE.findall(text)) & READ_PERMISSIONS.keys()
+
+
+def _require(query: Query, context: Any) -> None:
+    granted, purposes = granted_reads(), current_purposes()
+    named = _named_studies(query, context)
+    for table in query.tables:
+        permitting = READ_PERMISSIONS[table]
+        if purposes & permitting:
+            continue
+        studies = {study for study, permission in granted if permission in permitting or study == EVERY_STUDY}
+        in_these = studies.issuperset(named) and (named or table not in OF_ONE_STUDY)
+        if not studies or not (EVERY_STUDY in studies or in_these):
+            raise UncheckedRead(f"The table {table!r} is read without a checked permission.")
+
+
+def _named_studies(query: Query, context: Any) -> set[int]:
+    """Return the studies that a query names."""
+    if not query.studies:
+        return set()
+    values = context.compiled_parameters[0]
+    names = query.studies if all(name in values for name in query.studies) else filter(_STUDY.fullmatch, values)
+    return {values[name] for name in names} - {0}  # each of a list has a number; 0 is of `study_id + 0`

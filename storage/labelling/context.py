@@ -1,0 +1,226 @@
+"""The context of a workbench request: a study's queue and the annotator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Select, bindparam, exists, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.critique_ratings import AIU_EXTRACTION
+from core.errors import TiebreakError
+from core.labels import Kind, Target
+from core.protocols.critique_baselines.protocol import QUALITY, REFINED
+from storage.db.connections import execute
+from storage.db.opaque_ids import OpaqueIds
+from storage.db.tables import ItemRow, KnownAnswerRow, MarkRow, TargetRow
+from storage.labelling.queue import Queue
+from storage.labels import targets
+from storage.studies import annotators, studies
+from storage.studies.studies import Study
+
+Json = dict[str, Any]
+QueueName = Literal[
+    "disagreements", "scores", "answers", "weights", "aius", "critiques", "critique_ratings", "refined_answers"
+]
+QUEUES: tuple[QueueName, ...] = get_args(QueueName)
+TARGET_KINDS: Mapping[QueueName, Kind] = {
+    "disagreements": "preference",
+    "scores": "score",
+    "answers": "answer",
+    "weights": "aspect_weights",
+    "aius": "likert",
+    "critiques": "preference",
+    "critique_ratings": "likert",
+    "refined_answers": "preference",
+}
+"""The kind of the target that names a task. A task with AIUs is named by the rating of their extraction."""
+CRITERIA: Mapping[QueueName, str] = {
+    "aius": AIU_EXTRACTION.name,
+    "critiques": QUALITY,
+    "critique_ratings": QUALITY,
+    "refined_answers": REFINED,
+}
+"""The criterion of the targets that name tasks, for queues that have only one."""
+AIU_KINDS = ("aiu_precision", "aiu_recall")
+NOT_IN_QUEUE = "This item is not in the queue."
+
+
+class Refused(Exception):
+    """A refused action: "stale" or "rejected", with a sentence for the annotator."""
+
+    def __init__(self, status: Literal["stale", "rejected"], message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Unknown(TiebreakError):
+    """There is no such study, queue or task."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A queue as one annotator works through it."""
+
+    study: Study
+    name: QueueName
+    queue: Queue
+    annotator: str
+    annotator_id: int
+    ids: OpaqueIds
+
+
+@dataclass(frozen=True)
+class Task:
+    """One screen of the workbench, named by its main target."""
+
+    id: int
+    """The id of the main target."""
+    item_id: int
+    target: Target
+    scenario: str | None = None
+    has_training: bool = field(default=True, compare=False)
+    """Whether the study has training items; they may be in another queue."""
+    has_marks: bool = field(default=True, compare=False)
+    """Whether the annotator has ever skipped, flagged or noted it."""
+
+
+def open_work(
+    session: Session,
+    name: str,
+    study_name: str,
+    annotator: str,
+    *,
+    criterion: str | None = None,
+    scenario: str | None = None,
+    run_id: int | None = None,
+) -> Work:
+    """Return the queue of a request. The session must be a writing one if the annotator is new."""
+    if name not in QUEUES:
+        raise Unknown(f"There is no queue called {name[:40]!r}.")
+    if study_name not in studies.names(session):
+        raise Unknown(f"There is no study called {study_name[:80]!r}.")
+    study = studies.get(session, study_name)
+    queue_name = next(queue for queue in QUEUES if queue == name)
+    queue = queue_named(study.id, queue_name, criterion, scenario, run_id)
+    annotator_id = annotators.get_or_create_id(session, annotator)
+    ids = OpaqueIds(studies.secret(session, study.id))
+    return Work(study, queue_name, queue, annotators.normalize_name(annotator), annotator_id, ids)
+
+
+def queue_named(
+    study_id: int,
+    name: QueueName,
+    criterion: str | None = None,
+    scenario: str | None = None,
+    run_id: int | None = None,
+) -> Queue:
+    """Return the targets of a queue; None means no filter."""
+    return Queue(
+        study_id,
+        TARGET_KINDS[name],
+        CRITERIA.get(name, criterion),
+        scenario,
+        run_id,
+        every=name != "disagreements",
+        compared=name == "refined_answers",
+        reserved=() if name in CRITERIA else _criteria_of_other_queues(name),
+    )
+
+
+def _criteria_of_other_queues(name: QueueName) -> tuple[str, ...]:
+    return tuple(CRITERIA[other] for other in CRITERIA if TARGET_KINDS[other] == TARGET_KINDS[name])
+
+
+def queue_of(kind: str, criterion: str) -> QueueName | None:
+    """Return the queue in which targets are labelled: the one of the criterion before the general one."""
+    if kind in AIU_KINDS:
+        return "aius"
+    names = [name for name in QUEUES if TARGET_KINDS[name] == kind and CRITERIA.get(name, criterion) == criterion]
+    return min(names, key=lambda name: name not in CRITERIA, default=None)
+
+
+def find_tasks(session: Session, work: Work, task_ids: Sequence[int]) -> list[Task]:
+    """Return the tasks with these ids in their order, without those that are not in this study and queue."""
+    found = {task.id: task for name, task in _tasks_in_study(session, work, task_ids) if name == work.name}
+    return [found[task_id] for task_id in task_ids if task_id in found]
+
+
+def find_task(session: Session, work: Work, text: str) -> Task:
+    """Return the task with an opaque id; raises Unknown if there is none in the queue."""
+    found, task = locate(session, work, text)
+    if task is None or found.name != work.name:
+        raise Unknown(NOT_IN_QUEUE)
+    return task
+
+
+def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
+    """Return a task of the study by its opaque id, with its queue, which need not be the one on the page.
+
+    An outbox belongs to a study: unsent actions of one page are sent by the next one.
+    """
+    number = work.ids.decode("t", text)
+    matching = _tasks_in_study(session, work, [number]) if number is not None else []
+    if not matching:
+        return work, None
+    name, task = matching[0]
+    if name != work.name:
+        work = replace(work, name=name, queue=queue_named(work.study.id, name))
+    return work, task
+
+
+def _tasks_in_study(session: Session, work: Work, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
+    """Return tasks with the queues in which they are labelled."""
+    parameters = {"targets": list(task_ids), "study": work.study.id, "annotator": work.annotator_id}
+    found = (task_of(row) for row in execute(session, _task_query(), parameters))
+    return [task for task in found if task is not None]
+
+
+def task_of(row: Sequence[Any]) -> tuple[QueueName, Task] | None:
+    """Return the task of a target by its `task_columns`, with its queue; None if it names no task."""
+    task_id, item_id, scenario, trained, marked, key, kind, criterion, part = row
+    name = queue_of(kind, criterion)
+    if name is None or TARGET_KINDS[name] != kind:
+        return None
+    target = targets.from_columns(key, kind, criterion, part)
+    return name, Task(task_id, item_id, target, scenario, bool(trained), bool(marked))
+
+
+@cache  # to build the query takes longer than to execute it
+def _task_query() -> Select[*tuple[Any, ...]]:
+    return (
+        select(*task_columns())
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
+        .where(col(TargetRow.study_id) == bindparam("study"))
+    )
+
+
+def task_columns() -> tuple[Any, ...]:
+    """Return the columns of `Task` of a target with its item, for `:study` and `:annotator`."""
+    trained = exists().where(col(KnownAnswerRow.study_id) == bindparam("study"))
+    marked = exists().where(
+        col(MarkRow.target_id) == col(TargetRow.id), col(MarkRow.annotator_id) == bindparam("annotator")
+    )
+    ids = (col(TargetRow.id), col(TargetRow.item_id))
+    target = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    return (*ids, col(ItemRow.scenario), trained, marked, *target)
+
+
+def task_name(work: Work, task_id: int) -> str:
+    """Return the opaque id of a task."""
+    return work.ids.encode("t", task_id)
+
+
+def link_name(session: Session, study_id: int, target: Target) -> str | None:
+    """Return the opaque id of the task of a target; None if there is no such target."""
+    target_id = targets.find_id(session, study_id, target)
+    return None if target_id is None else OpaqueIds(studies.secret(session, study_id)).encode("t", target_id)
+
+
+def target_name(work: Work, target: Target) -> str:
+    """Return the opaque id of a target. It is the same in every task that has the target."""
+    digest = work.ids.digest("target", target.item, target.kind, target.criterion, target.part)
+    return f"g-{digest.hex()[:16]}"

@@ -1,0 +1,358 @@
+"""Labels, adjudications and gold.
+
+Rows are never changed or deleted. An annotator's newest label of a target is the current one; a newest label without a
+value withdraws the earlier ones. Gold is people's decisions: see `core.labels.resolve_gold`.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from sqlalchemy import Row, Select, bindparam, delete, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.formats.study_records import MarkRecord
+from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
+from storage.db import audit
+from storage.db.audit import Action
+from storage.db.connections import execute, insert_missing
+from storage.db.dialects import DEFERRED
+from storage.db.fingerprints import adjudication_row, label_row, with_fingerprint
+from storage.db.tables import (
+    AdjudicationRow,
+    AnnotatorRow,
+    DraftRow,
+    ItemRow,
+    LabelRow,
+    LeaseRow,
+    MarkRow,
+    OpinionRow,
+    StudyRow,
+    TargetRow,
+    now,
+)
+from storage.labels import targets, views
+from storage.studies import annotators, studies
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from core.statistics.data.columns import Column
+    from core.statistics.data.label_table import LabelTable
+
+
+CHUNK = 5_000
+"""Labels fetched at once."""
+
+
+def save(
+    session: Session,
+    study_id: int,
+    target: Target,
+    annotator: str,
+    value: Value | None,
+    *,
+    reason: str = "",
+    seconds: float | None = None,
+    evidence: Sequence[Evidence] = (),
+    surplus: bool = False,
+    guidelines: int | None = None,
+    shown: Sequence[int] = (),
+) -> Label:
+    """Add a label, and end the annotator's draft and lease of the target.
+
+    Whether the label is blind depends on the annotator's views. Raises TiebreakError for a value that is not on
+    the declared scale.
+    """
+    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    name = annotators.normalize_name(annotator)
+    label = Label(
+        target=target,
+        annotator=name,
+        value=value,
+        reason=reason,
+        seconds=seconds,
+        evidence=tuple(evidence),
+        surplus=surplus,
+        guidelines=guidelines,
+        shown=tuple(shown),
+    )
+    target_id, annotator_id = _ids(session, study_id, target, name)
+    targets.lock_targets(session, [target_id])
+    return add(session, study_id, label, target_id, annotator_id)
+
+
+def add(
+    session: Session, study_id: int, label: Label, target_id: int, annotator_id: int, *, viewed: bool | None = None
+) -> Label:
+    """Add a label of a target that is locked, with a checked value; see `save`. Time and blindness are set here.
+
+    `viewed`: whether the label is not blind (`views.views_condition`); None if this has not been read.
+    """
+    if viewed is None:
+        viewed = views.is_viewed(session, target_id, annotator_id)
+    label = label.model_copy(update={"blind": not viewed, "at": now()})
+    insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
+    targets.count_labels(session, target_id)
+    for table in (DraftRow, LeaseRow):
+        delete_own(session, table, target_id, annotator_id)
+    return label
+
+
+def delete_own(session: Session, table: type[DraftRow] | type[LeaseRow], target_id: int, annotator_id: int) -> None:
+    """Delete an annotator's draft or lease of a target."""
+    execute(session, _delete_own(table), {"target": target_id, "annotator": annotator_id})
+
+
+@cache  # to build the statement takes longer than to execute it
+def _delete_own(table: type[DraftRow] | type[LeaseRow]) -> Any:
+    own = (col(table.target_id) == bindparam("target"), col(table.annotator_id) == bindparam("annotator"))
+    rows: Any = table
+    return delete(rows.__table__).prefix_with(DEFERRED).where(*own)
+
+
+def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:
+    """Return every label of a target, oldest first; of one annotator if a name is passed."""
+    query = (
+        _labels()
+        .where(
+            col(ItemRow.study_id) == study_id,
+            col(ItemRow.key) == target.item,
+            col(TargetRow.kind) == target.kind,
+            col(TargetRow.criterion) == target.criterion,
+            col(TargetRow.part) == target.part,
+        )
+        .order_by(col(LabelRow.id))
+    )
+    if annotator is not None:
+        query = query.where(col(AnnotatorRow.name) == annotators.normalize_name(annotator))
+    return [_label(row) for row in session.execute(query)]
+
+
+def current(session: Session, study_id: int, target: Target, annotator: str) -> Label | None:
+    """Return the annotator's newest label of a target; None if there is none or it was withdrawn."""
+    labels = history(session, study_id, target, annotator)
+    return labels[-1] if labels and labels[-1].value is not None else None
+
+
+def adjudicate(
+    session: Session, study_id: int, target: Target, value: Value, *, rule: str, reason: str, adjudicator: str
+) -> Adjudication:
+    """Add an adjudication, which takes precedence over all labels.
+
+    Raises TiebreakError without a reason if no annotator chose the value, and for an adjudicator who ever labelled the
+    target, unless the study allows it.
+    """
+    name = annotators.normalize_name(adjudicator)
+    given = history(session, study_id, target)
+    newest = {label.annotator: label.value for label in given}
+    if name in newest and not studies.by_id(session, study_id).rules.adjudicate_own:
+        raise TiebreakError("You labelled this item: another person has to decide it.")
+    if not reason.strip() and value not in newest.values():
+        raise TiebreakError("An adjudication needs a reason if no annotator chose the value.")
+    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
+    row = adjudication_row(adjudication, *_ids(session, study_id, target, name))
+    insert_missing(session, AdjudicationRow, [with_fingerprint(row)])
+    audit.record(session, Action.adjudication, study_id=study_id, actor=name, item=target.item, kind=target.kind)
+    return adjudication
+
+
+def of_study(session: Session, study_id: int) -> Iterator[Label]:
+    """Yield every label of a study, oldest first."""
+    query = _labels().where(col(LabelRow.study_id) == study_id).order_by(col(LabelRow.id))
+    for row in session.execute(query.execution_options(yield_per=CHUNK)):
+        yield _label(row)
+
+
+def of_items(session: Session, study_id: int, keys: Collection[str]) -> list[Label]:
+    """Return the labels of a few items of a study, oldest first."""
+    query = _labels().where(col(ItemRow.study_id) == study_id, col(ItemRow.key).in_(keys))
+    return [_label(row) for row in session.execute(query.order_by(col(LabelRow.id)))]
+
+
+def adjudications(session: Session, study_id: int) -> list[Adjudication]:
+    """Return every adjudication of a study, oldest first."""
+    query = _with_target(AdjudicationRow).where(col(TargetRow.study_id) == study_id).order_by(col(AdjudicationRow.id))
+    return [
+        Adjudication(
+            target=_target(key, target),
+            value=row.value,
+            rule=row.rule,
+            reason=row.reason,
+            adjudicator=name,
+            at=row.at,
+        )
+        for row, key, target, name in session.execute(query)
+    ]
+
+
+def marks(session: Session, study_id: int) -> list[MarkRecord]:
+    """Return every skip, flag and note of a study, oldest first."""
+    query = _with_target(MarkRow).where(col(TargetRow.study_id) == study_id).order_by(col(MarkRow.id))
+    return [
+        MarkRecord(target=_target(key, target), annotator=name, mark=row.mark, text=row.text, on=row.on, at=row.at)
+        for row, key, target, name in session.execute(query)
+    ]
+
+
+def version(session: Session, study_id: int) -> tuple[int, ...]:
+    """Return numbers that change with every label, opinion and deletion; fast enough to be read every second.
+
+    Rows are counted: on PostgreSQL the row with the highest id need not be the last that was committed.
+    """
+    return (
+        session.scalars(select(func.count()).where(col(LabelRow.study_id) == study_id)).one(),
+        session.scalars(select(func.count()).where(col(OpinionRow.study_id) == study_id)).one(),
+        session.scalars(select(col(StudyRow.removals)).where(col(StudyRow.id) == study_id)).one(),
+    )
+
+
+def frame(session: Session, study_id: int) -> "pd.DataFrame":
+    """Return the current labels, one per row: item, scenario, group, kind, criterion, part, rater, value."""
+    import pandas as pd
+
+    from core.statistics.data.columns import Column
+    from storage.labels import current_labels
+
+    by_target = current_labels.read_targets(session, study_id)
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
+    raters = Column.of(annotator_ids).map(_annotator_names(session).__getitem__)
+    labels = by_target.frame.take(by_target.rows_of(target_ids)).reset_index(drop=True)
+    labels["rater"] = pd.Series(raters.values, dtype="str").take(raters.codes).array
+    labels["value"] = pd.Series(_parsed(texts).array(), dtype=object)
+    return labels
+
+
+def table(session: Session, study_id: int) -> "LabelTable":
+    """Return the same as `frame`, without pandas."""
+    from core.statistics.data.columns import Column
+    from storage.labels import current_labels
+
+    by_target = current_labels.read_targets(session, study_id)
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
+    raters = Column.of(annotator_ids).map(_annotator_names(session).__getitem__)
+    return by_target.table.take(by_target.rows_of(target_ids)).assign(rater=raters, value=_parsed(texts))
+
+
+def gold_labels(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> Iterator[Gold]:
+    """Yield the gold of every target that was labelled or adjudicated, in a stable order; of some kinds, or of all."""
+    return (gold for _, gold in gold_by_target_id(session, study_id, kinds))
+
+
+def gold_by_target_id(
+    session: Session, study_id: int, kinds: Collection[Kind] | None = None
+) -> Iterator[tuple[int, Gold]]:
+    """Yield the same with the ids of the targets."""
+    of_kinds = targets.of_study(session, study_id, kinds)
+    if not of_kinds:
+        return
+    values = annotator_values(session, study_id)
+    newest = newest_adjudications(session, study_id)
+    scales = studies.scales(session, study_id)
+    for target_id, target in of_kinds:
+        if target_id in values or target in newest:
+            scale = scales.get((target.kind, target.criterion))
+            yield target_id, resolve_gold(target, values.get(target_id, {}), newest.get(target), scale)
+
+
+def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Value]]:
+    """Return target id -> annotator -> current value."""
+    names = _annotator_names(session)
+    values: dict[int, dict[str, Value]] = defaultdict(dict)
+    for target_id, annotator, value in _current_values(session, study_id):
+        values[target_id][names[annotator]] = value
+    return dict(values)
+
+
+def annotators_of(session: Session, study_id: int) -> list[str]:
+    """Return the names of the annotators with a label in a study, sorted."""
+    ids = select(col(LabelRow.annotator_id)).where(col(LabelRow.study_id) == study_id)
+    return sorted(session.scalars(select(col(AnnotatorRow.name)).where(col(AnnotatorRow.id).in_(ids))))
+
+
+def newest_adjudications(session: Session, study_id: int) -> dict[Target, Adjudication]:
+    """Return target -> its newest adjudication."""
+    return {adjudication.target: adjudication for adjudication in adjudications(session, study_id)}
+
+
+def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
+    """Return the ids of a target and an annotator, which are added if they are new."""
+    return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
+
+
+def _current_values(session: Session, study_id: int) -> Iterator[tuple[int, int, Value]]:
+    """Yield (target id, annotator id, value) of the newest labels, without withdrawn ones."""
+    from storage.labels import current_labels
+
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
+    yield from zip(target_ids.tolist(), annotator_ids.tolist(), _parsed(texts).tolist(), strict=True)
+
+
+def _parsed(texts: "Column") -> "Column":
+    """Return values from JSON. A study has few different ones, and each is parsed once."""
+    return texts.map(lambda text: None if text is None else json.loads(text))
+
+
+def _annotator_names(session: Session) -> dict[int, str]:
+    return dict(session.execute(select(col(AnnotatorRow.id), col(AnnotatorRow.name))).all())
+
+
+def _labels() -> Select[*tuple[Any, ...]]:
+    return (
+        select(
+            col(ItemRow.key),
+            col(TargetRow.kind),
+            col(TargetRow.criterion),
+            col(TargetRow.part),
+            col(AnnotatorRow.name),
+            col(LabelRow.value),
+            col(LabelRow.blind),
+            col(LabelRow.reason),
+            col(LabelRow.seconds),
+            col(LabelRow.at),
+            col(LabelRow.evidence),
+            col(LabelRow.surplus),
+            col(LabelRow.guidelines),
+            col(LabelRow.shown),
+        )
+        .select_from(LabelRow)
+        .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(LabelRow.annotator_id))
+    )
+
+
+def _with_target(table: type[AdjudicationRow] | type[MarkRow]) -> Select[*tuple[Any, ...]]:
+    """Select the rows of a table with their item key, target and annotator name."""
+    return (
+        select(table, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
+        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(table.annotator_id))
+    )
+
+
+def _target(key: str, row: TargetRow) -> Target:
+    return Target(item=key, kind=cast(Kind, row.kind), criterion=row.criterion, part=row.part)
+
+
+def _label(row: Row[*tuple[Any, ...]]) -> Label:
+    key, kind, criterion, part, name, value, blind, reason, seconds, at, evidence, surplus, guidelines, shown = row
+    return Label(
+        target=Target(item=key, kind=kind, criterion=criterion, part=part),
+        annotator=name,
+        value=value,
+        blind=blind,
+        reason=reason,
+        seconds=seconds,
+        at=at,
+        evidence=tuple(Evidence(**passage) for passage in evidence or ()),
+        surplus=surplus,
+        guidelines=guidelines,
+        shown=tuple(shown or ()),
+    )

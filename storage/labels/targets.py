@@ -1,0 +1,371 @@
+"""Targets: the units that a person and a protocol can both judge. In the database a target has an id."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from sqlalchemy import ColumnElement, Select, bindparam, exists, func, not_, or_, select, update
+from sqlalchemy.orm import Session, aliased
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.labels import Kind, Target
+from core.wording import stored_criterion
+from storage.db import audit
+from storage.db.connections import batches, execute, insert_missing
+from storage.db.dialects import DEFERRED
+from storage.db.tables import ItemRow, LabelRow, OpinionRow, StudyRow, TargetRow, TraceRow
+from storage.studies import items
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+TargetKey = tuple[str, str, str, str]
+"""A target as its item, kind, criterion and part, which takes a fifth of its memory."""
+CHUNK = 2_000
+"""Rows fetched at once."""
+COLUMNS = ["item", "scenario", "group", "kind", "criterion", "part"]
+
+
+def find_id(session: Session, study_id: int, target: Target) -> int | None:
+    """Return the id of a target; None if it has never been labelled, marked or judged."""
+    return session.scalars(
+        select(col(TargetRow.id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(
+            col(ItemRow.study_id) == study_id,
+            col(ItemRow.key) == target.item,
+            col(TargetRow.kind) == target.kind,
+            col(TargetRow.criterion) == target.criterion,
+            col(TargetRow.part) == target.part,
+        )
+    ).first()
+
+
+def ids_of_item(session: Session, study_id: int, item: str) -> list[int]:
+    """Return the ids of every target of an item."""
+    query = select(col(TargetRow.id)).join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+    return list(session.scalars(query.where(col(ItemRow.study_id) == study_id, col(ItemRow.key) == item)))
+
+
+def get(session: Session, target_id: int) -> Target:
+    """Return the target with that id."""
+    query = select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    query = query.join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id)).where(col(TargetRow.id) == target_id)
+    return from_columns(*session.execute(query).one())
+
+
+def get_or_create_id(session: Session, study_id: int, target: Target) -> int:
+    """Return the id of a target, which is added if new."""
+    existing = find_id(session, study_id, target)
+    return existing if existing is not None else get_or_create_ids(session, study_id, [target])[target]
+
+
+def get_or_create_ids(session: Session, study_id: int, targets: Iterable[Target]) -> dict[Target, int]:
+    """Return target -> id for many targets; raises TiebreakError for an item that is not in the study."""
+    wanted = {key_of(target): target for target in targets}
+    return {wanted[key]: id for key, id in get_or_create_by_keys(session, study_id, wanted).items()}
+
+
+def get_or_create_by_keys(session: Session, study_id: int, wanted: Collection[TargetKey]) -> dict[TargetKey, int]:
+    """Do the same for the keys of targets."""
+    names = {item for item, _, _, _ in wanted}
+    item_ids = items.find_ids(session, study_id, names)
+    missing = names - item_ids.keys()
+    if missing:
+        raise TiebreakError(f"There is no item {min(missing)!r} in this study.")
+    ids = _ids_by_key(session, study_id, wanted, item_ids)
+    # All transactions insert in the same order: two that add the same targets never wait for each other in a cycle.
+    new = sorted((item_ids[item], kind, criterion, part) for item, kind, criterion, part in set(wanted) - ids.keys())
+    if not new:
+        return ids
+    for batch in batches(new, CHUNK):
+        rows = [
+            {"study_id": study_id, "item_id": item_id, "kind": kind, "criterion": criterion, "part": part}
+            for item_id, kind, criterion, part in batch
+        ]
+        insert_missing(session, TargetRow, rows)
+    return _ids_by_key(session, study_id, wanted, item_ids)
+
+
+def key_of(target: Target) -> TargetKey:
+    """Return a target as a tuple."""
+    return target.item, target.kind, target.criterion, target.part
+
+
+def of_study(session: Session, study_id: int, kinds: Collection[Kind] | None = None) -> list[tuple[int, Target]]:
+    """Return (id, target) of every target of a study, in an order that is the same on every database.
+
+    With `kinds`, only targets of these kinds.
+    """
+    keys = keys_of_study(session, study_id)
+    return [(id, from_columns(*key)) for id, key in keys if kinds is None or key[1] in kinds]
+
+
+def keys_of_study(session: Session, study_id: int) -> list[tuple[int, TargetKey]]:
+    """Return the same with keys, in half of the time; shared, so do not modify."""
+    from storage.labels import current_labels
+
+    return current_labels.read_targets(session, study_id).keys
+
+
+def frame(session: Session, study_id: int) -> "pd.DataFrame":
+    """Return the study's targets by id: item, scenario, group, kind, criterion, part; shared, so do not modify.
+
+    Criteria have their names in reports, see `core.wording.report_criterion`.
+    """
+    from storage.labels import current_labels
+
+    return current_labels.read_targets(session, study_id).frame
+
+
+def of_frame(frame: "pd.DataFrame") -> list[Target]:
+    """Return the target of each row of a data frame with the columns item, kind, criterion and part.
+
+    The frame has the names of criteria in reports, as `frame`.
+    """
+    columns = (frame[name].tolist() for name in ("item", "kind", "criterion", "part"))
+    rows = zip(*columns, strict=True)
+    return [from_columns(item, kind, stored_criterion(criterion), part) for item, kind, criterion, part in rows]
+
+
+def with_stored_criteria(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return rows with the stored names of criteria instead of those in reports."""
+    return frame.assign(criterion=frame["criterion"].map(stored_criterion))
+
+
+def newest_traces(session: Session, study_id: int, targets: Collection[Target]) -> dict[Target, int]:
+    """Return target -> the newest trace with an opinion about it, for the targets that have one."""
+    query = (
+        select(
+            col(ItemRow.key),
+            col(TargetRow.kind),
+            col(TargetRow.criterion),
+            col(TargetRow.part),
+            func.max(col(OpinionRow.trace_id)),
+        )
+        .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
+        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        .where(col(ItemRow.study_id) == study_id, col(ItemRow.key).in_({target.item for target in targets}))
+        .group_by(col(TargetRow.id), col(ItemRow.key))
+    )
+    return {from_columns(*columns): trace for *columns, trace in session.execute(query)}
+
+
+def from_columns(item: str, kind: str, criterion: str, part: str) -> Target:
+    """Return a target without validation: there may be hundreds of thousands, and they were validated when stored."""
+    return Target.model_construct(item=item, kind=cast(Kind, kind), criterion=criterion, part=part)
+
+
+def _ids_by_key(
+    session: Session, study_id: int, wanted: Collection[TargetKey], item_ids: Mapping[str, int]
+) -> dict[TargetKey, int]:
+    """Return key -> id of those of the keys that are targets of the study."""
+    own = {(item_ids[key[0]], *key[1:]): key for key in wanted}
+    if len(item_ids) <= items.MAX_KEYS_IN_QUERY:
+        rows = execute(session, _query_of_items(), {"items": list(item_ids.values())})
+    else:
+        rows = execute(session, _query_of_study(), {"study": study_id})
+    found = ((own.get((item, kind, criterion, part)), id) for id, item, kind, criterion, part in rows)
+    return {key: id for key, id in found if key is not None}
+
+
+@cache  # to build these queries takes longer than to execute them
+def _query_of_items() -> Any:
+    return _keys_query().where(col(TargetRow.item_id).in_(bindparam("items", expanding=True)))
+
+
+@cache
+def _query_of_study() -> Any:
+    query = _keys_query().where(col(TargetRow.study_id) == bindparam("study"))
+    return query.execution_options(yield_per=CHUNK)
+
+
+def _keys_query() -> Any:
+    columns = (TargetRow.id, TargetRow.item_id, TargetRow.kind, TargetRow.criterion, TargetRow.part)
+    return select(*map(col, columns))
+
+
+# Columns of targets that follow from their labels and opinions, so a queue is counted without reading both.
+#
+# They are written in the transactions that change labels and opinions. On PostgreSQL the targets are locked first: of
+# two transactions, the second one counts what the first one stored.
+
+DISPUTED = ("disputed", "no_verdict")
+"""Outcomes about which people are asked."""
+
+
+def lock_targets(session: Session, target_ids: Collection[int]) -> None:
+    """Lock targets until the end of the transaction.
+
+    All transactions lock in the same order. SQLite has one writer at a time anyway.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        execute(session, _lock_query(), {"targets": list(target_ids)})
+
+
+@cache  # to build the query takes longer than to execute it, as for the other cached queries
+def _lock_query() -> Select[int]:
+    query = select(col(TargetRow.id)).prefix_with(DEFERRED).select_from(TargetRow)
+    query = query.where(col(TargetRow.id).in_(bindparam("targets", expanding=True))).order_by(col(TargetRow.id))
+    return query.with_for_update(key_share=True, of=TargetRow)
+
+
+def count_labels(session: Session, target_id: int) -> None:
+    """Count the labels of a target again; the target must be locked."""
+    execute(session, _count_statement(), {"target": target_id})
+
+
+@cache
+def _count_statement() -> Any:
+    table: Any = TargetRow
+    statement = update(table.__table__).prefix_with(DEFERRED)
+    return statement.where(col(TargetRow.id) == bindparam("target")).values(counted=counted_labels())
+
+
+def count_labels_of(session: Session, target_ids: Collection[int]) -> None:
+    """Count the labels of several targets again; they must be locked."""
+    _set(session, col(TargetRow.id).in_(target_ids), counted=counted_labels())
+
+
+def count_labels_of_study(session: Session, study_id: int) -> None:
+    """Count the labels of every target of a study."""
+    _set(session, col(TargetRow.study_id) == study_id, counted=counted_labels())
+
+
+def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
+    """Set whether targets are disputed, after their opinions have changed."""
+    if target_ids:
+        lock_targets(session, target_ids)
+        execute(session, _disputed_statement(), {"targets": list(target_ids)})
+
+
+@cache
+def _disputed_statement() -> Any:
+    table: Any = TargetRow
+    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
+    return update(table.__table__).where(chosen).values(disputed=is_disputed())
+
+
+def mark_disputed_of_study(session: Session, study_id: int) -> None:
+    """Set whether the targets of a study are disputed."""
+    _set(session, col(TargetRow.study_id) == study_id, disputed=is_disputed())
+
+
+def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
+    """Return the targets of the verdicts of traces."""
+    if not trace_ids:
+        return set()
+    return set(execute(session, _concluded_query(), {"traces": list(trace_ids)}).scalars())
+
+
+@cache
+def _concluded_query() -> Any:
+    of_traces = col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True))
+    return select(col(OpinionRow.target_id)).where(of_traces, col(OpinionRow.stage) == "verdict")
+
+
+def is_current(label: Any) -> ColumnElement[bool]:
+    """Return whether a label (the table or an alias) is its annotator's newest of the target and not withdrawn."""
+    newer = _newer_label()
+    replaced = exists().where(
+        col(newer.target_id) == col(label.target_id),
+        col(newer.annotator_id) == col(label.annotator_id),
+        col(newer.id) > col(label.id),
+    )
+    return col(label.value).is_not(None) & ~replaced
+
+
+@cache
+def _newer_label() -> Any:
+    return aliased(LabelRow)  # takes longer to build than a short query to execute
+
+
+def _set(session: Session, condition: ColumnElement[bool], **values: Any) -> None:
+    statement = update(TargetRow).where(condition).values(**values)
+    session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def counted_labels() -> Any:
+    """Return the number of current labels of the outer query's target that count towards its overlap."""
+    own = select(func.count()).select_from(LabelRow).where(col(LabelRow.target_id) == col(TargetRow.id))
+    return own.where(is_current(LabelRow), not_(col(LabelRow.surplus))).correlate(TargetRow).scalar_subquery()
+
+
+def own_outcome() -> ColumnElement[str]:
+    """Return the outcome of the target of a verdict, which is an opinion joined with its trace.
+
+    It is that of the trace, unless the trace judges several criteria that have their own.
+    """
+    return func.coalesce(col(OpinionRow.outcome), col(TraceRow.outcome))
+
+
+def is_disputed() -> Any:
+    """Return whether a verdict is no agreement on the outer query's target, or its labels were requested."""
+    return col(TargetRow.overlap).is_not(None) | (
+        exists()
+        .where(col(OpinionRow.target_id) == col(TargetRow.id), col(OpinionRow.stage) == "verdict")
+        .where(col(TraceRow.id) == col(OpinionRow.trace_id), own_outcome().in_(DISPUTED))
+        .correlate(TargetRow)
+    )
+
+
+# Compares the summaries that are stored with targets to the labels and opinions they follow from, and corrects them.
+#
+# The writers update them (`storage.labels.targets`); a difference is a fault, or a change from outside of Tiebreak.
+
+BATCH = 2_000
+"""Targets in a statement."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A target whose stored summary differs from the one computed from its labels and opinions."""
+
+    target_id: int
+    study_id: int
+    study: str
+    target: Target
+    counted: int
+    counted_again: int
+    disputed: bool
+    disputed_again: bool
+
+
+def summary_differences(session: Session, study_id: int | None = None) -> list[Difference]:
+    """Return the differences of a study, or of all studies, in the order of the targets."""
+    counted = counted_labels().label("counted_again")
+    disputed = is_disputed().label("disputed_again")
+    query = (
+        select(
+            col(TargetRow.id), col(StudyRow.id), col(StudyRow.name), col(ItemRow.key), col(TargetRow.kind),
+            col(TargetRow.criterion), col(TargetRow.part), col(TargetRow.counted), counted, col(TargetRow.disputed),
+            disputed,
+        )
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(StudyRow, col(StudyRow.id) == col(TargetRow.study_id))
+        .where(or_(col(TargetRow.counted) != counted, col(TargetRow.disputed) != disputed))
+        .order_by(col(TargetRow.id))
+    )  # fmt: skip
+    if study_id is not None:
+        query = query.where(col(TargetRow.study_id) == study_id)
+    return [
+        Difference(id, study, name, from_columns(item, kind, criterion, part), own, again, bool(was), bool(now))
+        for id, study, name, item, kind, criterion, part, own, again, was, now in session.execute(query)
+    ]
+
+
+def rebuild_summaries(session: Session, study_id: int | None = None) -> list[Difference]:
+    """Correct the summaries of a study, or of all studies, and return what differed; each study has an audit entry.
+
+    Targets are locked before they are counted, so labels that are stored meanwhile are counted too.
+    """
+    found = summary_differences(session, study_id)
+    for batch in batches([difference.target_id for difference in found], BATCH):
+        lock_targets(session, batch)
+        count_labels_of(session, batch)
+        mark_disputed(session, batch)
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "summaries", "target")
+    return found

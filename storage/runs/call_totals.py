@@ -1,0 +1,245 @@
+"""Sums over calls. Those of a run that has ended are stored with it, so a list of runs does not read their events."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, not_, or_, select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.wording import format_count
+from storage.db import audit
+from storage.db.tables import EventRow, RunRow, StudyRow, TraceRow
+from storage.runs import calls
+
+ANSWERED = ("turn", "unreadable", "extracted")
+COUNTED = (*ANSWERED, "call_failed", "schema_refused")
+"""Types of the events that the sums are over. They are only ever appended: sums of as many events are current."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over the calls of a trace or of runs. Tokens, seconds and dollars are without those of reused replies."""
+
+    calls: int = 0
+    """Answered asks, with those whose reply was reused."""
+    errors: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    dollars: float = 0.0
+    unpriced: int = 0
+    """Calls whose price is unknown: they are not in `dollars`."""
+    uncounted: int = 0
+    """Calls whose tokens the provider did not state, or not as possible numbers."""
+    refused_schemas: int = 0
+    """Requests for JSON that were refused and made as text instead; they are not errors."""
+    reused: int = 0
+    """Calls that were not made, because their replies were stored."""
+    saved_dollars: float = 0.0
+    """The cost of the reused calls when they were made, as far as it is known."""
+    interrupted: int = 0
+    """Calls that were in flight when a worker ended; each may have been paid."""
+
+    def describe_calls(self) -> str:
+        """Return `120 calls (90 reused, 2 interrupted)`."""
+        details = [
+            f"{count:,} {word}" for count, word in ((self.reused, "reused"), (self.interrupted, "interrupted")) if count
+        ]
+        return format_count(self.calls, "call") + (f" ({', '.join(details)})" if details else "")
+
+    def describe_tokens(self) -> str:
+        """Return the tokens in words. Unknown tokens are never shown as 0 tokens."""
+        tokens = self.prompt_tokens + self.completion_tokens
+        unknown = f"tokens unknown for {format_count(self.uncounted, 'call')}" if self.uncounted else ""
+        return ", ".join(filter(None, (format_count(tokens, "token") if tokens or not unknown else "", unknown)))
+
+    def describe_cost(self) -> str:
+        """Return the cost in words. An unknown price is never shown as $0.00."""
+        unpriced = f"{format_count(self.unpriced, 'call')} of unknown price" if self.unpriced else ""
+        priced = f"${self.dollars:,.2f}" if self.dollars or not unpriced else ""
+        saved = f" (saved ${self.saved_dollars:,.2f})" if self.saved_dollars else ""
+        return " and ".join(filter(None, (priced, unpriced))) + saved
+
+
+NAMES = tuple(field.name for field in fields(Totals) if field.name != "interrupted")
+"""The sums over events."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A run whose stored sums differ from those of its events, with the names of the sums that differ."""
+
+    run_id: int
+    study_id: int
+    study: str
+    run: str
+    stored: dict[str, float | None]
+    again: dict[str, float | None]
+
+
+def of_trace(session: Session, trace_id: int) -> Totals:
+    """Return the sums over the calls of a trace."""
+    return Totals(**_sums(session, col(EventRow.trace_id) == trace_id))
+
+
+def of_runs(session: Session, run_ids: Sequence[int]) -> Totals:
+    """Return the sums over the calls of runs together."""
+    totals = by_run(session, run_ids).values()
+    sums: dict[str, Any] = {field.name: sum(getattr(one, field.name) for one in totals) for field in fields(Totals)}
+    return Totals(**sums)
+
+
+def by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Totals]:
+    """Return run id -> the sums over its calls; the stored ones if the run has no newer events."""
+    sums = dict(_current(session, run_ids))
+    others = [run for run in run_ids if run not in sums]
+    if others:
+        query = select(col(EventRow.run_id), *_columns()).where(col(EventRow.run_id).in_(others))
+        for run, *values in session.execute(query.group_by(col(EventRow.run_id))):
+            sums[run] = dict(zip(NAMES, values, strict=True))
+    interrupted = calls.count_interrupted(session, run_ids)
+    nothing = dict.fromkeys(NAMES, 0)
+    totals = {run: {name: sums.get(run, nothing)[name] for name in NAMES} for run in run_ids}
+    return {run: Totals(**totals[run], interrupted=interrupted.get(run, 0)) for run in run_ids}
+
+
+def of_ended_run(session: Session, run_id: int) -> dict[str, Any]:
+    """Return the sums over the calls of a run, as they are stored with it when it ends."""
+    return _sums(session, col(EventRow.run_id) == run_id)
+
+
+def store_newer(session: Session, run: RunRow) -> None:
+    """Store the sums of an ended run again if it has events that are not in them."""
+    if run.id not in _current(session, [run.id]):
+        run.call_totals = of_ended_run(session, run.id)
+
+
+def update_runs(session: Session, run_ids: Sequence[int]) -> None:
+    """Store the sums of runs again."""
+    for run_id in run_ids:
+        statement = update(RunRow).where(col(RunRow.id) == run_id).values(call_totals=of_ended_run(session, run_id))
+        session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def differences(session: Session, study_id: int | None = None) -> list[Difference]:
+    """Return the differences of the runs of a study, or of all studies, that have stored sums."""
+    query = select(col(RunRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(RunRow.call_totals))
+    query = query.join(StudyRow, col(StudyRow.id) == col(RunRow.study_id)).order_by(col(RunRow.id))
+    if study_id is not None:
+        query = query.where(col(RunRow.study_id) == study_id)
+    found = []
+    for run_id, study, study_name, run, stored in session.execute(query).all():
+        again = {} if stored is None else of_ended_run(session, run_id)
+        names = [name for name in again if not _is_equal(stored.get(name), again[name])]
+        if names:
+            before, now = ({name: sums.get(name) for name in names} for sums in (stored, again))
+            found.append(Difference(run_id, study, study_name, run, before, now))
+    return found
+
+
+def rebuild(session: Session, study_id: int | None = None) -> list[Difference]:
+    """Correct the sums of a study, or of all, and return what differed; each study has an audit entry."""
+    found = differences(session, study_id)
+    update_runs(session, [difference.run_id for difference in found])
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "sums over the calls", "run")
+    return found
+
+
+def _is_equal(stored: float | None, again: float) -> bool:
+    """Return whether two sums are equal; the order in which a database adds floats is not fixed."""
+    return stored is not None and math.isclose(stored, again, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _current(session: Session, run_ids: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+    """Return run id -> stored sums, of the runs whose number of events is the one that was summed."""
+    stored = select(col(RunRow.id), col(RunRow.call_totals)).where(col(RunRow.id).in_(run_ids))
+    found = {run: sums for run, sums in session.execute(stored) if sums is not None}
+    if not found:
+        return {}
+    query = (
+        select(col(EventRow.run_id), func.count())
+        .where(col(EventRow.run_id).in_(list(found)), col(EventRow.type).in_(COUNTED))
+        .group_by(col(EventRow.run_id))
+    )
+    numbers = dict(session.execute(query).all())
+    return {
+        run: sums
+        for run, sums in found.items()
+        if sums["calls"] + sums["errors"] + sums["refused_schemas"] == numbers.get(run, 0)
+    }
+
+
+def _sums(session: Session, condition: ColumnElement[bool]) -> dict[str, Any]:
+    """Return the sums over the events that meet a condition, by the names of `Totals`."""
+    return dict(zip(NAMES, session.execute(select(*_columns()).where(condition)).one(), strict=True))
+
+
+def _columns() -> list[ColumnElement[Any]]:
+    """Return the sums over events, in the order of NAMES."""
+    answered, reused = col(EventRow.type).in_(ANSWERED), col(EventRow.reused)
+    paid = not_(reused)
+    uncounted = or_(col(EventRow.prompt_tokens).is_(None), col(EventRow.completion_tokens).is_(None))
+    return [
+        func.count().filter(answered),
+        func.count().filter(col(EventRow.type) == "call_failed"),
+        func.coalesce(func.sum(col(EventRow.prompt_tokens)).filter(paid), 0),
+        func.coalesce(func.sum(col(EventRow.completion_tokens)).filter(paid), 0),
+        func.coalesce(func.sum(col(EventRow.seconds)).filter(paid), 0.0),
+        func.coalesce(func.sum(col(EventRow.dollars)).filter(paid), 0.0),
+        func.count().filter(answered, paid, col(EventRow.dollars).is_(None)),
+        func.count().filter(answered, paid, uncounted),
+        func.count().filter(col(EventRow.type) == "schema_refused"),
+        func.count().filter(reused),
+        func.coalesce(func.sum(col(EventRow.dollars)).filter(reused), 0.0),
+    ]
+
+
+# The number of traces of each run, which is stored with the run, so a list of traces has a total without counting.
+
+
+@dataclass(frozen=True)
+class SizeDifference:
+    """A run whose stored number of traces differs from the number that it has."""
+
+    run_id: int
+    study_id: int
+    study: str
+    run: str
+    stored: int
+    again: int
+
+
+def update_sizes(session: Session, run_ids: Collection[int]) -> None:
+    """Count the traces of runs again, in the transaction that has added some."""
+    statement = update(RunRow).where(col(RunRow.id).in_(run_ids)).values(traces=_counted())
+    session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def size_differences(session: Session, study_id: int | None = None) -> list[SizeDifference]:
+    """Return the differences of the runs of a study, or of all studies."""
+    counted = _counted().label("again")
+    query = (
+        select(col(RunRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(RunRow.traces), counted)
+        .join(StudyRow, col(StudyRow.id) == col(RunRow.study_id))
+        .where(col(RunRow.traces) != counted)
+        .order_by(col(RunRow.id))
+    )
+    if study_id is not None:
+        query = query.where(col(RunRow.study_id) == study_id)
+    return [SizeDifference(*row) for row in session.execute(query)]
+
+
+def rebuild_sizes(session: Session, study_id: int | None = None) -> list[SizeDifference]:
+    """Correct the numbers of a study, or of all, and return what differed; each study has an audit entry."""
+    found = size_differences(session, study_id)
+    update_sizes(session, [difference.run_id for difference in found])
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "numbers of traces", "run")
+    return found
+
+
+def _counted() -> Any:
+    own = select(func.count()).where(col(TraceRow.run_id) == col(RunRow.id))
+    return own.correlate(RunRow).scalar_subquery()

@@ -1,0 +1,115 @@
+"""Rows of events and opinions. A prompt has its own column, because a list of turns is read without it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Text, cast, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Opinion, Target
+from core.trace import (
+    EVENT_ADAPTER,
+    Event,
+    NumberedEvent,
+    Outcome,
+    ReplyExtracted,
+    ReplyUnreadable,
+    TurnCompleted,
+    Verdict,
+)
+from core.verdicts import criterion_outcomes
+from storage.db.columns import sanitize, to_storable_json
+from storage.db.fingerprints import to_utc
+from storage.db.tables import EventRow, now
+
+EventWithTurn = TurnCompleted | ReplyUnreadable | ReplyExtracted
+"""Events of calls that were answered."""
+
+
+def opinion_target(item: str, opinion: Opinion) -> Target:
+    """Return the target of an opinion."""
+    return Target(item=item, kind=opinion.kind, criterion=opinion.criterion, part=opinion.part)
+
+
+def opinion_row(
+    study_id: int,
+    run_id: int,
+    trace_id: int,
+    target_id: int,
+    opinion: Opinion,
+    verdict: Mapping[str, tuple[Outcome | None, float | None]],
+) -> dict[str, Any]:
+    """Return the columns of an opinion; `verdict` is what its verdict states by criterion (`verdict_columns`)."""
+    outcome, contention = verdict.get(opinion.criterion, (None, None)) if opinion.stage == "verdict" else (None, None)
+    return {
+        "study_id": study_id,
+        "run_id": run_id,
+        "trace_id": trace_id,
+        "target_id": target_id,
+        "judge": opinion.judge,
+        "stage": opinion.stage,
+        "value": opinion.value,
+        "problem": opinion.problem,
+        "outcome": outcome,
+        "contention": contention,
+    }
+
+
+def verdict_columns(verdict: Verdict) -> dict[str, tuple[Outcome | None, float | None]]:
+    """Return criterion -> its outcome and its contention, if they may differ from those of the whole verdict."""
+    outcomes, contentions = criterion_outcomes(verdict), verdict.contentions
+    return {name: (outcomes.get(name), contentions.get(name)) for name in {*outcomes, *contentions}}
+
+
+def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime | None = None) -> dict[str, Any]:
+    """Return the columns of an event, with the prompt separate from the body; the default time is now."""
+    body = event.model_dump(mode="json")
+    text, usage, is_reused = "", {}, False
+    if isinstance(event, EventWithTurn):
+        is_reused = bool(event.turn.reused)
+        text, body["turn"]["prompt"], usage = sanitize(event.turn.prompt), "", body["turn"]["usage"]
+    return {
+        "trace_id": trace_id,
+        "seq": seq,
+        "run_id": run_id,
+        "type": event.type,
+        "body": to_storable_json(body),
+        "prompt": text,
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "seconds": usage.get("seconds"),
+        "dollars": usage.get("dollars"),
+        "reused": is_reused,
+        "at": to_utc(at) or now(),
+    }
+
+
+def parse_event(body: str, prompt: str = "") -> Event:
+    """Return an event from its columns."""
+    event: Event = EVENT_ADAPTER.validate_json(body)
+    if prompt and isinstance(event, EventWithTurn):
+        return event.model_copy(update={"turn": event.turn.model_copy(update={"prompt": prompt})})
+    return event
+
+
+def next_sequence_numbers(session: Session, trace_ids: Sequence[int]) -> dict[int, int]:
+    """Return trace id -> the sequence number of its next event."""
+    query = (
+        select(col(EventRow.trace_id), func.max(col(EventRow.seq)) + 1)
+        .where(col(EventRow.trace_id).in_(trace_ids))
+        .group_by(col(EventRow.trace_id))
+    )
+    numbers = dict(session.execute(query).all())
+    return {trace: numbers.get(trace, 0) for trace in trace_ids}
+
+
+def stored_events(session: Session, trace_id: int) -> list[NumberedEvent]:
+    """Return every event of a trace as it was stored, with superseded ones, without prompts."""
+    query = (
+        select(col(EventRow.seq), cast(col(EventRow.body), Text))
+        .where(col(EventRow.trace_id) == trace_id)
+        .order_by(col(EventRow.seq))
+    )
+    return [(seq, parse_event(body)) for seq, body in session.execute(query)]

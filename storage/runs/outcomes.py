@@ -1,0 +1,424 @@
+"""Events appended to traces, with the outcomes and opinions that follow from them."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from sqlalchemy import (
+    ColumnElement,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.contention import verdict_contention
+from core.reading_history import TurnReadings, turn_readings
+from core.trace import (
+    Event,
+    ReadingReplaced,
+    ReadingWithdrawn,
+    ReplyExtracted,
+    TraceFailed,
+    TraceRestarted,
+    Turn,
+    TurnCompleted,
+    Verdict,
+    VerdictReached,
+    current_numbered_events,
+)
+from core.uncertainty import uncertainty
+from storage.db.connections import execute, insert_all
+from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, UnreadReplyRow
+from storage.labels import targets
+from storage.runs import trace_opinions
+from storage.runs.events import (
+    event_row,
+    next_sequence_numbers,
+    opinion_row,
+    opinion_target,
+    stored_events,
+    verdict_columns,
+)
+
+# Replies that the parser could not read: listed, counted, and marked once they are read.
+#
+# The rows follow from the events of a trace. A reply that a person, an extractor or newer parsers could read stays
+# listed, with who read it.
+
+READ_BY_PARSER = "parser"
+JudgeStep = tuple[str, str]
+"""A judge's name and a step of its protocol."""
+REREADING = (ReplyExtracted, ReadingReplaced, ReadingWithdrawn, TraceRestarted)
+"""Events after which a listed reply may have another reading, or not count."""
+UNREAD_PAGE = 20
+"""Replies on a page of the list."""
+_DETAILS = re.compile(r"“[^”]*”|\"[^\"]*\"|'[^']*'|\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The study, run and item of a trace."""
+
+    id: int
+    study_id: int
+    run_id: int
+    item: str
+
+
+@dataclass(frozen=True)
+class UnreadFilter:
+    """Conditions on unreadable replies; None means no filter."""
+
+    study_id: int
+    run_id: int | None = None
+    judge: str | None = None
+    step: str | None = None
+    reason: str | None = None
+    read: bool = False
+    """Replies that were read since by a person, an extractor or newer parsers, instead of those that are unreadable."""
+
+
+@dataclass(frozen=True)
+class UnreadCount:
+    """The unreadable replies of one judge, step and reason."""
+
+    judge: str
+    step: str
+    reason: str
+    replies: int
+    of: int
+    """All replies of the judge in this step."""
+
+
+@dataclass(frozen=True)
+class UnreadReply:
+    """An unreadable reply with its place."""
+
+    id: int
+    """The sort key of the paged list."""
+    trace_id: int
+    ask: int
+    run: str
+    item: str
+    part: str
+    """The pair of responses that the trace is on; empty if it is on the whole item."""
+    reason: str
+    read_by: str
+    readings: TurnReadings
+    """The reply with its readings, and the first one if this one answers the second request; without prompts."""
+
+    @property
+    def turn(self) -> Turn:
+        """The reply with its current reading."""
+        return self.readings.turn
+
+    def summary(self) -> dict[str, Any]:
+        """Return the reply with its place as a flat mapping."""
+        turn, first = self.turn, self.readings.first
+        return {
+            "trace": self.trace_id,
+            "run": self.run,
+            "item": self.item,
+            "part": self.part,
+            "judge": turn.speaker,
+            "step": turn.step,
+            "round": turn.round,
+            "model": turn.model,
+            "problem": turn.problem,
+            "reply": turn.reply,
+            "first_problem": "" if first is None else first.turn.problem,
+            "first_reply": "" if first is None else first.turn.reply,
+        }
+
+
+def reason_without_details(problem: str) -> str:
+    """Return a problem with "…" for quoted text and numbers, so equal causes have equal reasons."""
+    return _DETAILS.sub("…", problem)
+
+
+def is_listed(event: Event) -> bool:
+    """Return whether an event changes the list."""
+    return isinstance(event, REREADING) or (isinstance(event, TurnCompleted) and event.turn.is_unreadable)
+
+
+def insert_unread(session: Session, added: Sequence[tuple[Owner, int, int, Event]]) -> None:
+    """Update the list for events that were added, as (owner, trace id, sequence number, event)."""
+    rows = [
+        _row(owner, seq, event)
+        for owner, _, seq, event in added
+        if isinstance(event, TurnCompleted) and event.turn.is_unreadable
+    ]
+    insert_all(session, UnreadReplyRow, rows)
+    reread = {trace_id: owner for owner, trace_id, _, event in added if isinstance(event, REREADING)}
+    for trace_id, owner in reread.items():
+        _synchronize(session, trace_id, owner)
+
+
+def _row(owner: Owner, seq: int, event: TurnCompleted, read_by: str = "") -> dict[str, Any]:
+    return {
+        "study_id": owner.study_id,
+        "run_id": owner.run_id,
+        "trace_id": owner.id,
+        "ask": event.ask,
+        "seq": seq,
+        "judge": event.turn.speaker,
+        "step": event.turn.step,
+        "reason": reason_without_details(event.turn.problem),
+        "read_by": read_by,
+    }
+
+
+def _synchronize(session: Session, trace_id: int, owner: Owner) -> None:
+    """Make the rows of one trace follow from its events; a row that stays keeps its id."""
+    stored = stored_events(session, trace_id)
+    original = {seq: event for seq, event in stored if isinstance(event, TurnCompleted)}
+    wanted = {}
+    for seq, event in current_numbered_events(stored):
+        if isinstance(event, TurnCompleted) and (event.turn.is_unreadable or original[seq].turn.is_unreadable):
+            unreadable = event if event.turn.is_unreadable else original[seq]
+            read_by = "" if event.turn.is_unreadable else event.turn.read_by or READ_BY_PARSER
+            wanted[event.ask] = _row(owner, seq, unreadable, read_by)
+    rows = {row.ask: row for row in session.scalars(select(UnreadReplyRow).where(_of_trace(trace_id)))}
+    for ask, row in rows.items():
+        if ask in wanted:
+            row.sqlmodel_update(wanted.pop(ask))
+        else:
+            session.execute(delete(UnreadReplyRow).where(col(UnreadReplyRow.id) == row.id))
+    session.flush()
+    insert_all(session, UnreadReplyRow, list(wanted.values()))
+
+
+def _of_trace(trace_id: int) -> ColumnElement[bool]:
+    return col(UnreadReplyRow.trace_id) == trace_id
+
+
+def count_unread(
+    session: Session, filter: UnreadFilter, totals: Mapping[JudgeStep, int] | None = None
+) -> list[UnreadCount]:
+    """Return the number of replies by judge, step and reason, the most first.
+
+    `totals` are the numbers of all replies; None computes them (see `replies_by_step`).
+    """
+    group = (col(UnreadReplyRow.judge), col(UnreadReplyRow.step), col(UnreadReplyRow.reason))
+    number = func.count()
+    query = select(*group, number).where(*_conditions(filter)).group_by(*group).order_by(number.desc(), *group)
+    rows = session.execute(query).all()
+    if totals is None:
+        run_ids = count_replies(session, filter.study_id, filter.run_id) if rows else ()
+        totals = sum_by_step(replies_by_step(session, run_ids).values())
+    return [UnreadCount(*row, of=totals.get((row[0], row[1]), 0)) for row in rows]
+
+
+def sum_by_step(by_run: Iterable[Mapping[JudgeStep, int]]) -> dict[JudgeStep, int]:
+    """Return the sums over runs."""
+    totals: Counter[JudgeStep] = Counter()
+    for numbers in by_run:
+        totals.update(numbers)
+    return totals
+
+
+def replies_by_step(session: Session, run_ids: Collection[int]) -> dict[int, dict[JudgeStep, int]]:
+    """Return run id -> (judge, step) -> the number of its replies, readable or not.
+
+    Every reply of the runs is read, which takes 3 s for a million of them.
+    """
+    speaker = col(EventRow.body)["turn"]["speaker"].as_string()
+    step = col(EventRow.body)["turn"]["step"].as_string()
+    query = (
+        select(col(EventRow.run_id), speaker, step, func.count())
+        .where(col(EventRow.run_id).in_(run_ids), col(EventRow.type) == "turn")
+        .group_by(col(EventRow.run_id), speaker, step)
+    )
+    found: dict[int, dict[JudgeStep, int]] = {run_id: {} for run_id in run_ids}
+    for run_id, judge, name, number in session.execute(query):
+        found[run_id][judge, name] = number
+    return found
+
+
+def count_replies(session: Session, study_id: int, run_id: int | None = None) -> dict[int, int]:
+    """Return run id -> the number of its replies, which changes whenever its `replies_by_step` does."""
+    query = (
+        select(col(EventRow.run_id), func.count())
+        .where(col(EventRow.run_id).in_(select(col(RunRow.id)).where(col(RunRow.study_id) == study_id)))
+        .where(col(EventRow.type) == "turn")
+        .group_by(col(EventRow.run_id))
+    )
+    if run_id is not None:
+        query = query.where(col(EventRow.run_id) == run_id)
+    return {run: number for run, number in session.execute(query)}
+
+
+def find_unread(
+    session: Session, filter: UnreadFilter, *, after: int = 0, limit: int = UNREAD_PAGE
+) -> list[UnreadReply]:
+    """Return the replies whose key is above `after`, in the order in which they were stored."""
+    query = (
+        _replies().where(*_conditions(filter), col(UnreadReplyRow.id) > after).order_by(col(UnreadReplyRow.id))
+    ).limit(limit)
+    return [_reply(session, *row) for row in session.execute(query)]
+
+
+def _replies() -> Any:
+    return (
+        select(
+            col(UnreadReplyRow.id),
+            col(UnreadReplyRow.trace_id),
+            col(UnreadReplyRow.ask),
+            col(RunRow.name),
+            col(ItemRow.key),
+            col(TraceRow.part),
+            col(UnreadReplyRow.reason),
+            col(UnreadReplyRow.read_by),
+        )
+        .join(TraceRow, col(TraceRow.id) == col(UnreadReplyRow.trace_id))
+        .join(RunRow, col(RunRow.id) == col(UnreadReplyRow.run_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+    )
+
+
+def _reply(session: Session, id: int, trace_id: int, ask: int, *columns: str) -> UnreadReply:
+    run, item, part, reason, read_by = columns
+    readings = turn_readings([event for _, event in stored_events(session, trace_id)])[ask]
+    return UnreadReply(id, trace_id, ask, run, item, part, reason, read_by, readings)
+
+
+def _conditions(filter: UnreadFilter) -> list[ColumnElement[bool]]:
+    row = UnreadReplyRow
+    conditions = [col(row.study_id) == filter.study_id]
+    conditions.append(col(row.read_by) != "" if filter.read else col(row.read_by) == "")
+    for column, value in (
+        (row.run_id, filter.run_id),
+        (row.judge, filter.judge),
+        (row.step, filter.step),
+        (row.reason, filter.reason),
+    ):
+        if value is not None:
+            conditions.append(col(column) == value)
+    return conditions
+
+
+Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
+STATUSES: tuple[Status, ...] = ("running", "waiting", "failed", "agreed", "disputed", "no_verdict")
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """An event to be appended to a trace."""
+
+    trace_id: int
+    seq: int
+    event: Event
+
+
+def append_events(session: Session, events: Sequence[NewEvent]) -> None:
+    """Append events to one or more traces.
+
+    A verdict or a failure also sets the trace's outcome. A second verdict, after a later reading, replaces the opinions
+    of the first.
+    """
+    owners = _owners(session, {new.trace_id for new in events})
+    rows = [event_row(new.event, new.trace_id, owners[new.trace_id].run_id, new.seq) for new in events]
+    insert_all(session, EventRow, rows)
+    insert_unread(session, [(owners[new.trace_id], new.trace_id, new.seq, new.event) for new in events])
+    judged = targets.concluded_targets(
+        session, [new.trace_id for new in events if isinstance(new.event, VerdictReached)]
+    )
+    _update_outcomes(session, events)
+    in_order = sorted(events, key=lambda new: new.seq)
+    last = {new.trace_id: new.event.verdict for new in in_order if isinstance(new.event, VerdictReached)}
+    judged |= _save_opinions(session, [(owners[trace_id], verdict) for trace_id, verdict in last.items()])
+    targets.mark_disputed(session, judged)
+
+
+def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
+    """Restart every trace of a run that has events but no verdict; its events are marked as superseded."""
+    query = (
+        select(col(EventRow.trace_id))
+        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
+        .where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome).in_(("waiting", "failed")))
+        .distinct()
+    )
+    ids = list(session.scalars(query))
+    numbers = next_sequence_numbers(session, ids)
+    append_events(session, [NewEvent(id, numbers[id], TraceRestarted(reason=reason)) for id in ids])
+
+
+def _update_outcomes(session: Session, events: Sequence[NewEvent]) -> None:
+    """Set the outcomes of traces that failed or have a verdict, and remove the opinions of earlier verdicts."""
+    values: dict[int, dict[str, Any]] = {}
+    judged = {new.trace_id for new in events if isinstance(new.event, VerdictReached)}
+    orders = trace_opinions.orders_of_traces(session, judged)
+    for new in sorted(events, key=lambda new: (new.trace_id, new.seq)):  # all transactions take locks in the same order
+        if isinstance(new.event, TraceFailed):
+            values.setdefault(new.trace_id, {}).update(outcome="failed", problem=new.event.problem)
+        elif isinstance(new.event, VerdictReached):
+            values.setdefault(new.trace_id, {}).update(
+                _outcome_columns(new.event.verdict), shown_orders=orders[new.trace_id]
+            )
+    by_columns: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for trace_id, columns in values.items():
+        by_columns.setdefault(tuple(sorted(columns)), []).append({"id": trace_id, **columns})
+    for rows in by_columns.values():
+        session.execute(update(TraceRow), rows)
+    if judged:
+        execute(session, _opinion_deletion(), {"traces": list(judged)})
+
+
+@cache  # to build these statements takes longer than to execute them
+def _opinion_deletion() -> Any:
+    table: Any = OpinionRow
+    return delete(table.__table__).where(col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True)))
+
+
+def _outcome_columns(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "outcome": verdict.outcome,
+        "problem": "",
+        "uncertainty": uncertainty(verdict.opinions),
+        "contention": verdict_contention(verdict),
+    }
+
+
+def _save_opinions(session: Session, verdicts: Sequence[tuple[Owner, Verdict]]) -> set[int]:
+    """Store the opinions of verdicts, and return the targets of those that traces conclude with.
+
+    The targets of each study are added at once, in the same order in every transaction.
+    """
+    opinions = [
+        (trace, opinion_target(trace.item, opinion), opinion, columns)
+        for trace, verdict in verdicts
+        for columns in [verdict_columns(verdict)]
+        for opinion in verdict.opinions
+    ]
+    target_ids = {
+        study_id: targets.get_or_create_ids(
+            session, study_id, {target for trace, target, *_ in opinions if trace.study_id == study_id}
+        )
+        for study_id in sorted({trace.study_id for trace, *_ in opinions})
+    }
+    rows = [
+        opinion_row(trace.study_id, trace.run_id, trace.id, target_ids[trace.study_id][target], opinion, columns)
+        for trace, target, opinion, columns in opinions
+    ]
+    insert_all(session, OpinionRow, rows)
+    return {row["target_id"] for row in rows if row["stage"] == "verdict"}
+
+
+def _owners(session: Session, trace_ids: Iterable[int]) -> dict[int, Owner]:
+    return {row[0]: Owner(*row) for row in execute(session, _owner_query(), {"ids": sorted(trace_ids)})}
+
+
+@cache
+def _owner_query() -> Any:
+    return (
+        select(col(TraceRow.id), col(TraceRow.study_id), col(TraceRow.run_id), col(ItemRow.key))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(TraceRow.id).in_(bindparam("ids", expanding=True)))
+    )

@@ -1,0 +1,211 @@
+"""Claims of single traces by workers that share a run, and the end of such a run.
+
+`claimed_by` of a trace is the name of its worker, and the claim holds while the worker is alive (`storage.runs.calls`).
+A worker that executes a run alone claims the run instead (`storage.runs.run_claims.claim_run`); the two exclude each
+other.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from storage.db.connections import clock
+from storage.db.tables import RunRow, SpendingRow, TraceRow, now
+from storage.runs import call_totals, calls
+
+MAX_INITIAL_FAILURES = 5
+"""A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""
+LONGEST_PROBLEM = 300
+"""Characters of the problem of a failed trace that the problem of its run quotes."""
+VERDICTS = ("agreed", "disputed", "no_verdict")
+
+
+@dataclass(frozen=True)
+class ClaimedTrace:
+    """A trace by its id, that of its run and item, and its part."""
+
+    id: int
+    run_id: int
+    item_id: int
+    part: str
+
+
+def claim(session: Session, trace_id: int, worker: str, *, take_over: bool = True) -> ClaimedTrace | None:
+    """Claim a waiting trace of a requested run; None if it is not waiting or another worker executes it.
+
+    Without `take_over` only a trace that no worker has claimed, alive or not. The row of the run is locked first, as in
+    every transaction that changes both.
+    """
+    run_id = session.scalar(select(col(TraceRow.run_id)).where(col(TraceRow.id) == trace_id))
+    at = clock(session)
+    run = select(col(RunRow.id)).where(col(RunRow.id) == run_id, col(RunRow.state) == "requested", is_shared(at))
+    if session.execute(run.with_for_update(read=True)).first() is None:
+        return None
+    free = (
+        not_(calls.is_worker_alive(col(TraceRow.claimed_by), at)) if take_over else col(TraceRow.claimed_by).is_(None)
+    )
+    query = (
+        update(TraceRow)
+        .where(col(TraceRow.id) == trace_id, col(TraceRow.outcome) == "waiting", free)
+        .values(claimed_by=worker)
+        .returning(col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+        .execution_options(synchronize_session=False)
+    )
+    row = session.execute(query).first()
+    return None if row is None else ClaimedTrace(*row)
+
+
+def cancelling_runs(session: Session) -> list[int]:
+    """Return the ids of the runs that are being cancelled, and that no worker executes alone."""
+    query = select(col(RunRow.id)).where(col(RunRow.state) == "cancelling", is_shared(clock(session)))
+    return list(session.scalars(query))
+
+
+def forget_spending(session: Session, run_id: int) -> None:
+    """Let the next reservation compute the costs of a run again: a worker that has a run alone counts in memory."""
+    session.execute(delete(SpendingRow).where(col(SpendingRow.run_id) == run_id))
+
+
+def is_shared(at: datetime) -> ColumnElement[bool]:
+    """Return whether no worker executes the run alone."""
+    return or_(col(RunRow.claimed_until).is_(None), col(RunRow.claimed_until) <= at)
+
+
+def lost(session: Session, claims: Mapping[int, str]) -> set[int]:
+    """Lock traces until the end of the transaction; return those that are not claimed by the given worker any more."""
+    query = select(col(TraceRow.id), col(TraceRow.claimed_by)).where(col(TraceRow.id).in_(claims))
+    held = dict(session.execute(query.order_by(col(TraceRow.id)).with_for_update(key_share=True)).all())
+    return {trace_id for trace_id, worker in claims.items() if held.get(trace_id) != worker}
+
+
+def any_alive(at: datetime) -> ColumnElement[bool]:
+    """Return whether a worker that is alive has claimed a trace of the run."""
+    # Not correlated with the run: SQLite would read all of its traces instead of the index of the claimed ones.
+    return col(RunRow.id).in_(select(col(TraceRow.run_id)).where(_is_claimed(at)))
+
+
+def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: bool = False) -> None:
+    """End a worker's claim of a trace, and the run if this was its last trace.
+
+    A run whose first traces all `failed` is stopped. If it was stopped earlier, the sums over its calls are stored
+    again after its last claim.
+    """
+    run = _locked(session, claimed.run_id)
+    session.execute(
+        update(TraceRow)
+        .where(col(TraceRow.id) == claimed.id, col(TraceRow.claimed_by) == worker)
+        .values(claimed_by=None)
+        .execution_options(synchronize_session=False)
+    )
+    if run is None:
+        return
+    if run.state == "stopped" and not _any(session, run.id, _is_claimed(clock(session))):
+        call_totals.store_newer(session, run)
+    if failed and run.state == "requested" and _only_failures(session, run.id):
+        _end(session, run, "stopped", describe_failures(session, run.id))
+    end_if_done(session, run)
+
+
+def describe_failures(session: Session, run_id: int) -> str:
+    """Return why a run stops whose first traces all failed, with the problem of the first: a text without keys."""
+    query = select(col(TraceRow.problem)).where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
+    problem = " ".join((session.scalars(query.order_by(col(TraceRow.id)).limit(1)).first() or "").split())
+    quoted = problem if len(problem) <= LONGEST_PROBLEM else f"{problem[:LONGEST_PROBLEM]}…"
+    first = f"The first {MAX_INITIAL_FAILURES} items all failed"
+    return f"{first}: “{quoted}” Fix the cause, and resume." if quoted else f"{first}; fix the cause, and resume."
+
+
+def seconds_left(session: Session, run_ids: Collection[int]) -> float | None:
+    """Return the seconds until the claim of a run as a whole expires unless it is renewed; None if none is claimed."""
+    at = clock(session)
+    query = select(func.max(col(RunRow.claimed_until))).where(
+        col(RunRow.id).in_(run_ids), col(RunRow.claimed_by).is_not(None), col(RunRow.claimed_until) > at
+    )
+    until = session.scalar(query)
+    return None if until is None else (until - at).total_seconds()
+
+
+def release_all(session: Session, worker: str, trace_ids: Collection[int] | None = None) -> None:
+    """End claims of a worker, of some traces or of all: others can continue them at once."""
+    query = update(TraceRow).where(col(TraceRow.claimed_by) == worker).values(claimed_by=None)
+    if trace_ids is not None:
+        query = query.where(col(TraceRow.id).in_(trace_ids))
+    session.execute(query.execution_options(synchronize_session=False))
+
+
+def claimed_by(session: Session, worker: str) -> set[int]:
+    """Return the ids of the traces that a worker has claimed."""
+    return set(session.scalars(select(col(TraceRow.id)).where(col(TraceRow.claimed_by) == worker)))
+
+
+def stop(session: Session, run_id: int, reason: str) -> None:
+    """Stop a requested run: its workers start no more calls."""
+    run = _locked(session, run_id)
+    if run is not None and run.state == "requested":
+        _end(session, run, "stopped", reason)
+
+
+def end_if_done(session: Session, run: RunRow) -> None:
+    """End a run, locked, that is done or whose cancelled traces have ended; not one that a worker executes alone."""
+    at = clock(session)
+    if run.claimed_until is not None and run.claimed_until > at:
+        return
+    is_current = run.state in ("requested", "cancelling")
+    if is_current and not _any(session, run.id, col(TraceRow.outcome) == "waiting"):
+        _end(session, run, "finished", "")
+    elif run.state == "cancelling" and not _any(session, run.id, _is_claimed(at)):
+        _end(session, run, "cancelled", "")
+
+
+def waiting(session: Session, run_id: int, *, without: Sequence[int], limit: int) -> list[int]:
+    """Return the ids of waiting traces that no living worker has claimed, in the order of the items."""
+    query = select(col(TraceRow.id)).where(
+        col(TraceRow.run_id) == run_id,
+        col(TraceRow.outcome) == "waiting",
+        col(TraceRow.id).not_in(without),
+        not_(calls.is_worker_alive(col(TraceRow.claimed_by), clock(session))),
+    )
+    return list(session.scalars(query.order_by(col(TraceRow.id)).limit(limit)))
+
+
+def count_claimed(session: Session, run_id: int) -> int:
+    """Return how many traces of a run are claimed by living workers."""
+    claimed = _is_claimed(clock(session))
+    return session.scalar(select(func.count()).where(col(TraceRow.run_id) == run_id, claimed)) or 0
+
+
+def locked_if_shared(session: Session, run_id: int) -> RunRow | None:
+    """Return a run, locked until the end of the transaction; None if it has been deleted or has one worker."""
+    run = _locked(session, run_id)
+    at = clock(session)
+    return None if run is None or (run.claimed_until is not None and run.claimed_until > at) else run
+
+
+def _locked(session: Session, run_id: int) -> RunRow | None:
+    query = select(RunRow).where(col(RunRow.id) == run_id).with_for_update(key_share=True)
+    return session.scalars(query.execution_options(populate_existing=True)).first()
+
+
+def _is_claimed(at: datetime) -> ColumnElement[bool]:
+    return and_(col(TraceRow.claimed_by).is_not(None), calls.is_worker_alive(col(TraceRow.claimed_by), at))
+
+
+def _any(session: Session, run_id: int, condition: ColumnElement[bool]) -> bool:
+    query = select(col(TraceRow.id)).where(col(TraceRow.run_id) == run_id, condition).limit(1)
+    return session.scalars(query).first() is not None
+
+
+def _only_failures(session: Session, run_id: int) -> bool:
+    if _any(session, run_id, col(TraceRow.outcome).in_(VERDICTS)):
+        return False
+    failed = select(col(TraceRow.id)).where(col(TraceRow.run_id) == run_id, col(TraceRow.outcome) == "failed")
+    return len(session.scalars(failed.limit(MAX_INITIAL_FAILURES)).all()) == MAX_INITIAL_FAILURES
+
+
+def _end(session: Session, run: RunRow, state: str, problem: str) -> None:
+    run.state, run.problem, run.ended_at = state, problem, now()
+    run.call_totals = call_totals.of_ended_run(session, run.id)

@@ -1,0 +1,229 @@
+"""The opinions of traces: their targets, the verdicts by criterion, and summaries of the last ones."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, get_args
+
+from sqlalchemy import Text, bindparam, cast, select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Target
+from storage.db import audit
+from storage.db.connections import batches, execute
+from storage.db.guards import COUNTS, reading_for
+from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, StudyRow, TargetRow, TraceRow
+from storage.labels import targets
+
+if TYPE_CHECKING:
+    from core.trace import Turn
+
+
+MAX_LISTED = 8
+"""A summary lists at most this many opinions, and counts more than that."""
+
+
+def judged_targets(session: Session, trace_id: int) -> list[Target]:
+    """Return the targets that a trace holds opinions about."""
+    query = (
+        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+        .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
+        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
+        .where(col(OpinionRow.trace_id) == trace_id)
+        .distinct()
+    )
+    return [targets.from_columns(*row) for row in session.execute(query)]
+
+
+def exist(session: Session, study_id: int) -> bool:
+    """Return whether a judge has an opinion in a study."""
+    query = select(col(OpinionRow.id)).where(col(OpinionRow.study_id) == study_id).limit(1)
+    with reading_for(COUNTS):
+        return session.scalars(query).first() is not None
+
+
+def verdict_criteria(session: Session, study_id: int) -> list[str]:
+    """Return the criteria of the verdicts in a study, in the order of their names."""
+    own = (col(TargetRow.study_id) == study_id, col(TargetRow.criterion) != "")
+    criteria = select(col(TargetRow.criterion).label("criterion")).where(*own).distinct().subquery()
+    has_verdict = (
+        select(col(OpinionRow.id))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(*own, col(TargetRow.criterion) == criteria.c.criterion, col(OpinionRow.stage) == "verdict")
+        .correlate(criteria)
+        .exists()
+    )
+    query = select(criteria.c.criterion).where(has_verdict)
+    return sorted(session.scalars(query))
+
+
+def verdicts_by_criterion(session: Session, trace_ids: Sequence[int]) -> dict[int, dict[str, str]]:
+    """Return trace id -> criterion -> its verdicts, as "1 · 2", in the order of the verdicts."""
+    query = (
+        select(col(OpinionRow.trace_id), col(TargetRow.criterion), col(OpinionRow.value))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "verdict")
+        .where(col(TargetRow.criterion) != "")
+        .order_by(col(OpinionRow.id))
+    )
+    verdicts: dict[int, dict[str, list[str]]] = {}
+    for trace_id, criterion, value in session.execute(query):
+        by_criterion = verdicts.setdefault(trace_id, {})
+        by_criterion.setdefault(criterion, []).append("–" if value is None else str(value))
+    return {
+        trace_id: {criterion: " · ".join(_list_or_count(values)) for criterion, values in by_criterion.items()}
+        for trace_id, by_criterion in verdicts.items()
+    }
+
+
+def summarize_last(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
+    """Return trace id -> its last opinions, as "1 · 1 · 2", with "–" for one that could not be read.
+
+    More than MAX_LISTED are counted instead: "24 × True · 10 × False".
+    """
+    query = (
+        select(col(OpinionRow.trace_id), col(OpinionRow.value))
+        .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "last")
+        .order_by(col(OpinionRow.id))
+    )
+    opinions: dict[int, list[str]] = {}
+    for trace_id, value in session.execute(query):
+        opinions.setdefault(trace_id, []).append("–" if value is None else str(value))
+    return {trace_id: " · ".join(_list_or_count(values)) for trace_id, values in opinions.items()}
+
+
+def _list_or_count(values: list[str]) -> list[str]:
+    if len(values) <= MAX_LISTED:
+        return values
+    return [f"{count} × {value}" for value, count in Counter(values).most_common(MAX_LISTED)]
+
+
+# The orders in which responses were shown to the judges of a trace, stored with the trace when it has a verdict.
+#
+# They follow from the events of its turns. A study may have millions of these, so the result pages read the column.
+
+Orders = list[list[int]]
+"""Distinct orders of response numbers, sorted; turns without an order are left out."""
+BATCH = 2_000
+"""Traces whose events are read at once."""
+NONE_SHOWN = "[]"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A trace whose stored orders differ from those of its events."""
+
+    trace_id: int
+    study_id: int
+    study: str
+    run: str
+    item: str
+    part: str
+    stored: Orders | None
+    again: Orders
+
+
+def orders_of_turns(turns: "Iterable[Turn]") -> Orders:
+    """Return the orders of turns, of which none is superseded."""
+    return sorted({turn.shown: list(turn.shown) for turn in turns if turn.shown}.values())
+
+
+def orders_of_traces(session: Session, trace_ids: Collection[int]) -> dict[int, Orders]:
+    """Return trace id -> the orders of its stored turns that are not superseded."""
+    if not trace_ids:
+        return {}
+    found: dict[int, Orders] = {trace: [] for trace in trace_ids}
+    turns = execute(session, _turn_query(), {"traces": list(trace_ids)})
+    for trace, rows in groupby(turns, key=lambda row: row[0]):
+        texts: set[str] = set()
+        for _, kind, text in rows:
+            if kind == "restarted":
+                texts.clear()
+            elif text:
+                texts.add(text)
+        found[trace] = sorted(order for order in map(json.loads, texts) if order)
+    return found
+
+
+@cache  # to build this query takes longer than to execute it
+def _turn_query() -> Any:
+    return (
+        select(col(EventRow.trace_id), col(EventRow.type), cast(col(EventRow.body)["turn"]["shown"], Text))
+        .where(
+            col(EventRow.trace_id).in_(bindparam("traces", expanding=True)),
+            col(EventRow.type).in_(("turn", "restarted")),
+        )
+        .order_by(col(EventRow.trace_id), col(EventRow.seq))
+    )
+
+
+def with_orders(session: Session, study_id: int, orders: Collection[tuple[int, ...]]) -> list[int]:
+    """Return the ids of the traces of a study that have all of these orders; others are not read."""
+    text = cast(col(TraceRow.shown_orders), Text)
+    of_study = col(TraceRow.study_id) == study_id
+    distinct = session.scalars(select(text).where(of_study).distinct()).all()
+    wanted = [one for one in distinct if set(orders).issubset(map(tuple, json.loads(one or NONE_SHOWN)))]
+    return list(session.scalars(select(col(TraceRow.id)).where(of_study, text.in_(wanted)))) if wanted else []
+
+
+def orders_of_study(session: Session, study_id: int) -> Iterator[tuple[int, tuple[tuple[int, ...], ...]]]:
+    """Yield (trace id, its orders) for the traces of a study that have any, in no certain order."""
+    query = select(col(TraceRow.id), cast(col(TraceRow.shown_orders), Text)).where(
+        col(TraceRow.study_id) == study_id, cast(col(TraceRow.shown_orders), Text) != NONE_SHOWN
+    )
+    parsed: dict[str, tuple[tuple[int, ...], ...]] = {}  # a study has few distinct ones
+    for trace, text in session.execute(query):
+        if text not in parsed:
+            parsed[text] = tuple(map(tuple, json.loads(text)))
+        yield trace, parsed[text]
+
+
+def order_differences(session: Session, study_id: int | None = None) -> list[Difference]:
+    """Return the differences of the traces with a verdict, of a study or of all, in the order of the traces."""
+    found = []
+    for batch in _batches_of_traces(session, study_id):
+        again = orders_of_traces(session, [trace for trace, *_ in batch])
+        found += [
+            Difference(trace, study, name, run, item, part, stored, again[trace])
+            for trace, study, name, run, item, part, stored in batch
+            if stored != again[trace]
+        ]
+    return found
+
+
+def rebuild_orders(session: Session, study_id: int | None = None) -> list[Difference]:
+    """Correct the orders of a study, or of all, and return what differed; each study has an audit entry."""
+    found = order_differences(session, study_id)
+    for batch in batches([{"id": one.trace_id, "shown_orders": one.again} for one in found], BATCH):
+        session.execute(update(TraceRow), batch)
+    audit.record_rebuilt(session, [difference.study_id for difference in found], "orders shown", "trace")
+    return found
+
+
+def _batches_of_traces(
+    session: Session, study_id: int | None
+) -> Iterator[list[tuple[int, int, str, str, str, str, Orders | None]]]:
+    from core.trace import Outcome  # imports all types of answers
+
+    query = (
+        select(
+            col(TraceRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(ItemRow.key),
+            col(TraceRow.part), col(TraceRow.shown_orders),
+        )
+        .join(StudyRow, col(StudyRow.id) == col(TraceRow.study_id))
+        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(TraceRow.outcome).in_(get_args(Outcome)))
+        .order_by(col(TraceRow.id))
+        .limit(BATCH)
+    )  # fmt: skip
+    if study_id is not None:
+        query = query.where(col(TraceRow.study_id) == study_id)
+    after = 0
+    while rows := [tuple(row) for row in session.execute(query.where(col(TraceRow.id) > after))]:
+        yield rows
+        after = rows[-1][0]

@@ -1,0 +1,425 @@
+"""Traces and their events: appended while a run executes, and read from any sequence number on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, Text, and_, cast, false, func, not_, or_, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.items import item_name
+from core.labels import Target
+from core.trace import Event, current_numbered_events
+from storage.db.columns import START, Page, read_page
+from storage.db.connections import batches, clock
+from storage.db.guards import STUDY, reading_for
+from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
+from storage.labels import targets
+from storage.runs import calls
+from storage.runs.events import parse_event
+
+# Which traces of a study are listed, and their number.
+
+Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
+STATUSES: tuple[Status, ...] = ("running", "waiting", "failed", "agreed", "disputed", "no_verdict")
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Conditions on traces; None means no filter."""
+
+    study_id: int
+    run_id: int | None = None
+    scenario: str | None = None
+    criterion: str | None = None
+    """The criterion of the run, or of any opinion in the trace; the status is then that of this criterion."""
+    status: Status | None = None
+    item: str | None = None
+    """Part of the item's name; case is ignored."""
+
+    @property
+    def is_of_whole_runs(self) -> bool:
+        """Whether every trace of a run matches, or none."""
+        return self == Filter(self.study_id, self.run_id)
+
+
+def count_by_run(session: Session, filter: Filter) -> dict[int, int]:
+    """Return run -> the number of its matching traces, the newest run first, without runs that have none.
+
+    The numbers of whole runs are stored with the runs (`storage.runs.call_totals`); otherwise the traces are counted.
+    """
+    if filter.is_of_whole_runs:
+        query = select(col(RunRow.id), col(RunRow.traces)).where(col(RunRow.study_id) == filter.study_id)
+        query = query.where(col(RunRow.traces) > 0)
+        if filter.run_id is not None:
+            query = query.where(col(RunRow.id) == filter.run_id)
+        return {run: number for run, number in session.execute(query.order_by(col(RunRow.id).desc()))}
+    counted = matching(filter, clock(session), col(TraceRow.run_id), func.count()).group_by(col(TraceRow.run_id))
+    return dict(sorted(((run, number) for run, number in session.execute(counted)), reverse=True))
+
+
+def matching(filter: Filter, at: datetime, *columns: SQLColumnExpression[Any]) -> Select[*tuple[Any, ...]]:
+    """Select columns of the matching traces, joined only with the tables that the filter needs."""
+    query = select(*columns).select_from(TraceRow).where(*_conditions(filter, at))
+    if filter.criterion is not None or filter.status in ("running", "waiting"):
+        query = query.join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+    if filter.scenario is not None or filter.item:
+        query = query.join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+    return query
+
+
+def outcome_on(criterion: str | None) -> SQLColumnExpression[str]:
+    """Return the outcome of a trace, or its own outcome on a criterion; None for any."""
+    if criterion is None:
+        return col(TraceRow.outcome)
+    own = (
+        select(func.min(col(OpinionRow.outcome)))  # the same for all verdicts on the criterion
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.trace_id) == col(TraceRow.id), col(OpinionRow.stage) == "verdict")
+        .where(col(TargetRow.criterion) == criterion)
+    )
+    return func.coalesce(own.scalar_subquery(), col(TraceRow.outcome))
+
+
+def is_claimed(at: datetime) -> ColumnElement[bool]:
+    """Return whether a trace is claimed by a worker that is alive, or by the one that has claimed its run."""
+    is_own = func.coalesce(col(TraceRow.claimed_by) == col(RunRow.claimed_by), false())
+    alone = and_(is_own, func.coalesce(col(RunRow.claimed_until) > at, false()))
+    return or_(alone, calls.is_worker_alive(col(TraceRow.claimed_by), at))
+
+
+def _conditions(filter: Filter, at: datetime) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [col(TraceRow.study_id) == filter.study_id]
+    if filter.run_id is not None:
+        conditions.append(col(TraceRow.run_id) == filter.run_id)
+    if filter.scenario is not None:
+        conditions.append(col(ItemRow.scenario) == filter.scenario)
+    if filter.criterion is not None:
+        conditions.append(or_(col(RunRow.criterion) == filter.criterion, _has_opinion_on(filter.criterion)))
+    if filter.item:
+        conditions.append(col(ItemRow.key).icontains(filter.item, autoescape=True))
+    return conditions + _status_conditions(filter.status, filter.criterion, at)
+
+
+def _has_opinion_on(criterion: str) -> ColumnElement[bool]:
+    """Return whether a trace has an opinion on a criterion: a run may judge several."""
+    opinions = select(col(OpinionRow.id)).join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+    return opinions.where(col(OpinionRow.trace_id) == col(TraceRow.id), col(TargetRow.criterion) == criterion).exists()
+
+
+def _status_conditions(status: Status | None, criterion: str | None, at: datetime) -> list[ColumnElement[bool]]:
+    if status is None:
+        return []
+    if status in ("running", "waiting"):
+        claimed = is_claimed(at)
+        return [col(TraceRow.outcome) == "waiting", claimed if status == "running" else not_(claimed)]
+    return [outcome_on(criterion) == status]
+
+
+# The order of a list of traces, and its pages, each of which begins after a trace.
+#
+# A page is read from an index, from the trace on, so it costs as much at the end of the list as at its start: every
+# query has equal values in the first columns of an index, and reads its next column in order. Items are ordered by
+# their ids, which is the order of the study, because items are only appended to it.
+
+Order = Literal["run", "contention"]
+"""The newest run first, in the order of the items; or the most disputed first, then in the order of the items, the
+newest run first, and at last the traces without a known contention."""
+Part = tuple[Sequence[ColumnElement[bool]], Sequence[Any]]
+"""A part of a list, which one query reads: its conditions, and its order."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The columns of the trace after which a page begins."""
+
+    id: int
+    run_id: int
+    item_id: int
+    contention: float | None
+
+
+def ordered_ids(
+    session: Session,
+    filter: Filter,
+    sizes: Mapping[int, int],
+    *,
+    after: int,
+    limit: int,
+    order: Order,
+    backwards: bool = False,
+) -> list[int]:
+    """Return the first traces after a trace, or backwards those before it; see `key_pages.read_page`.
+
+    `sizes` is `trace_filter.count_by_run` of the filter. A trace that the study does not have counts as START.
+    """
+    at, found = clock(session), list[int]()
+    place = None if after == START else _place(session, filter, after)
+    runs = list(sizes)
+    if order == "run":
+        parts = _by_run(runs[::-1] if backwards else runs, sizes, place, limit, backwards)
+    else:
+        parts = _by_contention(place, backwards)
+    while len(found) < limit and (part := next(parts, None)) is not None:
+        found += _read(session, filter, at, part, limit - len(found))
+    return found
+
+
+def _read(session: Session, filter: Filter, at: datetime, part: Part, limit: int) -> list[int]:
+    conditions, order = part
+    query = matching(filter, at, col(TraceRow.id)).where(*conditions).order_by(*order).limit(limit)
+    return list(session.scalars(query))
+
+
+def _place(session: Session, filter: Filter, trace_id: int) -> _Place | None:
+    columns = (col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.contention))
+    query = select(*columns).where(col(TraceRow.id) == trace_id, col(TraceRow.study_id) == filter.study_id)
+    row = session.execute(query).first()
+    return None if row is None else _Place(*row)
+
+
+def _by_run(
+    runs: Sequence[int], sizes: Mapping[int, int], place: _Place | None, limit: int, backwards: bool
+) -> Iterator[Part]:
+    """Yield the rest of the run of the place, then runs in groups: all but the last of a group are on one page."""
+    run, item, id = col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.id)
+    in_run = [_directed(item, backwards), _directed(id, backwards)]
+    if place is not None:
+        yield [run == place.run_id, *_rest_of_run(place, backwards)], in_run
+        runs = [one for one in runs if (one > place.run_id if backwards else one < place.run_id)]
+    while runs:
+        small = _fitting(runs, sizes, limit)
+        if small:
+            yield [run.in_(small)], [_directed(run, not backwards), *in_run]
+        runs = runs[len(small) :]
+        if runs:
+            yield [run == runs[0]], in_run
+        runs = runs[1:]
+
+
+def _fitting(runs: Sequence[int], sizes: Mapping[int, int], limit: int) -> list[int]:
+    """Return the first runs that have fewer traces together than a page."""
+    found: list[int] = []
+    for run in runs:
+        limit -= sizes[run]
+        if limit <= 0:
+            break
+        found.append(run)
+    return found
+
+
+def _rest_of_run(place: _Place, backwards: bool) -> list[ColumnElement[bool]]:
+    item, id = col(TraceRow.item_id), col(TraceRow.id)
+    if backwards:
+        return [item <= place.item_id, or_(item < place.item_id, id < place.id)]
+    return [item >= place.item_id, or_(item > place.item_id, id > place.id)]
+
+
+def _by_contention(place: _Place | None, backwards: bool) -> Iterator[Part]:
+    """Yield the traces of the item with the contention of the place, of its later items, and then the other ones."""
+    contention, item, run, id = (
+        col(TraceRow.contention), col(TraceRow.item_id), col(TraceRow.run_id), col(TraceRow.id),
+    )  # fmt: skip
+    of_item = [_directed(run, not backwards), _directed(id, backwards)]
+    equal = [_directed(item, backwards), *of_item]
+    known: Part = ([contention.is_not(None)], [_directed(contention, not backwards), *equal])
+    unknown: Part = ([contention.is_(None)], equal)
+    if place is None:
+        yield from (unknown, known) if backwards else (known, unknown)
+        return
+    same = contention == place.contention if place.contention is not None else contention.is_(None)
+    earlier_run, earlier = (run > place.run_id, id < place.id) if backwards else (run < place.run_id, id > place.id)
+    yield [same, item == place.item_id, or_(earlier_run, and_(run == place.run_id, earlier))], of_item
+    yield [same, item < place.item_id if backwards else item > place.item_id], equal
+    if place.contention is not None:
+        yield [contention > place.contention if backwards else contention < place.contention], known[1]
+    if backwards and place.contention is None:
+        yield known
+    if not backwards and place.contention is not None:
+        yield unknown
+
+
+def _directed(column: Any, backwards: bool) -> Any:
+    return column.desc() if backwards else column
+
+
+BATCH = 200
+"""Traces read with one query."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One item in a run, with its status."""
+
+    id: int
+    study_id: int
+    run_id: int
+    run: str
+    protocol: str
+    criterion: str
+    item: str
+    part: str
+    """The pair of responses that it is on ("1-3"); empty if it is on the whole item."""
+    scenario: str | None
+    status: Status
+    problem: str
+    uncertainty: float
+    contention: float | None
+
+    @property
+    def name(self) -> str:
+        """The name of the item, with the pair of its responses if the trace is on one."""
+        return item_name(self.item, self.part)
+
+
+def find(
+    session: Session, filter: Filter, *, after: int = START, limit: int | None = None, order: Order = "run"
+) -> list[Trace]:
+    """Return the matching traces in an order, all or the first ones, from the start or after a trace."""
+    sizes = count_by_run(session, filter)
+    limit = sum(sizes.values()) if limit is None else limit
+    found = ordered_ids(session, filter, sizes, after=after, limit=limit, order=order)
+    return _of_ids(session, filter, found)
+
+
+def in_batches(session: Session, filter: Filter) -> Iterator[list[Trace]]:
+    """Yield the matching traces in parts: the newest run first, in the order of the items."""
+    sizes, after = count_by_run(session, filter), START
+    while ids := ordered_ids(session, filter, sizes, after=after, limit=BATCH, order="run"):
+        yield _of_ids(session, filter, ids)
+        after = ids[-1]
+
+
+def page(
+    session: Session, filter: Filter, sizes: Mapping[int, int], *, after: int, size: int, order: Order
+) -> Page[Trace]:
+    """Return the page that begins after a trace; `sizes` is `count_by_run` of the filter."""
+
+    def read(after: int, limit: int, backwards: bool) -> list[int]:
+        return ordered_ids(session, filter, sizes, after=after, limit=limit, order=order, backwards=backwards)
+
+    found = read_page(read, after, size)
+    return Page(_of_ids(session, filter, found.rows), found.previous, found.next, found.last)
+
+
+def _of_ids(session: Session, filter: Filter, ids: Sequence[int]) -> list[Trace]:
+    query = trace_query(clock(session), filter.criterion)
+    found = {
+        row[0]: trace_of_row(row)
+        for some in batches(ids, BATCH)
+        for row in session.execute(query.where(col(TraceRow.id).in_(some)))
+    }
+    return [found[id] for id in ids if id in found]
+
+
+def no_trace(trace_id: int) -> str:
+    """Return the sentence for a trace that does not exist, or of whose study the reader may not know."""
+    return f"There is no trace {trace_id}."
+
+
+@reading_for(STUDY)
+def study_id(session: Session, trace_id: int) -> int:
+    """Return the study of a trace; raises TiebreakError if there is no such trace."""
+    found = session.scalar(select(col(TraceRow.study_id)).where(col(TraceRow.id) == trace_id))
+    if found is None:
+        raise TiebreakError(no_trace(trace_id))
+    return found
+
+
+def get(session: Session, trace_id: int) -> Trace:
+    """Return the trace with that id; raises TiebreakError if there is none."""
+    row = session.execute(trace_query(clock(session)).where(col(TraceRow.id) == trace_id)).first()
+    if row is None:
+        raise TiebreakError(no_trace(trace_id))
+    return trace_of_row(row)
+
+
+def of_target(session: Session, study_id: int, target: Target) -> list[Trace]:
+    """Return the traces that judged a target, newest run first."""
+    judged = select(col(OpinionRow.trace_id)).where(
+        col(OpinionRow.target_id) == targets.find_id(session, study_id, target)
+    )
+    query = trace_query(clock(session)).where(col(TraceRow.id).in_(judged)).order_by(col(RunRow.id).desc())
+    return [trace_of_row(row) for row in session.execute(query)]
+
+
+def events(session: Session, trace_id: int, *, after: int = -1) -> list[tuple[int, Event]]:
+    """Return (sequence number, event) of the events after `after`, without their prompts (see `prompt`).
+
+    Superseded events are left out, and turns have their current readings, as far as the events after `after` tell: see
+    `core.trace.current_numbered_events`. A restart is then the first event.
+    """
+    query = (
+        select(col(EventRow.seq), cast(col(EventRow.body), Text))
+        .where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) > after)
+        .order_by(col(EventRow.seq))
+    )
+    return current_numbered_events([(seq, parse_event(body)) for seq, body in session.execute(query)])
+
+
+def events_with_prompts(session: Session, trace_id: int) -> list[Event]:
+    """Return every event with its prompt, as replay and export need them."""
+    query = (
+        select(cast(col(EventRow.body), Text), col(EventRow.prompt))
+        .where(col(EventRow.trace_id) == trace_id)
+        .order_by(col(EventRow.seq))
+    )
+    return [parse_event(body, prompt) for body, prompt in session.execute(query)]
+
+
+def prompt(session: Session, trace_id: int, seq: int) -> str:
+    """Return the prompt of an event; empty if it has none."""
+    query = select(col(EventRow.prompt)).where(col(EventRow.trace_id) == trace_id, col(EventRow.seq) == seq)
+    return session.scalars(query).first() or ""
+
+
+def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tuple[Any, ...]]:
+    """Select the columns of traces as they are at a time of the database's clock, with the outcome on a criterion.
+
+    Without a time, a trace that a worker executes is one that waits.
+    """
+    return (
+        select(
+            col(TraceRow.id),
+            col(TraceRow.study_id),
+            col(TraceRow.run_id),
+            col(RunRow.name),
+            col(RunRow.protocol),
+            col(RunRow.criterion),
+            col(ItemRow.key),
+            col(TraceRow.part),
+            col(ItemRow.scenario),
+            outcome_on(criterion).label("outcome"),
+            (false() if at is None else is_claimed(at)).label("claimed"),
+            col(TraceRow.problem),
+            col(TraceRow.uncertainty),
+            col(TraceRow.contention),
+        )
+        .select_from(TraceRow)
+        .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+    )
+
+
+def trace_of_row(row: Sequence[Any]) -> Trace:
+    """Return the trace of a row of `trace_query`."""
+    id, study_id, run_id, run, protocol, criterion, item, part, scenario, outcome, claimed, problem, *measures = row
+    uncertainty, contention = measures
+    return Trace(
+        id=id,
+        study_id=study_id,
+        run_id=run_id,
+        run=run,
+        protocol=protocol,
+        criterion=criterion,
+        item=item,
+        part=part,
+        scenario=scenario,
+        status="running" if outcome == "waiting" and claimed else outcome,
+        problem=problem,
+        uncertainty=uncertainty,
+        contention=contention,
+    )

@@ -1,0 +1,213 @@
+"""Items, under their ids in the study's file (`key` in the table) and in its order."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+from pydantic_core import from_json
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.items import Item
+from core.wording import scenario_name
+from storage.db.columns import EncodedJson, to_json
+from storage.db.connections import execute, insert_all
+from storage.db.tables import ItemRow
+
+MAX_KEYS_IN_QUERY = 200
+"""A query names at most this many keys; for more, all items of the study are read, which is faster."""
+CHUNK = 2_000
+"""Rows fetched at once."""
+
+
+def get(session: Session, study_id: int, key: str) -> Item:
+    """Return the study's item called `key`; raises TiebreakError if there is none."""
+    body = session.scalars(
+        select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id, col(ItemRow.key) == key)
+    ).first()
+    if body is None:
+        raise TiebreakError(f"There is no item {key!r} in this study.")
+    return Item.model_validate(body)
+
+
+def of_study(session: Session, study_id: int, limit: int | None = None) -> list[Item]:
+    """Return the study's items, or the first `limit` of them, in the order of its file."""
+    query = (
+        select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id).order_by(col(ItemRow.position)).limit(limit)
+    )
+    return [Item.model_validate(body) for body in session.scalars(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What statistics need of an item, without its texts."""
+
+    scenario: str | None
+    systems: tuple[str | None, ...]
+    """The system of each response."""
+    lengths: tuple[int, ...]
+    """The number of characters of each response."""
+
+
+def outlines(session: Session, study_id: int) -> dict[str, Outline]:
+    """Return the outlines of the study's items by their ids in its file, in the order of the file."""
+    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
+    rows = session.execute(query.order_by(col(ItemRow.position)), execution_options={"yield_per": CHUNK})
+    return {key: _outline(body) for key, body in rows}
+
+
+def _outline(body: Any) -> Outline:
+    """Return the outline of a stored item, which was validated when it was stored."""
+    responses = body.get("responses") or ()
+    systems = tuple(response.get("system") for response in responses)
+    return Outline(body.get("scenario"), systems, tuple(len(response["text"]) for response in responses))
+
+
+def by_key(session: Session, study_id: int) -> dict[str, Item]:
+    """Return the study's items by their ids in its file, in the order of the file."""
+    return {item.id: item for item in of_study(session, study_id)}
+
+
+def first_with_several_pairs(session: Session, study_id: int) -> Item | None:
+    """Return the study's first item with more than two responses; None if it has none."""
+    responses = func.json_array_length(col(ItemRow.body)["responses"])
+    query = select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id, responses > 2)
+    body = session.scalars(query.order_by(col(ItemRow.position)).limit(1)).first()
+    return None if body is None else Item.model_validate(body)
+
+
+def scenarios(session: Session, study_id: int) -> list[str]:
+    """Return the scenarios of the study's items, sorted."""
+    query = (
+        select(col(ItemRow.scenario))
+        .where(col(ItemRow.study_id) == study_id, col(ItemRow.scenario).is_not(None))
+        .distinct()
+    )
+    return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
+
+
+ItemColumns = tuple[str, str | None, str | None, str]
+"""Key, scenario and cluster of an item that is not in the database yet, and its body as JSON."""
+
+
+def stored_contents(session: Session, study_id: int, digests: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return key -> None for each of the keys that is in the study with this digest of its JSON, or -> its content."""
+    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
+    if len(digests) <= MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(digests))
+    rows = session.execute(query.execution_options(yield_per=CHUNK))
+    return {
+        key: None if content_digest(to_json(body)) == digests[key] else body for key, body in rows if key in digests
+    }
+
+
+def content_digest(body: str) -> bytes:
+    """Return a digest of an item's JSON."""
+    return blake2b(body.encode(), digest_size=16).digest()
+
+
+def is_same(stored: Any, body: str) -> bool:
+    """Return whether a value of `stored_contents` is that of an item's JSON; the order of fields may differ."""
+    return stored is None or bool(stored == from_json(body))
+
+
+def add_encoded(session: Session, study_id: int, items: Sequence[ItemColumns]) -> None:
+    """Add new items after the existing ones."""
+    last = session.scalars(select(func.max(col(ItemRow.position))).where(col(ItemRow.study_id) == study_id)).one()
+    first = 0 if last is None else last + 1
+    rows = [
+        {
+            "study_id": study_id,
+            "key": key,
+            "position": position,
+            "scenario": scenario,
+            "cluster": cluster,
+            "body": EncodedJson(body),
+        }
+        for position, (key, scenario, cluster, body) in enumerate(items, first)
+    ]
+    insert_all(session, ItemRow, rows)
+
+
+def find_ids(session: Session, study_id: int, keys: set[str]) -> dict[str, int]:
+    """Return key -> id for those of the keys that are in the study; for many keys, of all its items."""
+    some = len(keys) <= MAX_KEYS_IN_QUERY
+    rows = execute(session, _ids_query(some), {"study": study_id, "keys": list(keys) if some else []})
+    return {key: id for key, id in rows}
+
+
+@cache  # to build these queries takes longer than to execute them
+def _ids_query(some: bool) -> Any:
+    query = select(col(ItemRow.key), col(ItemRow.id)).where(col(ItemRow.study_id) == bindparam("study"))
+    return query.where(col(ItemRow.key).in_(bindparam("keys", expanding=True))) if some else query
+
+
+def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Item]:
+    """Return key -> item for those of the keys that are in the study."""
+    return {key: Item.model_validate(body) for key, body in _stored_bodies(session, study_id, keys).items()}
+
+
+def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
+    """Return id -> item."""
+    rows = execute(session, _by_ids_query(), {"ids": list(item_ids)})
+    return {item_id: Item.model_validate(body) for item_id, body in rows}
+
+
+@cache
+def _by_ids_query() -> Any:
+    return select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
+
+
+def _stored_bodies(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Any]:
+    """Return key -> the stored JSON of those of the keys that are in the study."""
+    wanted = set(keys)
+    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
+    if len(wanted) <= MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(wanted))
+    return {key: body for key, body in session.execute(query) if key in wanted}
+
+
+# Which items of a study a run is on.
+
+
+@dataclass(frozen=True)
+class ItemSelection:
+    """Conditions on items, applied in the order of the fields; the default is all items."""
+
+    scenario: str | None = None
+    items: tuple[str, ...] = ()
+    """Names of items; empty for all."""
+    sample: int | None = None
+    """The number of items that are drawn at random. A larger sample with the same seed contains the smaller one."""
+    seed: int = 0
+    """Of the sample."""
+    limit: int | None = None
+    """The first items only."""
+
+
+def item_ids(session: Session, study_id: int, selection: ItemSelection) -> list[int]:
+    """Return the ids of the selected items, in the order of the study; raises TiebreakError for an unknown item."""
+    query = select(col(ItemRow.id), col(ItemRow.key)).where(col(ItemRow.study_id) == study_id)
+    if selection.scenario is not None:
+        query = query.where(func.coalesce(col(ItemRow.scenario), "") == selection.scenario)
+    rows = session.execute(query.order_by(col(ItemRow.position))).all()
+    if selection.items:
+        wanted = set(selection.items)
+        rows = [row for row in rows if row.key in wanted]
+        if missing := sorted(wanted - {row.key for row in rows}):
+            condition = "" if selection.scenario is None else f" in the scenario {scenario_name(selection.scenario)!r}"
+            raise TiebreakError(f"The study has no item {missing[0]!r}{condition}.")
+    if selection.sample is not None:
+        drawn = {row.id for row in sorted(rows, key=lambda row: rank(selection.seed, row.key))[: selection.sample]}
+        rows = [row for row in rows if row.id in drawn]
+    return [row.id for row in rows[: selection.limit]]
+
+
+def rank(seed: int, key: str) -> bytes:
+    """Return the place of something in the random order of a seed."""
+    return hashlib.sha256(f"{seed}:{key}".encode(errors="replace")).digest()
