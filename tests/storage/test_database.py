@@ -160,7 +160,7 @@ def test_sqlite_uses_wal_and_foreign_keys(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_can_upgrade_at_once(empty_address):
-    program = "import sys; from storage import database; database.upgrade(database.connect(sys.argv[1]))"
+    program = "import sys; from storage.db import connections; connections.upgrade(connections.connect(sys.argv[1]))"
     processes = [subprocess.Popen([sys.executable, "-c", program, empty_address], cwd=ROOT) for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
 

@@ -283,7 +283,7 @@ def test_a_killed_import_adds_nothing(engine, a_study):
     program = f"""
         import sys, time
         from core.formats.records import ItemRecord
-        from storage import database
+        from storage.db import connections
         from storage.transfer import imports
         from tests.conftest import make_label, make_item
 
@@ -292,7 +292,7 @@ def test_a_killed_import_adds_nothing(engine, a_study):
             time.sleep(60)
 
         records = [ItemRecord(item=make_item(f"new {{n}}")) for n in range(100)] + [make_label(1, item="new 1")]
-        imports.import_records(database.connect({address!r}), "s", records, progress)
+        imports.import_records(connections.connect({address!r}), "s", records, progress)
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"100\n"
