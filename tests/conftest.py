@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import os
 import runpy
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,14 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterat
     audit: Any = sys.modules.get("storage.db.audit")
     if audit:  # a command names itself for the rest of its process
         audit.set_process_actor(audit.SERVER)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Let processes that a test starts receive Ctrl+C: they inherit that it is ignored, as in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -417,6 +417,7 @@ def test_an_interrupted_command_states_that_it_has_stored_changes(run_with_sampl
     )
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_during_the_imports_of_a_command_is_one_line(tmp_path):
     slow = tmp_path / "typer"
     slow.mkdir()

@@ -41,7 +41,7 @@ def url(request, tmp_path):
 
 
 @pytest.fixture
-def processes():
+def processes(ctrl_c):
     """Start commands of `cli.py`; those that have not ended are killed at the end."""
     started = []
 
