@@ -58,6 +58,13 @@ MAX_ATTEMPTS = 6
 FIRST_WAIT = 0.01
 """Seconds, doubled with every attempt."""
 MIGRATIONS = Path(__file__).parent / "migrations"
+FIRST_REVISION, FIRST_UPGRADE = "0002", "0028"
+"""The revision of version 0.1.0, and that of the upgrade from it."""
+CREATE_REVISION = (
+    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+    "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+)
+"""As Alembic creates it, without its import of half a second."""
 UPGRADE_LOCK = 8_442_325
 """The key of the PostgreSQL advisory lock that lets one process upgrade at a time."""
 
@@ -336,28 +343,55 @@ def _is_current(engine: Engine) -> bool:
     with engine.connect() as connection:
         if not inspect(connection).has_table("alembic_version"):
             return False
-        revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-        return revision == newest_revision()
+        return _stored_revision(connection) == newest_revision()
 
 
 def _migrate(engine: Engine) -> str:
-    from alembic import command
     from alembic.util import CommandError
 
     try:
         with _upgrading(engine) as connection:
-            config = alembic_config(connection)
-            revision = _pending_revision(connection, config)
-            has_data = revision is not None and _has_data(connection)
-            copy = backup.copy_before_upgrade(engine, str(revision)) if has_data else None
-            command.upgrade(config, "head")
+            if not inspect(connection).has_table("alembic_version"):
+                _create_tables(connection)
+                return ""
+            if (revision := _stored_revision(connection)) == newest_revision():
+                return ""  # another process was faster
+            has_data = _has_data(connection)
+            copy = backup.copy_before_upgrade(engine, newest_revision()) if has_data else None
+            _upgrade_tables(connection, revision)
     except CommandError as error:
         reason = str(error).rstrip(".")
         raise TiebreakError(f"The database belongs to a newer version of Tiebreak: {reason}.") from error
     if not has_data:
         return ""
     place = f" Its copy from before is {copy}." if copy is not None else ""
-    return f"The database was migrated to revision {revision} of its tables.{place}"
+    return f"The database was migrated to revision {newest_revision()} of its tables.{place}"
+
+
+def _create_tables(connection: Connection) -> None:
+    """Create the tables of this version from their models."""
+    from storage.db import database_objects
+    from storage.db.tables import Table
+
+    Table.metadata.create_all(connection)
+    database_objects.create(connection)
+    connection.execute(text(CREATE_REVISION))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": newest_revision()})
+
+
+def _stored_revision(connection: Connection) -> str:
+    return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
+
+
+def _upgrade_tables(connection: Connection, revision: str) -> None:
+    """Upgrade from a revision; one of a development version, of which no migration is left, starts as 0.1.0's."""
+    from alembic import command
+
+    config = alembic_config(connection)
+    if FIRST_REVISION < revision < FIRST_UPGRADE:
+        connection.execute(text("UPDATE alembic_version SET version_num = :first"), {"first": FIRST_REVISION})
+    config.attributes["revision"] = revision
+    command.upgrade(config, "head")
 
 
 def alembic_config(connection: Connection) -> Any:
@@ -368,19 +402,6 @@ def alembic_config(connection: Connection) -> Any:
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
-
-
-def _pending_revision(connection: Connection, config: Any) -> str | None:
-    """Return the revision that existing tables will be migrated to; None if there is nothing to migrate."""
-    from alembic.migration import MigrationContext
-    from alembic.script import ScriptDirectory
-
-    scripts = ScriptDirectory.from_config(config)
-    current, newest = MigrationContext.configure(connection).get_current_revision(), scripts.get_current_head()
-    if current is None or current == newest:
-        return None
-    scripts.get_revision(current)  # raises CommandError for a revision of a newer version
-    return newest
 
 
 def _has_data(connection: Connection) -> bool:

@@ -9,22 +9,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from core.errors import TiebreakError
 from storage.db import backup
 from storage.db.backup import FOLDER_VARIABLE, back_up
-from storage.db.connections import alembic_config, connect, reading, upgrade, writing
+from storage.db.connections import connect, newest_revision, reading, upgrade, writing
 from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_target
 
 pytestmark = pytest.mark.slow  # each test migrates a database
 
-SCRIPTS = ScriptDirectory.from_config(alembic_config(None))
-OLDEST, NEWEST = SCRIPTS.get_base(), SCRIPTS.get_current_head()
+BEFORE, NEWEST = "0026", newest_revision()
 
 
 def study_names(url):
@@ -37,7 +34,7 @@ def study_names(url):
 
 @pytest.fixture
 def old_engine(empty_address):
-    """A database with the tables of the oldest revision and one study."""
+    """A database with the tables of an earlier revision and one study."""
     engine = connect(empty_address)
     upgrade(engine)
     with writing(engine) as session:
@@ -48,8 +45,10 @@ def old_engine(empty_address):
 
 
 def downgrade(engine):
+    engine.dispose()  # SQLite alters a table by the columns that the connection has read before
     with engine.execution_options(writes=True).begin() as connection:
-        command.downgrade(alembic_config(connection), OLDEST)
+        connection.execute(text("ALTER TABLE label DROP COLUMN shown"))
+        connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": BEFORE})
 
 
 def read_tables(path):
@@ -158,7 +157,7 @@ def test_a_database_with_data_is_copied_before_a_migration(old_engine, tmp_path)
     require_sqlite(old_engine)
     database, copy = tmp_path / "empty.db", tmp_path / f"empty.before-{NEWEST}.db"
     before = read_tables(database)
-    assert before[0] == OLDEST
+    assert before[0] == BEFORE
     upgrade(old_engine)
     after = read_tables(database)
     assert after[0] == NEWEST and after[1] != before[1]
@@ -197,7 +196,7 @@ def test_a_sqlite_database_that_cannot_be_copied_is_not_migrated(old_engine, tmp
     with pytest.raises(TiebreakError, match="cannot be written"):
         upgrade(old_engine)
     with old_engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == OLDEST
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == BEFORE
 
 
 def test_copies_are_written_to_the_configured_folder(old_engine, tmp_path, monkeypatch):
