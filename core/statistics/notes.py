@@ -10,7 +10,7 @@ from core.statistics.data.patterns import Patterns
 from core.statistics.data.ratings import Category, Ratings, Scores
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
-from core.statistics.measures.resampling import Resampled
+from core.statistics.measures.resampling import NoInterval, Resampled
 from core.wording import format_count
 from core.wording import list_names as list_names
 
@@ -154,7 +154,7 @@ def column_range(values: Floats, mask: Bools) -> tuple[Floats, Floats]:
 def agreement_estimate(name: str, result: Resampled, summary: LabelSummary) -> Estimate:
     """Return the estimate of an agreement statistic with its counts and its reason."""
     if name in PAIR_STATISTICS and summary.shares_few_items:
-        result = replace(result, low=None, high=None, problem=few_shared_items(summary))
+        result = replace(result, low=None, high=None, missing=NoInterval.FEW_SHARED_ITEMS)
     too_few_shared = name in CORRELATIONS and summary.most_shared < MIN_ITEMS_FOR_CORRELATION
     is_undefined = result.value is None or too_few_shared
     return Estimate(
@@ -212,15 +212,7 @@ def why_no_interval(result: Resampled, summary: LabelSummary) -> str:
             "every item agrees, so the resamples have no spread; by the rule of three up to "
             f"{upper:.1f} % of further items may disagree"
         )
-    return result.problem
-
-
-def few_shared_items(summary: LabelSummary) -> str:
-    """Return why a mean over pairs of raters has no interval."""
-    return (
-        f"no interval: two annotators share {summary.mean_shared:.1f} items on average, and the mean over such pairs "
-        "is biased; Krippendorff's alpha is not"
-    )
+    return result.problem.format(mean_shared=summary.mean_shared)
 
 
 def pair_caveats(name: str, summary: LabelSummary) -> list[str]:

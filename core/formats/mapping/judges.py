@@ -150,7 +150,7 @@ class JudgeReader:
             yield RunRecord(name=name, protocol=run.protocol, criterion=run.criterion, settings=_settings(run))
             for item, places in run.places.items():
                 given = [self.verdicts.read(place) for place in places.values()]
-                verdict = _verdict(name, [opinion for opinion, _ in given])
+                verdict = _verdict(name, given)
                 all_turns = chain.from_iterable(turns for _, turns in given)
                 turns = [TurnCompleted(ask=ask, turn=turn) for ask, turn in enumerate(all_turns)]
                 yield TraceRecord(run=name, item=item, events=(*turns, VerdictReached(verdict=verdict)))
@@ -264,13 +264,21 @@ def _settings(run: RecordedRun) -> dict[str, Any]:
     return criterion | ({"judge": judges[0]} if len(judges) == 1 else {"judges": judges})
 
 
-def _verdict(run: str, opinions: Sequence[Opinion]) -> Verdict:
-    """Return the verdict of a trace: the one in the file, otherwise the value on which the last opinions agree."""
+def _verdict(run: str, given: Sequence[tuple[Opinion, Sequence[Turn]]]) -> Verdict:
+    """Return the verdict of a trace: the one in the file, otherwise the value on which the last opinions agree.
+
+    It is disputed if a judge's readings differ by the order of the responses, so that it has no value.
+    """
+    opinions = [opinion for opinion, _ in given]
     own = [opinion for opinion in opinions if opinion.stage == "verdict"]
     derived = [] if own else list(_derived(run, opinions))
     verdicts = own or derived
     values = [opinion.value for opinion in verdicts]
-    is_disputed = any(opinion.problem == CHANGED_WITH_ORDER for opinion in own) or (derived and None in values)
+    is_disputed = (derived and None in values) or any(
+        opinion.value is None and len({turn.reading for turn in turns} - {None}) > 1
+        for opinion, turns in given
+        if opinion.stage == "verdict"
+    )
     outcome: Outcome = "disputed" if is_disputed else "agreed" if any(v is not None for v in values) else "no_verdict"
     reason = next((opinion.problem for opinion in verdicts if opinion.problem), "")
     value = values[0] if len(values) == 1 else None

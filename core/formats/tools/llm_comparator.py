@@ -97,7 +97,7 @@ def _opinion(example: Example) -> Opinion:
     score = example.score if example.score is not None or not scores else sum(scores) / len(scores)
     value = _preference(score)
     problem = "" if value is not None else "the file has no score"
-    if value == 0 and any(scores):
+    if value == 0 and len({_preference(score) for score in scores}) > 1:
         value, problem = None, CHANGED_WITH_ORDER
     return Opinion(kind="preference", judge=JUDGE, stage="verdict", value=value, problem=problem)
 

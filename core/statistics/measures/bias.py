@@ -6,6 +6,7 @@ left out; `items_total` counts it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 from scipy.special import bdtr, bdtrc, gammaln, stdtr, stdtrit
@@ -140,6 +141,20 @@ TOLERANCE = 1e-7
 """Relative difference of two probabilities that are equal except for rounding."""
 
 
+class Untested(Enum):
+    """Why a preference for a side is not tested; the value is the sentence, with the numbers that it needs."""
+
+    FEW_VERDICTS = "{items} decided verdicts, {needed} are needed"
+    FEW_CHOICES = "people chose one of both sides on {fewest} pairs only, {needed} are needed"
+    ONE_ORDER = "annotators saw the responses almost always in one order"
+    """People's choices of a place and of a response are the same."""
+    ONE_ANSWER = "gives the same answer to every target that it decides"
+    """The answer explains every choice of a side."""
+
+
+ORDER_NOT_RANDOM = "the order was not random, so the effect is relative to people's choices"
+
+
 @dataclass(frozen=True)
 class SideEffect:
     """The preference for a side, with its 95 % interval and two-sided p."""
@@ -154,13 +169,24 @@ class SideEffect:
     """How often the judge chose the side."""
     people_share: float | None = None
     """How often people chose it, on the same pairs; None if the effect does not use them."""
-    reason: str = ""
+    untested: Untested | None = None
+    fewest: int = 0
+    """Pairs on which people chose the side that they chose less often, if these are too few."""
+    random_order: bool = True
+    """False for a position bias that is relative to people's choices."""
+
+    @property
+    def reason(self) -> str:
+        """The sentence why it is not tested, and how it is to be understood; empty without either."""
+        sentence = self.untested.value if self.untested else ""
+        sentence = sentence.format(items=self.items, fewest=self.fewest, needed=MIN_VERDICTS)
+        return "; ".join(filter(None, (sentence, "" if self.random_order else ORDER_NOT_RANDOM)))
 
 
 def preference_against_half(chose: Bools, groups: Sequence[str] | None = None) -> SideEffect:
     """Return the share of verdicts (N,) for the side minus 1/2, with Wilson's interval and the exact binomial p."""
     if chose.size < MIN_VERDICTS:
-        return SideEffect(None, None, None, None, chose.size, reason=too_few(chose.size))
+        return SideEffect(None, None, None, None, chose.size, untested=Untested.FEW_VERDICTS)
     hits, n = effective_counts(chose, groups)
     low, high = wilson_interval(hits, n)
     share = float(chose.mean())
@@ -183,8 +209,7 @@ def preference_given_people(chose: Bools, people: Bools, groups: Sequence[str] |
     ]
     smallest = min(int(people.sum()), int((~people).sum()))
     if smallest < MIN_VERDICTS:
-        reason = f"people chose one of both sides on {smallest} pairs only, {MIN_VERDICTS} are needed"
-        return SideEffect(None, None, None, None, chose.size, reason=reason)
+        return SideEffect(None, None, None, None, chose.size, untested=Untested.FEW_CHOICES, fewest=smallest)
     shares = [hits / n for hits, n in parts]
     limits = [wilson_interval(hits, n) for hits, n in parts]
     below = np.sqrt(sum((share - low) ** 2 for share, (low, _) in zip(shares, limits, strict=True)))
@@ -262,17 +287,12 @@ def preference_in_both_orders(choices: Floats) -> SideEffect:
     """
     read = choices[~np.isnan(choices).any(axis=1)]
     if len(read) < MIN_VERDICTS:
-        return SideEffect(None, None, None, None, len(read), reason=too_few(len(read)))
+        return SideEffect(None, None, None, None, len(read), untested=Untested.FEW_VERDICTS)
     score = np.where(read == 0, 0.5, read == np.array([1, 2])).mean(axis=1) - 0.5
     towards_first, towards_last = int((score > 0).sum()), int((score < 0).sum())
     estimate = mean_estimate(score)
     p = binomial_p(towards_first, towards_first + towards_last)
     return SideEffect(estimate.value, estimate.low, estimate.high, p, len(read), float(score.mean() + 0.5))
-
-
-def too_few(count: int) -> str:
-    """Return why there is no effect."""
-    return f"{count} decided verdicts, {MIN_VERDICTS} are needed"
 
 
 def binomial_p(hits: int, n: int) -> float:

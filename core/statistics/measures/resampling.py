@@ -9,6 +9,7 @@ product of weights and features, and `bootstrap` resamples the features of large
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -123,14 +124,23 @@ def on_subset(statistic: Statistic, mask: Bools) -> Statistic:
 # 95 % intervals by resampling items, or the documents they belong to, with replacement.
 
 LEVELS = (0.025, 0.975)
-NO_SPREAD = "every resample gives the same value: no interval"
-FEW_RESAMPLES = "fewer than two resamples have a value: no interval"
-VALUE_OUTSIDE = "no interval: the resampled one excludes the value, because repeated items bias this statistic"
-"""Rank statistics of continuous scores: a resample has ties that the data does not have."""
 SAME = 1e-12
 """Resampled values closer than this are equal up to rounding."""
 CLOSE = 1e-9
 """A value this close to the end of its interval is not outside: closed forms agree to this many digits."""
+
+
+class NoInterval(Enum):
+    """Why a defined value has no interval; the value is the sentence for notes."""
+
+    NO_SPREAD = "every resample gives the same value: no interval"
+    FEW_RESAMPLES = "fewer than two resamples have a value: no interval"
+    VALUE_OUTSIDE = "no interval: the resampled one excludes the value, because repeated items bias this statistic"
+    """Rank statistics of continuous scores: a resample has ties that the data does not have."""
+    FEW_SHARED_ITEMS = (
+        "no interval: two annotators share {mean_shared:.1f} items on average, and the mean over such pairs is biased; "
+        "Krippendorff's alpha is not"
+    )
 
 
 @dataclass(frozen=True)
@@ -142,8 +152,12 @@ class Resampled:
     high: float | None
     dropped: int
     """Resamples in which the statistic is undefined."""
-    problem: str = ""
-    """Why a defined value has no interval."""
+    missing: NoInterval | None = None
+
+    @property
+    def problem(self) -> str:
+        """The sentence why a defined value has no interval; empty if it has one."""
+        return self.missing.value if self.missing else ""
 
 
 def bootstrap(
@@ -183,9 +197,9 @@ def bca_interval(value: float, resampled: Floats, jackknife: Floats, block_frequ
     defined = resampled[~np.isnan(resampled)]
     dropped = resampled.size - defined.size
     if defined.size < 2:
-        return Resampled(value, None, None, dropped, FEW_RESAMPLES)
+        return Resampled(value, None, None, dropped, NoInterval.FEW_RESAMPLES)
     if np.ptp(defined) < SAME:
-        return Resampled(value, None, None, dropped, NO_SPREAD)
+        return Resampled(value, None, None, dropped, NoInterval.NO_SPREAD)
     low, high = quantiles(defined, bca_levels(value, defined, jackknife, block_frequencies))
     return checked_interval(value, float(low), float(high), dropped)
 
@@ -197,7 +211,7 @@ def percentile_interval(value: float, resampled: Floats) -> Resampled:
     if np.isnan(value):
         return Resampled(None, None, None, dropped)
     if defined.size < 2:
-        return Resampled(value, None, None, dropped, FEW_RESAMPLES)
+        return Resampled(value, None, None, dropped, NoInterval.FEW_RESAMPLES)
     low, high = quantiles(defined, LEVELS)
     return checked_interval(value, float(low), float(high), dropped)
 
@@ -205,7 +219,7 @@ def percentile_interval(value: float, resampled: Floats) -> Resampled:
 def checked_interval(value: float, low: float, high: float, dropped: int) -> Resampled:
     """Return the interval, or none if it excludes its own value."""
     if value < low - CLOSE or value > high + CLOSE:
-        return Resampled(value, None, None, dropped, VALUE_OUTSIDE)
+        return Resampled(value, None, None, dropped, NoInterval.VALUE_OUTSIDE)
     return Resampled(value, low, high, dropped)
 
 

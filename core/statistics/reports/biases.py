@@ -12,6 +12,7 @@ from core.statistics.data.ratings import Ratings
 from core.statistics.measures.bias import (
     NO_SIDE,
     SideEffect,
+    Untested,
     preference_against_half,
     preference_beyond_people,
     preference_given_people,
@@ -32,12 +33,8 @@ CHOICES: Mapping[Bias, tuple[str, str]] = {
 """Bias -> what a positive and a negative effect prefer."""
 PEOPLE = "people"
 """The judge of the row of people's position bias."""
-ONE_ORDER = "annotators saw the responses almost always in one order"
-"""Why the position bias of people is not tested: their choices of a place and of a response are the same."""
-UNTESTED: Mapping[Bias, str] = {bias: NO_SIDE[side] for side, bias in SIDES.items()}
+NO_ROW: Mapping[Bias, str] = {bias: NO_SIDE[side] for side, bias in SIDES.items()}
 """Bias -> why no judge has a row of it."""
-ONE_ANSWER = "gives the same answer to every target that it decides"
-"""Why length and self-preference are not tested: the answer explains every choice of a side."""
 MIN_ORDER_SHARE = 0.25
 """Below this share of pairs in one of both orders, the order was not assigned at random."""
 MIN_LABELLED_SHARE = 0.8
@@ -99,7 +96,7 @@ def people_row(values: Floats, first: Floats, groups: Sequence[str]) -> BiasRow 
         return None
     share = float((first[used] == 1).mean())
     if not MIN_ORDER_SHARE <= share <= 1 - MIN_ORDER_SHARE:
-        effect = SideEffect(None, None, None, None, int(used.sum()), reason=ONE_ORDER)
+        effect = SideEffect(None, None, None, None, int(used.sum()), untested=Untested.ONE_ORDER)
     else:
         effect = preference_against_half((values == first)[used], _select(groups, used))
     effect = replace(effect, judge_share=None, people_share=effect.judge_share)
@@ -134,7 +131,7 @@ def describe_untested(rows: Sequence[BiasRow], unknown_systems: Sequence[str]) -
     empty if there are none.
     """
     biases = {row.bias for row in rows if row.judge != PEOPLE}
-    reasons = dict(UNTESTED)
+    reasons = dict(NO_ROW)
     if unknown_systems:
         names = list_names(unknown_systems)
         reasons["self-preference"] += (
@@ -142,8 +139,8 @@ def describe_untested(rows: Sequence[BiasRow], unknown_systems: Sequence[str]) -
         )
     missing = [f"{bias} ({reason})" for bias, reason in reasons.items() if bias not in biases]
     for bias in SIDES.values():
-        judges = [row.judge for row in rows if row.bias == bias and row.effect.reason == ONE_ANSWER]
-        missing += [f"{bias} of {judge} ({ONE_ANSWER})" for judge in judges]
+        judges = [row.judge for row in rows if row.bias == bias and row.effect.untested is Untested.ONE_ANSWER]
+        missing += [f"{bias} of {judge} ({Untested.ONE_ANSWER.value})" for judge in judges]
     return f" Not tested: {'; '.join(missing)}." if missing else ""
 
 
@@ -171,10 +168,9 @@ def _effect(bias: Bias, choice: Floats, side: Floats, dataset: Dataset) -> SideE
     if effect is None:
         effect = preference_given_people((choice == side)[used], (people == side)[used], _select(groups, used))
     if bias == "position":
-        note = "the order was not random, so the effect is relative to people's choices"
-        effect = replace(effect, reason="; ".join(filter(None, (effect.reason, note))))
+        effect = replace(effect, random_order=False)
     elif has_one_answer and effect.value is not None:
-        effect = replace(effect, value=None, low=None, high=None, p=None, reason=ONE_ANSWER)
+        effect = replace(effect, value=None, low=None, high=None, p=None, untested=Untested.ONE_ANSWER)
     return effect
 
 

@@ -32,7 +32,7 @@ from core.statistics.measures.comparison import (
     correct_comparisons,
     williams_test,
 )
-from core.statistics.measures.resampling import NO_SPREAD, bootstrap, difference, stack_statistics
+from core.statistics.measures.resampling import NoInterval, bootstrap, difference, stack_statistics
 from core.statistics.measures.shares import Range, possible_range, selected_groups, share_estimate
 from core.statistics.reports import judge_findings
 from core.statistics.reports.alignment import By
@@ -483,7 +483,7 @@ def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> E
     (result,) = bootstrap(stack_statistics([ceiling.difference]), patterns.units, resamples, seed)
     items = patterns.count_items(ceiling.used)
     low, high = result.low, result.high
-    if result.value is not None and result.problem == NO_SPREAD:
+    if result.value is not None and result.missing is NoInterval.NO_SPREAD:
         low, high = interval_without_spread(result.value, items, patterns.units)
     reason = result.problem or few_groups_caveat(items, patterns.units)
     return Estimate(result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, reason)

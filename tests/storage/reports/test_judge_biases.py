@@ -8,7 +8,8 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, Record, StudyRecord, StudyRules
 from core.items import Item
-from core.statistics.reports.biases import ONE_ORDER, PEOPLE, BiasRow, correct_rows
+from core.statistics.measures.bias import Untested
+from core.statistics.reports.biases import PEOPLE, BiasRow, correct_rows
 from storage.reports import judge_biases
 from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records
@@ -77,7 +78,7 @@ def test_people_who_choose_what_is_shown_first_are_found_if_the_order_was_counte
         counterbalanced,
         0.5 if counterbalanced else None,
     )
-    assert people.effect.reason == ("" if counterbalanced else ONE_ORDER)
+    assert people.effect.untested is (None if counterbalanced else Untested.ONE_ORDER)
     assert ("people prefer the response shown first" in judge_biases.sentence(engine, study, rows)) == counterbalanced
     assert correct_rows(judges) == judges  # the correction of the judges counts no test of people
     assert judge_biases.table(rows)[-1]["people_share"] == (1.0 if counterbalanced else None)

@@ -8,8 +8,7 @@ from core.statistics.data.patterns import Units, count_patterns, group_indicator
 from core.statistics.data.ratings import Scores, category_numbers
 from core.statistics.measures import agreement, coefficients
 from core.statistics.measures.resampling import (
-    NO_SPREAD,
-    VALUE_OUTSIDE,
+    NoInterval,
     Resampled,
     acceleration,
     bca_interval,
@@ -75,13 +74,13 @@ def test_undefined_resamples_are_counted():
 def test_resampling_a_constant_gives_no_interval():
     family = stack_statistics([coefficients.percent_agreement(np.array([[2.0, 0], [0, 2]]))])
     (result,) = bootstrap(family, Units(np.array([5.0, 5])), 100, 0)
-    assert (result.value, result.low, result.high, result.problem) == (1, None, None, NO_SPREAD)
+    assert (result.value, result.low, result.high, result.missing) == (1, None, None, NoInterval.NO_SPREAD)
 
 
 def test_an_interval_that_excludes_its_value_is_not_returned():
     resampled = np.linspace(0.2, 0.3, 50)
     for result in (bca_interval(0.5, resampled, np.full(9, 0.5), np.ones(9)), percentile_interval(0.5, resampled)):
-        assert (result.value, result.low, result.high, result.problem) == (0.5, None, None, VALUE_OUTSIDE)
+        assert (result.value, result.low, result.high, result.missing) == (0.5, None, None, NoInterval.VALUE_OUTSIDE)
     inside = percentile_interval(0.25, resampled)
     assert inside.low < 0.25 < inside.high
     assert not inside.problem
@@ -96,7 +95,7 @@ def test_ordinal_alpha_of_continuous_scores_near_one_has_no_interval():
     estimates = agreement.estimate_score_statistics(scores, resamples=200)
     alpha = estimates["krippendorff_alpha_ordinal"]
     assert alpha.value == pytest.approx(0.9999, abs=1e-4)
-    assert (alpha.low, alpha.high, alpha.reason) == (None, None, VALUE_OUTSIDE)
+    assert (alpha.low, alpha.high, alpha.reason) == (None, None, NoInterval.VALUE_OUTSIDE.value)
     spearman = estimates["spearman"]
     assert spearman.low < spearman.value < spearman.high
 

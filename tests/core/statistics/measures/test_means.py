@@ -3,7 +3,7 @@
 import numpy as np
 
 from core.statistics.measures.means import mean_estimate
-from core.statistics.measures.resampling import FEW_RESAMPLES, NO_SPREAD
+from core.statistics.measures.resampling import NoInterval
 
 
 def test_undefined_values_are_left_out_and_counted():
@@ -13,8 +13,8 @@ def test_undefined_values_are_left_out_and_counted():
 
 
 def test_equal_values_have_no_interval_and_the_reason_is_true():
-    assert mean_estimate([2.0] * 60).reason == NO_SPREAD
-    assert mean_estimate([1.0, 2.0] * 30, resamples=0).reason == FEW_RESAMPLES
+    assert mean_estimate([2.0] * 60).reason == NoInterval.NO_SPREAD.value
+    assert mean_estimate([1.0, 2.0] * 30, resamples=0).reason == NoInterval.FEW_RESAMPLES.value
 
 
 def test_items_of_a_group_are_resampled_together():

@@ -6,7 +6,8 @@ import pytest
 
 from core.labels import PREFERENCE
 from core.statistics.data.dataset import Dataset, build_datasets
-from core.statistics.reports.biases import ONE_ANSWER, bias_rows, summarize
+from core.statistics.measures.bias import Untested
+from core.statistics.reports.biases import bias_rows, summarize
 
 ITEMS = 240
 PLANTED = {("long", "length"), ("first", "position"), ("own", "self-preference"), ("first", "position, both orders")}
@@ -79,9 +80,11 @@ def test_a_judge_with_one_answer_has_no_bias_to_length_or_family():
     by_key = {(row.judge, row.bias): row for row in bias_rows(dataset, {})}
     row = by_key["constant", "length"]
     assert (row.effect.value, row.p_corrected, row.effect.items) == (None, None, ITEMS)
-    assert row.effect.reason == ONE_ANSWER and by_key["constant", "position"].effect.value is not None
+    assert row.effect.untested is Untested.ONE_ANSWER and by_key["constant", "position"].effect.value is not None
     text = summarize(list(by_key.values()))
-    assert "constant prefers" not in text and text.endswith(f"Not tested: length of constant ({ONE_ANSWER}).")
+    assert "constant prefers" not in text and text.endswith(
+        f"Not tested: length of constant ({Untested.ONE_ANSWER.value})."
+    )
 
 
 def test_a_fixed_order_is_compared_with_people():
