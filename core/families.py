@@ -24,6 +24,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "LMSYS": ("vicuna",),
 }
 """Family -> words that begin a model's name. A fine-tuned model with its own name is its own family."""
+OTHER_GPTS = re.compile(r"(cerebras[-_ .]?gpt|gpt[-_ .]?(neox|neo|j|4all|sw3)|(deci|biomed|nano|open|hf)gpt)(?![a-z])")
+"""Models that others trained and named after the architecture; they have no family here."""
 WORD_SEPARATOR = re.compile(r"[^a-z0-9]+")
 
 
@@ -37,6 +39,8 @@ def find_family(name: str, named: Mapping[str, str] | None = None) -> str | None
     for model, family in (named or {}).items():
         if model.casefold() == name.casefold():
             return family
+    if OTHER_GPTS.search(name.casefold()):
+        return None
     words = WORD_SEPARATOR.split(name.casefold())
     found = {
         family

@@ -237,7 +237,8 @@ def draw_headline(
     unit = alignment_rows.unit_name(kind, criterion)
     for column, (stage, row) in zip(st.columns(max(2, len(rows))), rows.items(), strict=False):
         with column, st.container(gap=None):
-            st.caption(f"{STAGES[stage] or 'Overall'}: {catalogue.name(choice.many_raters)}")
+            heading = STAGES[stage] or escape_markdown(agreement_rows.criterion_name(criterion))
+            st.caption(f"{heading}: {catalogue.name(choice.many_raters)}")
             st.markdown(f"## {numbers.format_estimate(row.value, row.low, row.high)}")
             share = None if are_judges else report.label_coverage.get((kind, criterion))
             st.caption(

@@ -747,12 +747,25 @@ def test_a_phone_needs_no_scrolling_between_submit_and_the_next_item(bench, serv
             assert box["height"] >= 44 and box["width"] >= 44, part.inner_text()
             assert box["x"] >= 0 and box["x"] + box["width"] <= 390
             assert box["y"] + box["height"] <= 844
+        page.wait_for_timeout(450)  # sooner it is the second tap of a double tap
         page.locator(".submit").tap()
     saved(page)
     assert server.labels() == [(g(place), 2) for place in (1, 2, 3)]
     page.get_by_role("tab", name="Response 2").tap()
     assert page.locator("[data-block=response-2]").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_second_tap_of_a_double_tap_does_not_reach_a_button_that_the_first_one_put_there(bench) -> None:
+    page = bench(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.locator("[role=radio]").nth(1).tap()
+    box = page.locator(".submit").bounding_box()
+    for _ in range(2):
+        page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.locator(".reveal table").wait_for()
+    saved(page)
+    assert page.locator(".reveal table").is_visible()
+    assert number(page) == 1
 
 
 # ---- for everybody -------------------------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ const EARLY = "The item has just appeared; the key was ignored.";
 const PRESENCE = 60_000;
 const RECHECK = 30_000;
 
+const DOUBLE_TAP = 400; // milliseconds between the taps of a double tap
+const SAME_PLACE = 24; // pixels between them
+
 export class LabelWorkbench extends HTMLElement {
   connectedCallback() {
     if (this.shadowRoot) this.shadowRoot.replaceChildren();
@@ -306,6 +309,7 @@ export class LabelWorkbench extends HTMLElement {
     const on = (target, name, handle, options = {}) =>
       target.addEventListener(name, handle, { signal: this.listening.signal, ...options });
     on(document, "keydown", (event) => this.keyboard.handle(event));
+    on(document, "click", (event) => this.#refuseSecondTap(event), { capture: true });
     for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll"])
       on(document, name, () => this.stopwatch.touch(performance.now()), { capture: true, passive: true });
     on(document, "visibilitychange", () =>
@@ -315,6 +319,18 @@ export class LabelWorkbench extends HTMLElement {
     on(window, "pagehide", () => this.#leave());
     on(window, "online", () => this.outbox?.flush());
     on(window, "beforeunload", (event) => this.outbox?.waiting && !this.outbox.stored && event.preventDefault());
+  }
+
+  /** Ignore the second tap of a double tap if the first one has put another action under the finger. */
+  #refuseSecondTap(event) {
+    const before = this.tapped;
+    const action = event.composedPath()[0].closest?.("button")?.textContent;
+    this.tapped = { at: event.timeStamp, x: event.clientX, y: event.clientY, action };
+    if (!before?.action || !action || before.action === action || event.detail === 0) return; // 0: by a key
+    const isSamePlace = Math.hypot(event.clientX - before.x, event.clientY - before.y) < SAME_PLACE;
+    if (event.timeStamp - before.at > DOUBLE_TAP || !isSamePlace) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
   }
 
   /** Open or close a panel next to the item: keys, guidelines, note. */

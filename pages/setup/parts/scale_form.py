@@ -198,6 +198,7 @@ def _draw_translations(chooser: Chooser, rows: list[Draft], meanings: Meanings, 
         num_rows="dynamic",
         hide_index=True,
         width=480,
+        placeholder="(choose)",
         key=chooser.key(f"values_{zlib.crc32(repr(rows).encode())}"),
         column_config={VALUE_COLUMN: _value_column([*meanings, none] if meanings else [], none)},
     )

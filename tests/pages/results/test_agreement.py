@@ -81,7 +81,7 @@ def test_without_opinions_the_judges_view_says_so() -> None:
 def test_the_headline_has_interval_items_annotators_and_share_of_labels() -> None:
     prepare_study(labelled_items(*["111", "222", "112", "000"] * 5, "1--"))
     text = page_text(visit(PAGE))
-    assert "Overall: Fleiss' kappa" in text
+    assert ": Fleiss' kappa" in text
     assert "## 0.7" in text
     assert "20 items · 3 annotators · 97 % of labels collected" in text
 
@@ -150,7 +150,7 @@ def test_ordered_scores_show_ordinal_alpha_and_spearman() -> None:
     declared = ScaleRecord(kind="preference", criterion="helpfulness", scale=scale)
     prepare_study([declared, *labelled_items("110", "223", "332", "001", "123")])
     app = visit(PAGE)
-    assert "Overall: Krippendorff's alpha, ordinal" in page_text(app)
+    assert ": Krippendorff's alpha, ordinal" in page_text(app)
     assert {"Alpha, ordinal", "Spearman"} <= set(app.dataframe[0].value)
     assert "Fleiss" not in app.dataframe[0].value
 
