@@ -51,6 +51,40 @@ REFUSED = [
 ]
 
 
+READ = [
+    (Rating(low=0, high=100), "Rating: 85%", 85),
+    (Rating(), "Rating: 1", 1),
+    (Rating(), "Rating: 5", 5),
+    (Rating(), "Rating: 4/5", 4),
+    (Rating(step=0.5), "Rating: 3.5", 3.5),
+    (Rating(levels=("poor", "good")), "Bad sources, no structure: poor.", "poor"),
+    (Choice(), "2\n\nIt is shorter and has no error.", 2),
+    (Choice(), "I read both.\n\n2", 2),
+    (Choice(count=3), "Final answer: 3", 3),
+]
+"""Replies at the edges of a scale, and a value alone on the first or last line."""
+MISSED = [
+    (Rating(), "Rating: 0"),
+    (Rating(), "Rating: 6"),
+    (Rating(), "Rating: 80%"),
+    (Rating(step=0.5), "Rating: 3.2"),
+    (Rating(), "Rating: 2, 3"),
+    (Rating(), "Clarity: 4\nDepth: 3"),
+    (Choice(count=3), "Final answer: 4"),
+]
+
+
+@pytest.mark.parametrize(("answer", "reply", "value"), READ, ids=[reply for _, reply, _ in READ])
+def test_a_value_at_the_edge_is_read(answer: Choice, reply: str, value: object) -> None:
+    assert answer.parse(reply).value == value
+
+
+@pytest.mark.parametrize(("answer", "reply"), MISSED, ids=[reply for _, reply in MISSED])
+def test_a_value_beyond_the_edge_is_not_read(answer: Choice, reply: str) -> None:
+    with pytest.raises(UnreadableReply):
+        answer.parse(reply)
+
+
 @pytest.mark.parametrize(("answer", "text"), INSTRUCTIONS, ids=[type(answer).__name__ for answer, _ in INSTRUCTIONS])
 def test_an_instruction_ends_a_prompt(answer: Choice, text: str) -> None:
     assert answer.instruction() == text

@@ -90,9 +90,11 @@ def test_the_last_queue_is_that_of_the_newest_draft_or_label(engine, queue):
             study = studies.get(session, "s")
             return home.last_queue(session, study.id, annotators.find_id(session, "ann"))
 
-    client = Client(engine)
+    client, other = Client(engine), Client(engine, "bob", "c-2")
     task = client.tasks()[0]
-    assert last() is None
+    other.do("draft", other.tasks()[0], value=1)
+    other.label(other.tasks()[1], 1)
+    assert last() is None, "the work of others does not count"
     client.do("draft", task, value=1)
     assert last() == "disagreements"
     client.label(task, 1)

@@ -13,7 +13,7 @@ from storage.labels import labels, targets
 from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
-from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states
+from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states, set_rules
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates
 
 
@@ -140,6 +140,15 @@ def test_a_target_is_free_again_when_its_lease_expires(engine):
     assert claim(engine, queue, "ann", overlap=1) == claimed
     expire_leases(engine)
     assert claim(engine, queue, "bob", overlap=1) == claimed
+
+
+def test_a_lease_lasts_as_many_minutes_as_the_study_says(engine):
+    queue = debates(engine, 1)
+    set_rules(engine, lease_minutes=7)
+    claim(engine, queue, "ann", overlap=1)
+    with reading(engine) as session:
+        [until] = session.scalars(select(LeaseRow.until))
+    assert timedelta(minutes=5) < until - datetime.now(UTC) <= timedelta(minutes=7)
 
 
 def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkeypatch):

@@ -52,6 +52,15 @@ def test_the_test_equals_the_papers_loop(seed):
     assert test.mean_advantage(np.ones((1, 120)))[0] == pytest.approx(advantage)
 
 
+@pytest.mark.parametrize(("items", "tested"), [(29, 0), (30, 2)])
+def test_an_annotator_needs_thirty_items(items, tested):
+    """Calderon et al. 2025: at least 30 instances."""
+    labels = np.arange(items) % 2.0
+    run = run_alternative_annotator_test
+    test = run(np.column_stack([labels, labels]), labels, ("a", "b"), numeric=False, units=Units(np.ones(items)))
+    assert (len(test.tests), len(test.skipped)) == (tested, 2 - tested)
+
+
 @pytest.mark.parametrize("numeric", [True, False])
 def test_without_annotators_nobody_is_tested(numeric):
     test = run_alternative_annotator_test(np.empty((3, 0)), np.zeros(3), (), numeric=numeric, units=Units(np.ones(3)))

@@ -123,8 +123,12 @@ def test_probabilities_add_up_and_names_of_categories_do_not_matter(seed, n_cate
 
 
 def test_few_targets_have_no_decomposition():
-    found = causes_of_votes(count_votes(ratings_from_codes(np.zeros((20, 2), int), 2)), np.ones(20, np.int16))
-    assert found.shares == () and found.reason == "20 targets with a verdict and two labels, 30 needed"
+    def decompose(items: int):
+        return causes_of_votes(count_votes(ratings_from_codes(np.zeros((items, 2), int), 2)), np.ones(items, np.int16))
+
+    found = decompose(29)
+    assert found.shares == () and found.reason == "29 targets with a verdict and two labels, 30 needed"
+    assert len(decompose(30).shares) == 3
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from core.statistics.measures.resampling import (
     Resampled,
     acceleration,
     bca_interval,
+    bca_levels,
     bootstrap,
     percentile_interval,
     stack_statistics,
@@ -75,6 +76,15 @@ def test_resampling_a_constant_gives_no_interval():
     family = stack_statistics([coefficients.percent_agreement(np.array([[2.0, 0], [0, 2]]))])
     (result,) = bootstrap(family, Units(np.array([5.0, 5])), 100, 0)
     assert (result.value, result.low, result.high, result.missing) == (1, None, None, NoInterval.NO_SPREAD)
+
+
+def test_resamples_equal_to_the_value_count_half():
+    """1, 2 and 1 resamples below, at and above the value: z0 is 0; without the half it would be -.67."""
+    levels = bca_levels(0.5, np.array([0.0, 0.5, 0.5, 1.0]), np.full(4, 0.5), np.ones(4))
+    assert levels == pytest.approx([0.025, 0.975])
+    skewed = bca_levels(0.5, np.array([0.0, 0.5, 1.0, 1.0]), np.full(4, 0.5), np.ones(4))
+    z0 = stats.norm.ppf((1 + 1 / 2) / 4)
+    assert skewed == pytest.approx(stats.norm.cdf(2 * z0 + stats.norm.ppf([0.025, 0.975])))
 
 
 def test_an_interval_that_excludes_its_value_is_not_returned():
