@@ -15,7 +15,7 @@ run: setup
 
 # Executes requested runs; on PostgreSQL any number of workers, on any machine, share them.
 worker: setup
-	@$(BIN)/python cli.py worker
+	@$(BIN)/python cli.py server worker
 
 setup: .venv/ready
 

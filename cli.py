@@ -1,7 +1,8 @@
 """Tiebreak on the command line.
 
 A command exits with 0, or with 2 and one sentence on standard error. With --json it prints one JSON value on standard
-output, and nothing else there. Modules are imported by the commands that need them, so `--help` is fast.
+output, and nothing else there. Old names of commands go on, with one line of notice on standard error. Modules are
+imported by the commands that need them, so `--help` is fast.
 """
 
 if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C
@@ -11,87 +12,207 @@ if __name__ == "__main__":  # first: the other imports take longer than Ctrl+C
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import typer
 
 from commands import admin, data, experiments, improvement, judges, output, people, replies, runs, studies, tables
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "import": data.import_file,
-    "mapping": data.suggest_mapping,
-    "run": runs.run,
-    "worker": runs.worker,
-    "experiment": experiments.experiment,
-    "agreement": people.agreement,
-    "tags": people.tags,
-    "alignment": people.alignment,
-    "judges": judges.judges,
-    "compare": judges.compare,
-    "compare-runs": judges.compare_runs,
-    "biases": judges.biases,
-    "formats": judges.formats,
-    "slices": judges.slices,
-    "rationales": judges.rationales,
-    "causes": judges.causes,
-    "plan": judges.plan,
-    "discussions": judges.discussions,
-    "systems": judges.systems,
-    "weights": people.weights,
-    "laboratory": people.laboratory,
-    "table": tables.table,
-    "critiques": people.critiques,
-    "search": replies.search,
-    "unread": replies.unread,
-    "reread": replies.reread,
-    "offer": studies.offer,
-    "adopt": data.adopt,
-    "inputs": data.inputs,
-    "export": data.export,
-    "bundle": data.bundle,
-    "report": data.report,
-    "backup": data.backup,
-    "restore": data.restore,
-    "copy-database": data.copy_database,
-    "members": admin.members,
-    "audit": admin.audit,
-    "summaries": studies.summaries,
+Function = Callable[..., None]
+
+
+class Command(NamedTuple):
+    """The function of a command, and the name that it had before commands were grouped by nouns."""
+
+    function: Function
+    old_name: str = ""
+
+
+class Noun(NamedTuple):
+    """A group of commands. Without a subcommand it executes the one named `default`, if there is one."""
+
+    help: str
+    commands: dict[str, Command]
+    default: str = ""
+
+
+NOUNS: dict[str, Noun | Command] = {
+    "data": Noun(
+        "Import, export, search and publish data.",
+        {
+            "import": Command(data.import_file, "import"),
+            "mapping": Command(data.suggest_mapping, "mapping"),
+            "export": Command(data.export, "export"),
+            "bundle": Command(data.bundle, "bundle"),
+            "report": Command(data.report, "report"),
+            "search": Command(replies.search, "search"),
+            "adopt": Command(data.adopt, "adopt"),
+            "inputs": Command(data.inputs, "inputs"),
+        },
+    ),
+    "studies": Noun(
+        "Manage studies and their members.",
+        {
+            "list": Command(studies.list_studies),
+            "rename": Command(studies.rename),
+            "archive": Command(studies.archive),
+            "delete": Command(studies.delete),
+            "restore": Command(studies.restore),
+            "members": Command(admin.members, "members"),
+            "offer": Command(studies.offer, "offer"),
+        },
+    ),
+    "runs": Noun(
+        "Start, compare and manage runs. Read replies again.",
+        {
+            "start": Command(runs.run, "run"),
+            "list": Command(studies.list_runs),
+            "delete": Command(studies.delete_run),
+            "restore": Command(studies.restore_run),
+            "compare": Command(judges.compare_runs, "compare-runs"),
+            "unread": Command(replies.unread, "unread"),
+            "reread": Command(replies.reread, "reread"),
+        },
+    ),
+    "experiments": Noun(
+        "Runs that differ in named settings, and their tables.",
+        {"run": Command(experiments.experiment, "experiment"), "table": Command(tables.table, "table")},
+    ),
+    "judges": Noun(
+        "Rank and compare judges. Without a command: rank.",
+        {
+            "rank": Command(judges.judges),
+            "compare": Command(judges.compare, "compare"),
+            "alignment": Command(people.alignment, "alignment"),
+            "biases": Command(judges.biases, "biases"),
+            "formats": Command(judges.formats, "formats"),
+            "slices": Command(judges.slices, "slices"),
+            "rationales": Command(judges.rationales, "rationales"),
+            "causes": Command(judges.causes, "causes"),
+            "discussions": Command(judges.discussions, "discussions"),
+        },
+        default="rank",
+    ),
+    "people": Noun(
+        "Annotators, their agreement and their labels.",
+        {
+            "agreement": Command(people.agreement, "agreement"),
+            "tags": Command(people.tags, "tags"),
+            "annotators": Command(people.annotators, "annotators"),
+            "similar": Command(people.similar, "annotators similar"),
+            "merge": Command(people.merge, "annotators merge"),
+            "erase": Command(people.erase, "annotators erase"),
+            "plan": Command(judges.plan, "plan"),
+        },
+    ),
+    "systems": Command(judges.systems),
+    "critiques": Command(people.critiques),
+    "weights": Noun(
+        "Compare weights of aspects. Without a command: distances.",
+        {"distances": Command(people.weights), "laboratory": Command(people.laboratory, "laboratory")},
+        default="distances",
+    ),
+    "improve": Noun(
+        "Improve a judge: variants, accepted on held-out items only.",
+        {
+            "split": Command(improvement.split),
+            "status": Command(improvement.status),
+            "disagreements": Command(improvement.disagreements),
+            "suggest": Command(improvement.suggest),
+            "propose": Command(improvement.propose),
+            "evaluate": Command(improvement.evaluate),
+            "accept": Command(improvement.accept),
+            "history": Command(improvement.history),
+        },
+    ),
+    "accounts": Noun(
+        "Manage accounts, their sessions and their API tokens.",
+        {
+            "add": Command(admin.add),
+            "invite": Command(admin.invite),
+            "password": Command(admin.password),
+            "disable": Command(admin.disable),
+            "enable": Command(admin.enable),
+            "change": Command(admin.change),
+            "list": Command(admin.list_accounts),
+            "tokens": Command(admin.tokens),
+            "sessions": Command(admin.sessions),
+        },
+    ),
+    "server": Noun(
+        "Operate a server and its database.",
+        {
+            "worker": Command(runs.worker, "worker"),
+            "backup": Command(data.backup, "backup"),
+            "restore": Command(data.restore, "restore"),
+            "copy-database": Command(data.copy_database, "copy-database"),
+            "audit": Command(admin.audit, "audit"),
+            "summaries": Command(studies.summaries, "summaries"),
+        },
+    ),
 }
-IMPROVE_HELP = "Improve a judge from people's decisions: variants, accepted on held-out items only."
-GROUPS: dict[str, tuple[dict[str, Callable[..., None]], dict[str, Any]]] = {
-    "accounts": (admin.COMMANDS, {"help": "Manage accounts, their sessions and their API tokens."}),
-    "studies": (studies.STUDY_COMMANDS, {"help": "List, rename, archive, delete and restore studies."}),
-    "runs": (studies.RUN_COMMANDS, {"help": "List, delete and restore the runs of a study."}),
-    "annotators": (people.COMMANDS, {"invoke_without_command": True, "callback": people.annotators}),
-    "improve": (improvement.COMMANDS, {"help": IMPROVE_HELP}),
+"""Every command, in the order of `--help`. A noun with one command is that command."""
+OLD_NAMES: dict[str, list[str]] = {
+    command.old_name: [noun, name]
+    for noun, group in NOUNS.items()
+    if isinstance(group, Noun)
+    for name, command in group.commands.items()
+    if command.old_name
 }
-"""Name -> the commands of a group, and its options."""
+"""Old name -> the words of the command."""
+
+
+def current_words(words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with today's name of the command, and with the default of a noun."""
+    for length in (2, 1):  # "annotators merge" before "annotators"
+        if name := OLD_NAMES.get(" ".join(words[:length])):
+            return [*name, *words[length:]]
+    group = NOUNS.get(words[0]) if words else None
+    is_bare = len(words) < 2 or (words[1].startswith("-") and words[1] != "--help")
+    default = [group.default] if isinstance(group, Noun) and group.default and is_bare else []
+    return [*words[:1], *default, *words[1:]]
+
+
+class Commands(output.ErrorFormattingGroup):
+    """The top of the app: it knows old names, which `--help` does not show."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the nouns in their order; Typer has groups last."""
+        return [noun for noun in NOUNS if noun in self.commands]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the words name; an old name prints the new one on standard error."""
+        words = current_words(args)
+        if words[0] != args[0]:
+            old_words = len(args) - len(words) + 2
+            typer.echo(f"`cli.py {' '.join(args[:old_words])}` is now `cli.py {' '.join(words[:2])}`.", err=True)
+        return super().resolve_command(ctx, words)
 
 
 def build_app(first_word: str = "") -> typer.Typer:
-    """Return the app; only with the command or group of this name if there is one.
+    """Return the app; only with the noun of this name if there is one.
 
     Typer reads the options of every command that an app has, which takes 20 ms for all of them.
     """
     app = typer.Typer(
-        cls=output.ErrorFormattingGroup,
+        cls=Commands,
         help="Tiebreak on the command line.",
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         callback=lambda: None,  # an app with one command would otherwise be that command, without its name
     )
-    is_known = first_word in COMMANDS or first_word in GROUPS
-    for name, command in COMMANDS.items():
-        if not is_known or name == first_word:
-            app.command(name)(command)
-    for name, (commands, options) in GROUPS.items():
-        if not is_known or name == first_word:
-            group = typer.Typer(rich_markup_mode=None, **options)
-            for own_name, command in commands.items():
-                group.command(own_name)(command)
-            app.add_typer(group, name=name)
+    for noun, group in NOUNS.items():
+        if first_word in NOUNS and noun != first_word:
+            continue
+        if isinstance(group, Command):
+            app.command(noun)(group.function)
+            continue
+        own = typer.Typer(rich_markup_mode=None, help=group.help)
+        for name, command in group.commands.items():
+            own.command(name)(command.function)
+        app.add_typer(own, name=noun)
     return app
 
 
@@ -100,4 +221,4 @@ app = build_app()
 if __name__ == "__main__":
     # A command waits for an import in another process; nobody looks at a screen meanwhile.
     os.environ.setdefault("TIEBREAK_LOCK_TIMEOUT", "60")
-    build_app(*sys.argv[1:2])()
+    build_app(*current_words(sys.argv[1:])[:1])()

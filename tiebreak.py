@@ -108,7 +108,7 @@ def open(url: str | None = None) -> "Database":
     if (missing := connections.missing_file(full_url)) is not None:
         raise TiebreakError(
             f"There is no database file {missing!r}: check the address and {connections.URL_VARIABLE}, and the folder "
-            "in which Python runs. The server and `cli.py import` create a new one."
+            "in which Python runs. The server and `cli.py data import` create a new one."
         )
     engine = connections.connect(full_url)
     connections.upgrade(engine)

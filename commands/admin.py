@@ -1,7 +1,6 @@
 """Accounts: `cli.py accounts add|invite|password|disable|enable|change|list|tokens|sessions`."""
 
 import sys
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -225,19 +224,6 @@ def sessions(
         for one in listed
     ]
     print_result(rows, format_table(rows, "No sessions."), as_json)
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "add": add,
-    "invite": invite,
-    "password": password,
-    "disable": disable,
-    "enable": enable,
-    "change": change,
-    "list": list_accounts,
-    "tokens": tokens,
-    "sessions": sessions,
-}
 
 
 def _set_disabled(name: str, url: str | None, disabled: bool) -> None:

@@ -1,7 +1,6 @@
 """Improving a judge: a split of the items, variants, their evaluation on development and held-out items, acceptance."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -244,18 +243,6 @@ def history(
         for one in found
     ]
     print_result(rows, format_table(rows, "No variant of this criterion was accepted."), as_json)
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "split": split,
-    "status": status,
-    "disagreements": disagreements,
-    "suggest": suggest,
-    "propose": propose,
-    "evaluate": evaluate,
-    "accept": accept,
-    "history": history,
-}
 
 
 def _status_row(evaluation: "Evaluation") -> dict[str, Any]:

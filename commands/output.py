@@ -255,7 +255,7 @@ def connect(url: str | None, *, creates: bool = False) -> "Engine":
     if missing is not None:
         raise TiebreakError(
             f"There is no database file {missing!r}: check --database and TIEBREAK_DATABASE_URL. "
-            "The server and `cli.py import` create a new one."
+            "The server and `cli.py data import` create a new one."
         )
     engine = connections.connect(full_url)
     _engines.add(engine)

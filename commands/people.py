@@ -1,6 +1,5 @@
 """Agreement, alignment, weights and critiques."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -206,23 +205,17 @@ class Labels(StrEnum):
 
 
 def annotators(
-    context: typer.Context,
-    study: Annotated[str | None, typer.Option(help="The study's name.")] = None,
+    study: StudyName,
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
     """Print each annotator's labels, agreement, training and hidden checks. Shares have 95 % intervals."""
-    if context.invoked_subcommand is not None:
-        return
     from datetime import UTC
 
-    from core.errors import TiebreakError
     from storage.db.connections import reading
     from storage.reports import annotators as report
     from storage.reports import training
 
-    if study is None:
-        raise TiebreakError("Name a study: --study NAME.")
     engine, stored_study = open_study(database, study)
     with reading(engine) as session:
         summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
@@ -324,6 +317,3 @@ def erase(
     lines += ["Free texts that mention the name are not changed."] if found.mentions else []
     lines += [] if apply else ["Nothing is stored without --apply; earlier backups keep the person."]
     print_result(asdict(found) | {"applied": apply}, "\n".join(lines), as_json)
-
-
-COMMANDS: dict[str, Callable[..., None]] = {"similar": similar, "merge": merge, "erase": erase}

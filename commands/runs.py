@@ -149,7 +149,7 @@ def run(
         if resume is None:
             print_changed_name(engine, run_id, request.name)
         ended, progress = execute(engine, run_id, requests, quiet=as_json)
-        words = ("run", "--study", study, "--resume", ended.name)
+        words = ("runs", "start", "--study", study, "--resume", ended.name)
         _print_end(ended, progress, as_json, command_line(*words, database=database))
 
 

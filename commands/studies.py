@@ -1,7 +1,7 @@
 """Studies and runs as a whole: the commands `cli.py studies ...` and `cli.py runs ...`."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -179,15 +179,6 @@ def _newest(deleted: "Sequence[Deleted]", name: str, noun: str) -> int:
         raise TiebreakError(f"There is no deleted {noun} called {name!r} that can be restored.")
     return ids[0]
 
-
-STUDY_COMMANDS: dict[str, Callable[..., None]] = {
-    "list": list_studies,
-    "rename": rename,
-    "archive": archive,
-    "delete": delete,
-    "restore": restore,
-}
-RUN_COMMANDS: dict[str, Callable[..., None]] = {"list": list_runs, "delete": delete_run, "restore": restore_run}
 
 # The summaries that are stored with targets, traces and runs.
 

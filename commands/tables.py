@@ -150,7 +150,7 @@ def _check_name(engine: "Engine", study: "Study", name: str) -> None:
         known = ", ".join(one.name for one in experiments.of_study(session, study.id)) or "none"
     raise TiebreakError(
         f"There is no experiment or published table {name!r}; the study's experiments: {known}. "
-        "`cli.py table` lists the published tables."
+        "`cli.py experiments table` lists the published tables."
     )
 
 

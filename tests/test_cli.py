@@ -50,7 +50,7 @@ def run(tmp_path):
 def sample_database(tmp_path_factory):
     """The file of a database with the study "tour", which each test copies."""
     path = tmp_path_factory.mktemp("sample") / "cli.db"
-    words = ["import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{path}"]
+    words = ["data", "import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{path}"]
     assert CliRunner().invoke(cli.app, words).exit_code == 0
     connect(f"sqlite:///{path}").dispose()
     return path
@@ -75,57 +75,57 @@ def test_a_run_that_is_executed_is_listed_as_running(run_with_sample, tmp_path):
 
 
 def test_an_import_reports_counts_and_a_second_one_adds_nothing(run):
-    first = run("import", str(samples.path()), "--study", "tour", "--json")
+    first = run("data", "import", str(samples.path()), "--study", "tour", "--json")
     assert json.loads(first.stdout)["items"] == 32
-    again = run("import", str(samples.path()), "--study", "tour")
+    again = run("data", "import", str(samples.path()), "--study", "tour")
     assert again.exit_code == 0
     assert "nothing new" in again.stdout
 
 
 def test_a_suggested_mapping_is_printed_and_imports_its_table(run, tmp_path):
     (tmp_path / "t.csv").write_text("id,prompt,response_a,response_b,label\n1,Say hello.,Hello!,Hi.,A\n")
-    refused = run("import", str(tmp_path / "t.csv"), "--study", "s")
-    assert "`python cli.py mapping t.csv` prints a suggested one" in refused.stderr
-    (tmp_path / "m.yaml").write_text(CliRunner().invoke(cli.app, ["mapping", str(tmp_path / "t.csv")]).stdout)
-    done = run("import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml"), "--json")
+    refused = run("data", "import", str(tmp_path / "t.csv"), "--study", "s")
+    assert "`python cli.py data mapping t.csv` prints a suggested one" in refused.stderr
+    (tmp_path / "m.yaml").write_text(CliRunner().invoke(cli.app, ["data", "mapping", str(tmp_path / "t.csv")]).stdout)
+    done = run("data", "import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml"), "--json")
     assert json.loads(done.stdout)["items"] == 1
 
 
 def test_a_partial_mapping_is_printed_with_what_has_to_be_filled_in(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("id;frage;antwort_a;antwort_b;rater_1;rater_2\n7;Was?;Das.;Dies.;A;B\n")
-    printed = CliRunner().invoke(cli.app, ["mapping", str(table)])
+    printed = CliRunner().invoke(cli.app, ["data", "mapping", str(table)])
     assert printed.exit_code == 0
     assert "fill in `prompt`, `responses` or both" in printed.stderr
     assert "\n# Not used:\n#   frage\n#   antwort_a\n#   antwort_b\n" in printed.stdout
     assert "\nid: id\n" in printed.stdout
     mapping.write_text(printed.stdout)
-    refused = run("import", str(table), "--study", "s", "--map", str(mapping))
+    refused = run("data", "import", str(table), "--study", "s", "--map", str(mapping))
     assert "an item needs a `prompt` or `responses`" in refused.stderr
     filled = printed.stdout.replace("# prompt: FIELD", "prompt: frage").replace("# responses:", "responses:")
     mapping.write_text(filled.replace("#   - text: FIELD", "  - text: antwort_a\n  - text: antwort_b"))
-    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
     assert json.loads(done.stdout)["items"] == 1
 
 
 def test_the_fields_and_rows_that_a_mapping_leaves_out_are_printed(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("id,prompt,answer,turn,xyz\n1,Say hello.,Hello!,1,\n2,Say bye.,Bye!,2,\n")
-    assert "\n# Not used:\n#   turn\n#   xyz\n" in CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    assert "\n# Not used:\n#   turn\n#   xyz\n" in CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
     mapping.write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\nwhere: {turn: 1}\n")
-    done = run("import", str(table), "--study", "s", "--map", str(mapping))
+    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping))
     assert "\n  1 of 2 rows left out by `where` or `where_not`\n" in done.stdout
 
 
 def test_values_that_a_suggested_mapping_leaves_out_are_printed(run, tmp_path):
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("prompt,response_a,response_b,winner\n?,x,y,A\n?,x,z,B\n!,x,y,T\n!,u,y,both?\n")
-    suggested = CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    suggested = CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
     assert "\n# `values` has no meaning for 'both?' of winner: add each of them with 1 (the first" in suggested
     mapping.write_text(suggested)
-    assert "line 5, field 'winner'" in run("import", str(table), "--study", "s", "--map", str(mapping)).stderr
+    assert "line 5, field 'winner'" in run("data", "import", str(table), "--study", "s", "--map", str(mapping)).stderr
     mapping.write_text(suggested.replace("    T: 0\n", "    T: 0\n    both?: null\n"))
-    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
     assert json.loads(done.stdout)["left_out"]["gold"] == 1
 
 
@@ -133,14 +133,14 @@ def test_values_without_a_stated_meaning_are_printed_and_refused_until_the_mappi
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     rows = [f"{number},Q?,x,y,{number % 3}" for number in range(9)]
     table.write_text("\n".join(["id,prompt,response 1,response 2,label", *rows]))
-    suggested = CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    suggested = CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
     assert "# To confirm: the file does not state what '0', '1', '2' of label mean" in suggested
     mapping.write_text(suggested)
-    refused = run("import", str(table), "--study", "s", "--map", str(mapping))
+    refused = run("data", "import", str(table), "--study", "s", "--map", str(mapping))
     assert refused.exit_code != 0 and "  '0': 3 times, for example 0 (Q?); 3 (Q?)\n" in refused.stderr
     assert "'0', '1', '2' of label mean: add each to `values` (gold, block 1)" in refused.stderr.splitlines()[-1]
     mapping.write_text(suggested.replace("  confirmed: false\n", "  values: {0: 1, 1: 2, 2: 0}\n"))
-    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
     assert json.loads(done.stdout)["rulings"] == 9
 
 
@@ -148,20 +148,22 @@ def test_annotators_with_names_of_models_are_reported_by_mapping_and_import(run,
     rows = [f"1,Say hello.,Hello!,Hi.,{rater},A" for rater in ("ann", "ben", "cem", "gpt4_pair")]
     table, mapping = tmp_path / "t.csv", tmp_path / "m.yaml"
     table.write_text("\n".join(["id,prompt,response_a,response_b,judge,winner", *rows]))
-    suggested = CliRunner().invoke(cli.app, ["mapping", str(table)]).stdout
+    suggested = CliRunner().invoke(cli.app, ["data", "mapping", str(table)]).stdout
     assert "# Warning: 1 annotator has the name of a model: 'gpt4_pair'" in suggested
     mapping.write_text(suggested)
-    done = run("import", str(table), "--study", "s", "--map", str(mapping), "--json")
+    done = run("data", "import", str(table), "--study", "s", "--map", str(mapping), "--json")
     assert json.loads(done.stdout)["labels"] == 4 and "Warning: 1 annotator has the name of a model" in done.stderr
     mapping.write_text(suggested + "where_not: {judge: gpt4_pair}\n")
-    done = run("import", str(table), "--study", "people", "--map", str(mapping), "--json")
+    done = run("data", "import", str(table), "--study", "people", "--map", str(mapping), "--json")
     assert json.loads(done.stdout)["labels"] == 3 and "Warning" not in done.stderr
 
 
 def test_alignment_names_its_reference_and_refuses_an_empty_one(run_with_sample):
-    first_line = run_with_sample("alignment", "--study", "tour", "--reference", "majority").stdout.splitlines()[0]
+    first_line = run_with_sample(
+        "judges", "alignment", "--study", "tour", "--reference", "majority"
+    ).stdout.splitlines()[0]
     assert first_line.startswith("Reference majority: the majority of people. Statistics with `gold` in their name")
-    refused = run_with_sample("alignment", "--study", "tour", "--reference", "")
+    refused = run_with_sample("judges", "alignment", "--study", "tour", "--reference", "")
     assert refused.exit_code == 2
     assert refused.stderr == "There is no reference ''; write gold, majority, mean, annotator:NAME or debate:RUN.\n"
 
@@ -169,32 +171,34 @@ def test_alignment_names_its_reference_and_refuses_an_empty_one(run_with_sample)
 def test_inputs_are_listed_and_changed_by_a_file(run, tmp_path):
     (tmp_path / "t.csv").write_text("id,prompt,answer\n1,Say hello.,Hello!\n2,Say bye.,Bye!\n")
     (tmp_path / "m.yaml").write_text("id: id\nprompt: prompt\nresponses: [{text: answer}]\n")
-    assert run("import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml")).exit_code == 0
+    assert (
+        run("data", "import", str(tmp_path / "t.csv"), "--study", "s", "--map", str(tmp_path / "m.yaml")).exit_code == 0
+    )
     (tmp_path / "inputs.csv").write_text('item,aspects,reference\n1,"clarity\ntone: Is it polite?",\n')
-    assert "--by NAME" in run("inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv")).stderr
-    changed = run("inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve", "--json")
+    assert "--by NAME" in run("data", "inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv")).stderr
+    changed = run("data", "inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve", "--json")
     assert json.loads(changed.stdout)["items"] == 1
-    first, second = json.loads(run("inputs", "--study", "s", "--json").stdout)
+    first, second = json.loads(run("data", "inputs", "--study", "s", "--json").stdout)
     assert (first["aspects"], first["aspects_by"]) == (["clarity", "tone: Is it polite?"], "eve")
     assert (first["reference"], second["aspects"]) == (None, [])
     (tmp_path / "inputs.csv").write_text("item,aspects\n1,a;b\n,c\n")
-    refused = run("inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve")
+    refused = run("data", "inputs", "--study", "s", "--file", str(tmp_path / "inputs.csv"), "--by", "eve")
     assert "line 3, field 'item': expected a name or a number, and it is empty" in refused.stderr
 
 
 def test_an_invalid_file_is_one_sentence_and_adds_nothing(run, tmp_path):
     wrong = tmp_path / "wrong.jsonl"
     wrong.write_text(samples.path().read_text(encoding="utf-8").splitlines()[0] + '\n{"type": "item"}\n')
-    refused = run("import", str(wrong), "--study", "tour", "--format", "tiebreak")
+    refused = run("data", "import", str(wrong), "--study", "tour", "--format", "tiebreak")
     assert refused.exit_code == 2
     assert refused.stdout == ""
     assert "line 2" in refused.stderr
     assert refused.stderr.count("\n") == 1
-    assert "There is no study" in run("agreement", "--study", "tour").stderr
+    assert "There is no study" in run("people", "agreement", "--study", "tour").stderr
 
 
 def test_agreement_gives_the_documented_fields(run_with_sample):
-    rows = json.loads(run_with_sample("agreement", "--study", "tour", "--json").stdout)
+    rows = json.loads(run_with_sample("people", "agreement", "--study", "tour", "--json").stdout)
     fields = ["kind", "criterion", "group", "statistic", "value", "low", "high", "items", "raters", "pairs", "reason"]
     assert rows
     assert all(list(row) == fields for row in rows)
@@ -205,11 +209,11 @@ def test_agreement_gives_the_documented_fields(run_with_sample):
 
 @pytest.mark.parametrize("by", ["scenario", "criterion", "raters"])
 def test_agreement_can_be_split(run_with_sample, by):
-    assert json.loads(run_with_sample("agreement", "--study", "tour", "--by", by, "--json").stdout)
+    assert json.loads(run_with_sample("people", "agreement", "--study", "tour", "--by", by, "--json").stdout)
 
 
 def test_agreement_without_json_is_a_table(run_with_sample):
-    result = run_with_sample("agreement", "--study", "tour")
+    result = run_with_sample("people", "agreement", "--study", "tour")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[0].split()[:4] == ["kind", "criterion", "group", "statistic"]
 
@@ -221,12 +225,14 @@ def test_labels_without_a_scale_are_named_and_not_denied(run, tmp_path):
     labels = [{"type": "label", "label": {"target": target, "annotator": name, "value": "x"}} for name in "ab"]
     file = tmp_path / "t.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in (criterion, item, *labels)))
-    assert run("import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
-    assert "Not shown: answer. Kappa and alpha need a declared scale" in run("agreement", "--study", "s").stdout
+    assert run("data", "import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
+    assert (
+        "Not shown: answer. Kappa and alpha need a declared scale" in run("people", "agreement", "--study", "s").stdout
+    )
 
 
 def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):
-    rows = json.loads(run_with_sample("annotators", "--study", "tour", "--json").stdout)
+    rows = json.loads(run_with_sample("people", "annotators", "--study", "tour", "--json").stdout)
     assert rows and all(row["labels"] > 0 for row in rows)
     assert {"annotator", "gold", "gold_n", "training", "first_attempt_n", "checks", "checks_low", "checks_n"} <= set(
         rows[0]
@@ -235,8 +241,8 @@ def test_annotators_are_listed_with_their_labels_and_checks(run_with_sample):
 
 def test_gold_is_the_same_bytes_for_the_same_labels(run_with_sample, tmp_path):
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
-    assert run_with_sample("export", "--study", "tour", "--gold", str(first)).exit_code == 0
-    assert run_with_sample("export", "--study", "tour", "--gold", str(second)).exit_code == 0
+    assert run_with_sample("data", "export", "--study", "tour", "--gold", str(first)).exit_code == 0
+    assert run_with_sample("data", "export", "--study", "tour", "--gold", str(second)).exit_code == 0
     assert first.read_bytes() == second.read_bytes()
     rows = list(csv.DictReader(first.read_text(encoding="utf-8").splitlines()))
     assert {row["source"] for row in rows} == {"adjudicated", "unanimous", "majority", "unresolved", "single"}
@@ -244,7 +250,7 @@ def test_gold_is_the_same_bytes_for_the_same_labels(run_with_sample, tmp_path):
 
 def test_gold_has_judges_only_where_their_run_is_named(run_with_sample, tmp_path):
     path = tmp_path / "gold.csv"
-    result = run_with_sample("export", "--study", "tour", "--gold", str(path), "--judges", "no such run")
+    result = run_with_sample("data", "export", "--study", "tour", "--gold", str(path), "--judges", "no such run")
     assert result.exit_code == 2 and "no run 'no such run' in this study; there are " in result.stderr
     assert not path.exists() and not list(tmp_path.glob(".*.part"))
     names = result.stderr.partition("there are ")[2].strip().rstrip(".").split(", ")
@@ -263,31 +269,33 @@ def test_gold_has_judges_only_where_their_run_is_named(run_with_sample, tmp_path
 
 def test_pseudonyms_replace_names_in_every_format_that_supports_them(run_with_sample, tmp_path):
     path = tmp_path / "gold.csv"
-    run_with_sample("export", "--study", "tour", "--gold", str(path))
+    run_with_sample("data", "export", "--study", "tour", "--gold", str(path))
     rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
     names = {name for row in rows for name in [*row["annotator_names"].split(";"), row["adjudicator"]] if name}
     formats = ("label-studio", "argilla", "inspect")
     outputs = [word for format in formats for word in (f"--{format}", str(tmp_path / f"{format}.json"))]
-    assert run_with_sample("export", "--study", "tour", *outputs, "--pseudonyms").exit_code == 0
+    assert run_with_sample("data", "export", "--study", "tour", *outputs, "--pseudonyms").exit_code == 0
     texts = [(tmp_path / f"{format}.json").read_text(encoding="utf-8") for format in formats]
     assert len(names) > 2 and not [name for name in names for text in texts if f'"{name}"' in text]
     assert "annotator " in texts[0] and user_id(min(names)) not in texts[1]
-    refused = run_with_sample("export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"), "--pseudonyms")
+    refused = run_with_sample(
+        "data", "export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"), "--pseudonyms"
+    )
     assert refused.exit_code == 2 and "omit --pseudonyms" in refused.stderr
     assert not (tmp_path / "all.jsonl").exists()
 
 
 def test_an_exported_study_can_be_imported(run_with_sample, tmp_path):
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    run_with_sample("export", "--study", "tour", "--everything", str(first))
-    run_with_sample("import", str(first), "--study", "copy")
-    run_with_sample("export", "--study", "copy", "--everything", str(second))
+    run_with_sample("data", "export", "--study", "tour", "--everything", str(first))
+    run_with_sample("data", "import", str(first), "--study", "copy")
+    run_with_sample("data", "export", "--study", "copy", "--everything", str(second))
     assert first.read_bytes() == second.read_bytes()
 
 
 def test_a_dry_run_prints_the_estimate(run_with_sample):
     words = ["--settings", "core/protocols/scaleeval/examples/scaleeval.yaml", "--limit", "10", "--dry-run", "--json"]
-    estimate = json.loads(run_with_sample("run", "--study", "tour", *words).stdout)
+    estimate = json.loads(run_with_sample("runs", "start", "--study", "tour", *words).stdout)
     assert (estimate["items"], estimate["calls_at_least"], estimate["calls_at_most"]) == (10, 30, 90)
     assert estimate["dollars"] is None  # one judge has no known price
 
@@ -305,14 +313,18 @@ def test_a_dry_run_prints_the_estimate(run_with_sample):
 def test_wrong_settings_are_one_sentence(run_with_sample, tmp_path, text, sentence):
     file = tmp_path / "wrong.yaml"
     file.write_text(text)
-    refused = run_with_sample("run", "--study", "tour", "--settings", str(file))
+    refused = run_with_sample("runs", "start", "--study", "tour", "--settings", str(file))
     assert refused.exit_code == 2
     assert sentence in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 
 def test_unknown_names_are_one_sentence(run_with_sample):
-    for words in (["run", "--study", "nowhere"], ["agreement", "--study", "nowhere"], ["export", "--study", "tour"]):
+    for words in (
+        ["runs", "start", "--study", "nowhere"],
+        ["people", "agreement", "--study", "nowhere"],
+        ["data", "export", "--study", "tour"],
+    ):
         refused = run_with_sample(*words)
         assert refused.exit_code == 2
         assert refused.stderr.count("\n") == 1
@@ -339,19 +351,19 @@ def test_the_examples_in_the_docs_are_settings():
 def test_a_key_in_a_settings_file_is_refused_before_anything_is_stored(run_with_sample, tmp_path, spec):
     settings = tmp_path / "settings.yaml"
     settings.write_text(f"judges: [{{name: a, {spec}}}, {{name: b, model: local}}]\ncriterion: helpfulness\n")
-    refused = run_with_sample("run", "--study", "tour", "--settings", str(settings), "--limit", "1")
+    refused = run_with_sample("runs", "start", "--study", "tour", "--settings", str(settings), "--limit", "1")
     assert refused.exit_code == 2
     assert "judges.0.spec" in refused.stderr
     assert "Keys are never typed here" in refused.stderr
     assert "abcdefghijklmnopqrstuvwx" not in refused.stderr
-    run_with_sample("export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"))
+    run_with_sample("data", "export", "--study", "tour", "--everything", str(tmp_path / "all.jsonl"))
     assert "abcdefghijklmnopqrstuvwx" not in (tmp_path / "all.jsonl").read_text(encoding="utf-8")
 
 
 def test_an_error_in_settings_does_not_name_python_types(run_with_sample, tmp_path):
     settings = tmp_path / "settings.yaml"
     settings.write_text("judges: 3\ncriterion: helpfulness\n")
-    refused = run_with_sample("run", "--study", "tour", "--settings", str(settings))
+    refused = run_with_sample("runs", "start", "--study", "tour", "--settings", str(settings))
     assert refused.exit_code == 2
     assert "field 'judges'" in refused.stderr
     assert "should be a list" in refused.stderr
@@ -360,12 +372,15 @@ def test_an_error_in_settings_does_not_name_python_types(run_with_sample, tmp_pa
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["run", "--settings"], "Option '--settings' requires an argument."),
-        (["run", "--colour"], "No such option: --colour."),
+        (["runs", "start", "--settings"], "Option '--settings' requires an argument."),
+        (["runs", "start", "--colour"], "No such option: --colour."),
         (["agreement"], "Missing option '--study'."),
-        (["agreement", "--study", "tour", "--by", "colour"], "'colour' is not one of 'all', 'scenario'"),
-        (["run", "--study", "tour", "--limit", "0"], "greater than or equal to 1."),
-        (["run", "--study", "tour", "--resume", "r", "--limit", "3", "--dry-run"], "Leave out --limit, --dry-run;"),
+        (["people", "agreement", "--study", "tour", "--by", "colour"], "'colour' is not one of 'all', 'scenario'"),
+        (["runs", "start", "--study", "tour", "--limit", "0"], "greater than or equal to 1."),
+        (
+            ["runs", "start", "--study", "tour", "--resume", "r", "--limit", "3", "--dry-run"],
+            "Leave out --limit, --dry-run;",
+        ),
         (["import"], "Missing argument 'path'."),
         (["colour"], "No such command 'colour'."),
     ],
@@ -380,16 +395,46 @@ def test_a_usage_error_is_one_sentence(words, sentence):
 def test_without_a_command_the_help_is_printed():
     result = CliRunner().invoke(cli.app, [])
     assert result.exit_code == 0
-    assert all(command in result.stdout for command in ("import", "run", "export", "backup"))
+    assert all(noun in result.stdout for noun in cli.NOUNS)
 
 
 def test_the_app_of_one_command_or_group_answers_as_the_whole_app():
-    for words in (["agreement", "--help"], ["accounts", "--help"], ["agreement"], ["annotators", "merge"]):
+    for words in (["people", "agreement", "--help"], ["accounts", "--help"], ["people", "agreement"], ["systems"]):
         whole, single = (CliRunner().invoke(app, words) for app in (cli.app, cli.build_app(words[0])))
         assert (single.exit_code, single.stdout, single.stderr) == (whole.exit_code, whole.stdout, whole.stderr)
-    assert [command.name for command in cli.build_app("agreement").registered_commands] == ["agreement"]
+    assert [group.name for group in cli.build_app("people").registered_groups] == ["people"]
     for word in ("", "colour", "--help"):
-        assert len(cli.build_app(word).registered_commands) == len(cli.COMMANDS)
+        app = cli.build_app(word)
+        assert len(app.registered_commands) + len(app.registered_groups) == len(cli.NOUNS) == 12
+
+
+@pytest.mark.parametrize("old_name", cli.OLD_NAMES)
+def test_an_old_name_is_the_same_command_with_a_notice(old_name):
+    noun, name = cli.OLD_NAMES[old_name]
+    old, new = (CliRunner().invoke(cli.app, [*words, "--colour"]) for words in (old_name.split(), [noun, name]))
+    assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout) == (2, "")
+    assert old.stderr == f"`cli.py {old_name}` is now `cli.py {noun} {name}`.\n{new.stderr}"
+    old, new = (CliRunner().invoke(cli.app, [*words, "--help"]) for words in (old_name.split(), [noun, name]))
+    assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout) and new.exit_code == 0
+
+
+def test_old_names_are_those_of_the_flat_commands():
+    """What scripts may call since 0.1.0; the nouns `judges`, `weights`, `systems` and `critiques` were commands too."""
+    flat = (
+        "import mapping run worker experiment agreement tags alignment compare compare-runs biases formats slices "
+        "rationales causes plan discussions laboratory table search unread reread offer adopt inputs export bundle "
+        "report backup restore copy-database members audit summaries annotators"
+    )
+    assert {*flat.split(), "annotators similar", "annotators merge", "annotators erase"} == set(cli.OLD_NAMES)
+
+
+@pytest.mark.parametrize(("noun", "default"), [("judges", "rank"), ("weights", "distances")])
+def test_a_noun_without_a_command_is_its_default(noun, default, tmp_path):
+    options = ["--study", "s", "--json", "--database", f"sqlite:///{tmp_path}/none.db"]
+    for words in ([], options, ["--colour"]):
+        bare, named = (CliRunner().invoke(cli.app, [*name, *words]) for name in ([noun], [noun, default]))
+        assert (bare.exit_code, bare.stdout, bare.stderr) == (named.exit_code, named.stdout, named.stderr)
+    assert default in CliRunner().invoke(cli.app, [noun, "--help"]).stdout
 
 
 def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
@@ -398,7 +443,7 @@ def test_an_interrupted_command_is_one_sentence(run, monkeypatch):
 
     monkeypatch.setattr(people, "open_study", interrupt)
     monkeypatch.setattr(output, "_changed", set())
-    result = run("agreement", "--study", "tour")
+    result = run("people", "agreement", "--study", "tour")
     sentences = "Interrupted: the command had not ended. The database was not changed.\n"
     assert (result.exit_code, result.stderr) == (2, sentences)
 
@@ -409,7 +454,7 @@ def test_an_interrupted_command_states_that_it_has_stored_changes(run_with_sampl
 
     monkeypatch.setattr(data, "print_result", interrupt)
     monkeypatch.setattr(output, "_changed", set())
-    changed = run_with_sample("import", str(samples.path()), "--study", "another")
+    changed = run_with_sample("data", "import", str(samples.path()), "--study", "another")
     assert changed.exit_code == 2
     assert changed.stderr.splitlines()[-1] == (
         "Interrupted: the command had not ended. The database has changes that it had stored before; the audit log "
@@ -437,7 +482,7 @@ def test_a_run_whose_name_is_used_states_its_other_name(run_with_sample, monkeyp
     monkeypatch.setattr(run_commands, "execute", lambda engine, run_id, *_, **__: launch.progress(engine, run_id))
     settings = tmp_path / "settings.yaml"
     settings.write_text("judges: [{name: a, model: local}, {name: b, model: local}]\ncriterion: helpfulness\n")
-    words = ["run", "--study", "tour", "--settings", str(settings), "--limit", "1", "--name", "r4"]
+    words = ["runs", "start", "--study", "tour", "--settings", str(settings), "--limit", "1", "--name", "r4"]
     first, second = (run_with_sample(*words).stderr for _ in range(2))
     assert "is called" not in first
     assert "The study has a run 'r4': this one is called 'r4 2'.\n" in second
@@ -458,34 +503,34 @@ def test_an_import_states_what_it_reads(capsys, monkeypatch):
 
 def test_an_import_counts_the_records_that_are_read(run, monkeypatch):
     monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
-    imported = run("import", str(samples.path()), "--study", "tour")
+    imported = run("data", "import", str(samples.path()), "--study", "tour")
     assert imported.stderr.startswith(f"Reading {samples.path()}: 100 records\n")
 
 
 def test_a_backup_can_be_opened_as_a_database(run_with_sample, tmp_path):
     copy = tmp_path / "copy.db"
-    result = run_with_sample("backup", str(copy), "--json")
+    result = run_with_sample("server", "backup", str(copy), "--json")
     assert json.loads(result.stdout) == {"written": [str(copy)]}
-    words = ["agreement", "--study", "tour", "--json"]
+    words = ["people", "agreement", "--study", "tour", "--json"]
     in_copy = CliRunner().invoke(cli.app, [*words, "--database", f"sqlite:///{copy}"])
     assert json.loads(in_copy.stdout) == json.loads(run_with_sample(*words).stdout)
-    refused = run_with_sample("backup", str(copy))
+    refused = run_with_sample("server", "backup", str(copy))
     assert refused.exit_code == 2 and "already exists" in refused.stderr
 
 
 def test_an_empty_database_is_not_backed_up(run, tmp_path):
     (tmp_path / "cli.db").touch()
-    refused = run("backup", str(tmp_path / "copy.db"))
+    refused = run("server", "backup", str(tmp_path / "copy.db"))
     assert refused.exit_code == 2 and "no tables" in refused.stderr
     assert not (tmp_path / "copy.db").exists()
 
 
 WITHOUT_A_DATABASE = [
     ["judges", "--study", "s"],
-    ["alignment", "--study", "s"],
-    ["agreement", "--study", "s", "--json"],
-    ["export", "--study", "s", "--gold", "gold.csv"],
-    ["run", "--study", "s"],
+    ["judges", "alignment", "--study", "s"],
+    ["people", "agreement", "--study", "s", "--json"],
+    ["data", "export", "--study", "s", "--gold", "gold.csv"],
+    ["runs", "start", "--study", "s"],
     ["studies", "list"],
     ["studies", "rename", "s", "t"],
     ["improve", "disagreements", "--study", "s", "--run", "r"],
@@ -525,22 +570,22 @@ def test_a_study_is_exported_where_a_protocol_is_not_installed(run, tmp_path):
     records.append('{"type": "run", "name": "elsewhere", "protocol": "their-method"}')
     file = tmp_path / "study.jsonl"
     file.write_text("\n".join(records) + "\n")
-    assert run("import", str(file), "--study", "theirs", "--format", "tiebreak").exit_code == 0
-    exported = run("export", "--study", "theirs", "--everything", str(tmp_path / "out.jsonl"))
+    assert run("data", "import", str(file), "--study", "theirs", "--format", "tiebreak").exit_code == 0
+    exported = run("data", "export", "--study", "theirs", "--everything", str(tmp_path / "out.jsonl"))
     assert exported.exit_code == 0
     assert "The protocol 'their-method' of run 'elsewhere' is not installed here." in exported.stderr
     assert '"protocol":"their-method"' in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
 
 
 def test_progress_without_a_terminal_is_a_line(run, tmp_path):
-    imported = run("import", str(samples.path()), "--study", "tour")
+    imported = run("data", "import", str(samples.path()), "--study", "tour")
     (line,) = imported.stderr.splitlines()
     assert re.fullmatch(r"Importing items, labels and traces: (\d+) of \1 records", line)
-    exported = run("export", "--study", "tour", "--everything", str(tmp_path / "out.jsonl"))
+    exported = run("data", "export", "--study", "tour", "--everything", str(tmp_path / "out.jsonl"))
     (line,) = exported.stderr.splitlines()
     count = len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines())
     assert line == f"Exporting: {count} of {count} lines"
-    assert run("import", str(samples.path()), "--study", "tour", "--json").stderr == ""
+    assert run("data", "import", str(samples.path()), "--study", "tour", "--json").stderr == ""
 
 
 def test_the_counts_beside_a_bar_are_whole_in_a_narrow_terminal(monkeypatch, capsys):
@@ -557,7 +602,7 @@ def test_the_counts_beside_a_bar_are_whole_in_a_narrow_terminal(monkeypatch, cap
 def test_progress_on_a_terminal_is_a_bar(tmp_path):
     """A pseudo-terminal: the bar is drawn again and again, and standard output has the result only."""
     terminal, stderr = pty.openpty()
-    words = ["import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{tmp_path}/cli.db"]
+    words = ["data", "import", str(samples.path()), "--study", "tour", "--database", f"sqlite:///{tmp_path}/cli.db"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen(
         [sys.executable, "cli.py", *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True
@@ -632,18 +677,18 @@ def run_with_unreadable(run, tmp_path):
     """Return a function that runs a command on a study with one reply that an earlier version could not read."""
     file = tmp_path / "unreadable.jsonl"
     file.write_text("\n".join(map(json.dumps, UNREADABLE_STUDY)))
-    assert run("import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
+    assert run("data", "import", str(file), "--study", "s", "--format", "tiebreak").exit_code == 0
     return run
 
 
 def test_unreadable_replies_are_listed_with_their_counts_and_texts(run_with_unreadable):
-    found = json.loads(run_with_unreadable("unread", "--study", "s", "--json").stdout)
+    found = json.loads(run_with_unreadable("runs", "unread", "--study", "s", "--json").stdout)
     assert found["counts"] == [{"judge": "=judge", "step": "choice", "reason": "no number in …", "replies": 1, "of": 1}]
     assert found["replies"][0]["reply"].endswith("Final answer: 2")
-    text = run_with_unreadable("unread", "--study", "s").stdout
+    text = run_with_unreadable("runs", "unread", "--study", "s").stdout
     assert "Final answer: 2" in text
     assert "\x1b" not in text, "a reply cannot control the terminal"
-    other = json.loads(run_with_unreadable("unread", "--study", "s", "--judge", "other", "--json").stdout)
+    other = json.loads(run_with_unreadable("runs", "unread", "--study", "s", "--judge", "other", "--json").stdout)
     assert other == {"counts": [], "replies": []}
 
 
@@ -660,23 +705,23 @@ def test_an_unreadable_reply_is_listed_below_the_first_one():
 
 
 def test_rereading_stores_nothing_until_it_is_applied(run_with_unreadable):
-    listed = json.loads(run_with_unreadable("reread", "--study", "s", "--json").stdout)
+    listed = json.loads(run_with_unreadable("runs", "reread", "--study", "s", "--json").stdout)
     (change,) = listed["changes"]
     assert (change["old"], change["new"], change["rule"]) == (None, 2, "labelled")
     assert change["outcome"] == "no_verdict → agreed"
-    assert "add --apply" in run_with_unreadable("reread", "--study", "s").stdout
-    assert json.loads(run_with_unreadable("unread", "--study", "s", "--json").stdout)["counts"]
-    applied = run_with_unreadable("reread", "--study", "s", "--apply")
+    assert "add --apply" in run_with_unreadable("runs", "reread", "--study", "s").stdout
+    assert json.loads(run_with_unreadable("runs", "unread", "--study", "s", "--json").stdout)["counts"]
+    applied = run_with_unreadable("runs", "reread", "--study", "s", "--apply")
     assert applied.exit_code == 0 and "Stored: 1 readings" in applied.stdout
-    assert json.loads(run_with_unreadable("unread", "--study", "s", "--json").stdout)["counts"] == []
-    assert "No reading changes" in run_with_unreadable("reread", "--study", "s").stdout
+    assert json.loads(run_with_unreadable("runs", "unread", "--study", "s", "--json").stdout)["counts"] == []
+    assert "No reading changes" in run_with_unreadable("runs", "reread", "--study", "s").stdout
 
 
 def test_turns_are_exported_with_their_readings(run_with_unreadable, tmp_path):
-    run_with_unreadable("reread", "--study", "s", "--apply")
+    run_with_unreadable("runs", "reread", "--study", "s", "--apply")
     table, lines = tmp_path / "turns.csv", tmp_path / "turns.jsonl"
     for file in (table, lines):
-        assert run_with_unreadable("export", "--study", "s", "--turns", str(file)).exit_code == 0
+        assert run_with_unreadable("data", "export", "--study", "s", "--turns", str(file)).exit_code == 0
     with table.open(newline="") as stream:
         (row,) = csv.DictReader(stream)
     assert (row["reading"], row["reading_rule"], row["read_by"], row["format"]) == ("2", "labelled", "", "text")
@@ -690,14 +735,14 @@ def test_turns_are_exported_with_their_readings(run_with_unreadable, tmp_path):
 def test_an_error_of_the_database_is_one_sentence(run_with_sample, tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection:
         connection.execute("DROP TABLE label")
-    refused = run_with_sample("agreement", "--study", "tour")
+    refused = run_with_sample("people", "agreement", "--study", "tour")
     assert refused.exit_code == 2
     assert refused.stderr == "The database reported an error: no such table: label.\n"
 
 
 def test_a_database_that_is_no_database_is_one_sentence(run, tmp_path):
     (tmp_path / "cli.db").write_text("This is a text. " * 100)
-    refused = run("agreement", "--study", "tour")
+    refused = run("people", "agreement", "--study", "tour")
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert "Traceback" not in refused.output
 
@@ -709,29 +754,29 @@ def test_a_full_disk_during_an_import_is_one_sentence(run_with_sample, monkeypat
     monkeypatch.setattr("storage.db.connections.insert_all", fail)
     monkeypatch.setattr("storage.transfer.imports.insert_all", fail, raising=False)
     monkeypatch.setattr("storage.studies.items.insert_all", fail, raising=False)
-    refused = run_with_sample("import", str(samples.path()), "--study", "another")
+    refused = run_with_sample("data", "import", str(samples.path()), "--study", "another")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("The disk of the database is full.")
 
 
 def test_further_labels_are_planned_for_every_two_judges(run_with_sample):
-    rows = json.loads(run_with_sample("plan", "--study", "tour", "--reference", "majority", "--json").stdout)
+    rows = json.loads(run_with_sample("people", "plan", "--study", "tour", "--reference", "majority", "--json").stdout)
     judges = {name for row in rows for name in (row["judge"], row["other_judge"])}
     assert len(rows) == len(judges) * (len(judges) - 1) // 2
     assert all(row["more_targets"] is not None or row["reason"] for row in rows)
-    assert "of people: " in run_with_sample("plan", "--study", "tour", "--reference", "majority").stdout
+    assert "of people: " in run_with_sample("people", "plan", "--study", "tour", "--reference", "majority").stdout
 
 
 def test_disagreements_of_judges_have_causes_or_a_reason(run_with_sample):
-    rows = json.loads(run_with_sample("causes", "--study", "tour", "--json").stdout)
+    rows = json.loads(run_with_sample("judges", "causes", "--study", "tour", "--json").stdout)
     assert rows and all(row["reason"] or row["judge_error"] is not None for row in rows)
-    assert rows[0]["judge"] in run_with_sample("causes", "--study", "tour").stdout
+    assert rows[0]["judge"] in run_with_sample("judges", "causes", "--study", "tour").stdout
 
 
 def test_slices_have_counts_and_a_corrected_p(run_with_sample):
-    rows = json.loads(run_with_sample("slices", "--study", "tour", "--json").stdout)
+    rows = json.loads(run_with_sample("judges", "slices", "--study", "tour", "--json").stdout)
     assert all(row["p_corrected"] >= row["p"] and row["differing"] <= row["targets"] for row in rows)
-    assert run_with_sample("slices", "--study", "tour").exit_code == 0
+    assert run_with_sample("judges", "slices", "--study", "tour").exit_code == 0
 
 
 def test_slices_count_the_items_without_a_scenario(run, tmp_path):
@@ -740,7 +785,7 @@ def test_slices_count_the_items_without_a_scenario(run, tmp_path):
     labels = [make_label(1, "ann", record.item.id) for record in unnamed]
     records = [*planted_records(named=("fair", "own")), *unnamed, *judged, *labels]
     import_study(output.open_database(f"sqlite:///{tmp_path}/cli.db", creates=True), records)
-    lines = run("slices", "--study", "s").stdout.splitlines()
+    lines = run("judges", "slices", "--study", "s").stdout.splitlines()
     sentence = "3 targets without a scenario: outside of the slice of every scenario."
     assert lines[-2:] == [f"fair: {sentence}", f"own: {sentence}"]
     of_all, of_unnamed, of_named = (
@@ -751,10 +796,12 @@ def test_slices_count_the_items_without_a_scenario(run, tmp_path):
 
 
 def test_biases_have_an_effect_with_n_and_a_corrected_p(run_with_sample):
-    rows = json.loads(run_with_sample("biases", "--study", "tour", "--reference", "majority", "--json").stdout)
+    rows = json.loads(
+        run_with_sample("judges", "biases", "--study", "tour", "--reference", "majority", "--json").stdout
+    )
     assert {"position", "length"} <= {row["bias"] for row in rows}
     assert all(row["p"] is None or row["p_corrected"] >= row["p"] for row in rows)
-    assert "bias" in run_with_sample("biases", "--study", "tour", "--reference", "majority").stdout
+    assert "bias" in run_with_sample("judges", "biases", "--study", "tour", "--reference", "majority").stdout
 
 
 @pytest.mark.parametrize(
@@ -773,10 +820,13 @@ def test_a_rule_of_judges_outside_its_range_is_refused(run_with_sample, option, 
     assert result.stderr == f"Invalid value for '{option}': {sentence}\n"
 
 
-@pytest.mark.parametrize("command", ["judges", "compare", "plan", "causes", "slices", "biases", "formats"])
+@pytest.mark.parametrize(
+    "command",
+    ["judges", "judges compare", "people plan", "judges causes", "judges slices", "judges biases", "judges formats"],
+)
 def test_an_unknown_scenario_or_criterion_of_results_is_refused(run_with_sample, command):
     for noun in ("scenario", "criterion"):
-        result = run_with_sample(command, "--study", "tour", f"--{noun}", "nonsense")
+        result = run_with_sample(*command.split(), "--study", "tour", f"--{noun}", "nonsense")
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.count("\n") == 1
         assert result.stderr.startswith(f"There is no {noun} called 'nonsense' here; there are: ")
@@ -815,14 +865,16 @@ def test_judges_are_ranked_with_a_recommendation_and_compared(run_with_sample):
     assert {row["decision"] for row in rows} >= {"ceiling", "baseline"}
     judges = [row for row in rows if row["coverage"] is not None]
     assert len({row["targets"] for row in judges}) == 1
-    pairs = json.loads(run_with_sample("compare", "--study", "tour", "--reference", "majority", "--json").stdout)
+    pairs = json.loads(
+        run_with_sample("judges", "compare", "--study", "tour", "--reference", "majority", "--json").stdout
+    )
     assert len(pairs) == len(judges) * (len(judges) - 1) // 2
 
 
 def test_aius_are_adopted_and_replaced_after_questions(run_with_sample):
-    result = run_with_sample("adopt", "--study", "tour", "--by", "eve", "--json")
+    result = run_with_sample("data", "adopt", "--study", "tour", "--by", "eve", "--json")
     assert result.exit_code == 0 and json.loads(result.stdout) == {"study": "tour", "items": 0}
-    result = run_with_sample("adopt", "--study", "tour", "--by", "eve", "--replace")
+    result = run_with_sample("data", "adopt", "--study", "tour", "--by", "eve", "--replace")
     assert result.exit_code == 2 and "--replace needs --run" in result.stderr
 
 
@@ -830,7 +882,7 @@ def test_deleted_studies_are_listed_with_the_command_that_restores_them(run, tmp
     file = tmp_path / "study.jsonl"
     file.write_bytes(samples.path().read_bytes())
     for name in ("stays", "my study"):
-        assert run("import", str(file), "--study", name, "--format", "tiebreak").exit_code == 0
+        assert run("data", "import", str(file), "--study", name, "--format", "tiebreak").exit_code == 0
     deleted = run("studies", "delete", "my study")
     assert deleted.stdout.endswith("studies restore 'my study'\n")
     listed = run("studies", "list")
@@ -839,22 +891,22 @@ def test_deleted_studies_are_listed_with_the_command_that_restores_them(run, tmp
 
 
 def test_summaries_are_checked_and_rebuilt(run_with_sample, tmp_path):
-    assert "All summaries agree" in run_with_sample("summaries", "--check").stdout
+    assert "All summaries agree" in run_with_sample("server", "summaries", "--check").stdout
     with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection, connection:
         changed = connection.execute("UPDATE target SET counted = counted + 1").rowcount
-    checked = run_with_sample("summaries", "--study", "tour", "--check", "--json")
+    checked = run_with_sample("server", "summaries", "--study", "tour", "--check", "--json")
     assert (checked.exit_code, len(json.loads(checked.stdout))) == (2, changed)
     assert f"The summaries of {changed} targets differ" in checked.stderr
-    assert f"and {changed - 20} more" in run_with_sample("summaries").stdout
-    assert run_with_sample("summaries", "--check").exit_code == 0
+    assert f"and {changed - 20} more" in run_with_sample("server", "summaries").stdout
+    assert run_with_sample("server", "summaries", "--check").exit_code == 0
 
 
 def test_wrong_summaries_of_runs_are_printed_and_rebuilt(run_with_sample, tmp_path):
     with contextlib.closing(sqlite3.connect(tmp_path / "cli.db")) as connection, connection:
         runs = connection.execute("UPDATE run SET traces = 77, call_totals = '{\"calls\": 88}'").rowcount
-    checked = run_with_sample("summaries", "--check")
+    checked = run_with_sample("server", "summaries", "--check")
     assert (checked.exit_code, runs > 0) == (2, True)
     assert "77" in checked.stdout and "{'calls': 88" in checked.stdout
     assert f"The summaries of {runs} runs and {runs} calls of runs differ" in checked.stderr
-    assert run_with_sample("summaries").exit_code == 0
-    assert "All summaries agree" in run_with_sample("summaries", "--check").stdout
+    assert run_with_sample("server", "summaries").exit_code == 0
+    assert "All summaries agree" in run_with_sample("server", "summaries", "--check").stdout

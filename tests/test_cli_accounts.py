@@ -1,4 +1,4 @@
-"""`cli.py accounts` and `cli.py members`."""
+"""`cli.py accounts` and `cli.py studies members`."""
 
 import json
 
@@ -61,28 +61,28 @@ def test_members_get_roles_and_lose_them(url):
     with writing(connect(url)) as session:
         create(session, "s")
     run(url, "accounts", "add", "ann")
-    assert json.loads(run(url, "members", "--study", "s", "ann", "viewer", "--json").stdout) == [
+    assert json.loads(run(url, "studies", "members", "--study", "s", "ann", "viewer", "--json").stdout) == [
         {"name": "ann", "role": "viewer"}
     ]
-    assert "A role is one of owner" in run(url, "members", "--study", "s", "ann", "king").stderr
-    assert "no account" in run(url, "members", "--study", "s", "bob", "viewer").stderr
-    assert "No members" in run(url, "members", "--study", "s", "ann", "none").stdout
+    assert "A role is one of owner" in run(url, "studies", "members", "--study", "s", "ann", "king").stderr
+    assert "no account" in run(url, "studies", "members", "--study", "s", "bob", "viewer").stderr
+    assert "No members" in run(url, "studies", "members", "--study", "s", "ann", "none").stdout
 
 
 def test_the_audit_log_is_printed_and_written_as_csv(url, tmp_path):
     run(url, "accounts", "add", "ann")
     with writing(connect(url)) as session:
         create(session, "s")
-    run(url, "members", "--study", "s", "ann", "viewer")
-    (row,) = json.loads(run(url, "audit", "--study", "s", "--json").stdout)
+    run(url, "studies", "members", "--study", "s", "ann", "viewer")
+    (row,) = json.loads(run(url, "server", "audit", "--study", "s", "--json").stdout)
     assert (row["action"], row["details"]) == ("role", "account: ann; role: viewer")
     assert row["actor"].startswith("command line (")
-    assert len(json.loads(run(url, "audit", "--json").stdout)) == 3
-    assert json.loads(run(url, "audit", "--until", "2020-01-31", "--json").stdout) == []
+    assert len(json.loads(run(url, "server", "audit", "--json").stdout)) == 3
+    assert json.loads(run(url, "server", "audit", "--until", "2020-01-31", "--json").stdout) == []
     path = tmp_path / "audit.csv"
-    assert "Wrote 1 entries" in run(url, "audit", "--action", "role", "--csv", str(path)).stdout
+    assert "Wrote 1 entries" in run(url, "server", "audit", "--action", "role", "--csv", str(path)).stdout
     assert path.read_text().splitlines()[0] == "at,actor,action,study,address,details"
-    assert "There is no action 'x'" in run(url, "audit", "--action", "x").stderr
+    assert "There is no action 'x'" in run(url, "server", "audit", "--action", "x").stderr
 
 
 def test_a_name_that_looks_like_another_one_needs_a_confirmation(url):

@@ -64,7 +64,7 @@ def test_from_adjudications_to_an_accepted_variant(server: Any, invoke: Any, tmp
     settings = tmp_path / "base.yaml"
     judge = f"{{name: j, model: openai/judge, address: '{server.address}', answer_format: text}}"
     settings.write_text(f"judge: {judge}\ncriterion: helpfulness\nshuffle_responses: false\n", encoding="utf-8")
-    invoke("run", "--protocol", "single-judge", "--settings", str(settings))
+    invoke("runs", "start", "--protocol", "single-judge", "--settings", str(settings))
     invoke("improve", "split", fails="needs gold on items")
     with_gold = range(ITEMS - 2)
     for number in with_gold:

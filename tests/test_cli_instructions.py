@@ -18,18 +18,18 @@ def run(tmp_path):
 
 
 def test_examples_are_lines_of_json(run, tmp_path):
-    run("import", str(samples.path("refer")), "--study", "tour")
+    run("data", "import", str(samples.path("refer")), "--study", "tour")
     file = tmp_path / "i.jsonl"
-    result = run("export", "--study", "tour", "--instructions", str(file), "--json")
+    result = run("data", "export", "--study", "tour", "--instructions", str(file), "--json")
     assert json.loads(result.stdout) == {"study": "tour", "written": [str(file)]}
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == 8 and lines[0]["output"].startswith("Analysis:")
-    run("export", "--study", "tour", "--instructions", str(file), "--every-sample")
+    run("data", "export", "--study", "tour", "--instructions", str(file), "--every-sample")
     assert len(file.read_text(encoding="utf-8").splitlines()) == 78
 
 
 def test_instructions_without_a_peer_review_create_no_file(run, tmp_path):
-    run("import", str(samples.path()), "--study", "tour")
-    refused = run("export", "--study", "tour", "--instructions", str(tmp_path / "i.jsonl"))
+    run("data", "import", str(samples.path()), "--study", "tour")
+    refused = run("data", "export", "--study", "tour", "--instructions", str(tmp_path / "i.jsonl"))
     assert refused.exit_code == 2 and "no peer review" in refused.stderr
     assert not (tmp_path / "i.jsonl").exists()

@@ -43,21 +43,21 @@ def distances(study: str) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_folder_of_weightings_gives_the_published_figures(name: str) -> None:
-    run_json("import", str(public_file(f"dna_eval/weightings/{name}")), "--study", name)
+    run_json("data", "import", str(public_file(f"dna_eval/weightings/{name}")), "--study", name)
     assert distances(name) == PUBLISHED[name]
 
 
 def test_single_files_give_the_same_figures_and_a_second_import_adds_nothing() -> None:
     files = sorted(Path(public_file("dna_eval/weightings/faireval")).glob("*.csv"))
     for file in [*files, files[0]]:
-        added = run_json("import", str(file), "--study", "one by one", "--format", "dna-weights")
+        added = run_json("data", "import", str(file), "--study", "one by one", "--format", "dna-weights")
     assert (added["items"], added["labels"], added["traces"]) == (0, 0, 0)
     assert distances("one by one") == PUBLISHED["faireval"]
 
 
 def test_the_distances_of_a_small_folder_are_those_computed_by_hand() -> None:
     """One question has equal weights of gpt4, whose distance is undefined."""
-    run_json("import", str(FIXTURES / "dna_eval" / "weightings" / "toys"), "--study", "toys")
+    run_json("data", "import", str(FIXTURES / "dna_eval" / "weightings" / "toys"), "--study", "toys")
     rows = {(row["rater_a"], row["rater_b"]): row for row in run_json("weights", "--study", "toys")}
     distances_and_counts = {
         pair: (rows[pair]["distance_undefined_as_zero"], rows[pair]["items"], rows[pair]["undefined"])
@@ -76,7 +76,7 @@ def test_the_heaviest_aspects_can_be_compared_alone(tmp_path: Path) -> None:
     rows += [f"Why {n}?,a,b,c,10,60,30,50 30 20,50 20 30" for n in range(3)]
     path = tmp_path / "small_gpt4_human.csv"
     path.write_text("\n".join(rows), encoding="utf-8")
-    run_json("import", str(path), "--study", "small")
+    run_json("data", "import", str(path), "--study", "small")
     all_ranks = {(row["rater_a"], row["rater_b"]): row for row in run_json("weights", "--study", "small")}
     assert all_ranks["ann1", "ann2"]["distance"] == pytest.approx(1 / 3)
     top = {(row["rater_a"], row["rater_b"]): row for row in run_json("weights", "--study", "small", "--top", "1")}

@@ -45,6 +45,8 @@ def found(pattern: re.Pattern[str]) -> Iterator[tuple[str, re.Match[str]]]:
 def commands_of(words: list[str]) -> Iterator[Any]:
     """Yield the command, or those of `group one|other`; raises KeyError for a word that is none of its group's."""
     command: Any = typer.main.get_command(cli.app)
+    first, *rest = words
+    words = [*cli.current_words([first]), *rest] if first in cli.OLD_NAMES else words
     while isinstance(command, TyperGroup) and words and re.fullmatch(r"[a-z][a-z|-]*", words[0]):
         first, *words = words
         *others, last = first.split("|")

@@ -24,13 +24,13 @@ DEBATES = {"core.llm.client", "core.trace"}
 STORAGE = {"sqlalchemy", "sqlmodel"}
 ALLOWED = {
     "--help": set(),
-    "import": STORAGE | DEBATES,
-    "run": STORAGE | DEBATES | {"aiohttp"},
-    "agreement": STORAGE | {"krippendorff", "numpy", "tabulate"},
-    "audit": STORAGE | {"tabulate"},
-    "members": STORAGE | {"core.trace", "tabulate"},
-    "studies": STORAGE | {"core.trace", "tabulate"},
-    "summaries": STORAGE | {"core.trace"},
+    "data import": STORAGE | DEBATES,
+    "runs start": STORAGE | DEBATES | {"aiohttp"},
+    "people agreement": STORAGE | {"krippendorff", "numpy", "tabulate"},
+    "server audit": STORAGE | {"tabulate"},
+    "studies members": STORAGE | {"core.trace", "tabulate"},
+    "studies list": STORAGE | {"core.trace", "tabulate"},
+    "server summaries": STORAGE | {"core.trace"},
 }
 """Command -> the libraries and slow modules that it may import."""
 PROGRAM = f"""
@@ -65,7 +65,7 @@ def test_the_help_imports_no_large_library():
 @pytest.mark.slow
 def test_commands_import_only_the_libraries_that_they_use(database, tmp_path):
     def loaded(command, study, *words):
-        return loaded_by(command, *words, "--study", study, "--database", database)
+        return loaded_by(*command.split(), *words, "--study", study, "--database", database)
 
     def settings(address, **fields):
         judges = [{"name": name, "model": f"judge-{number}", "address": address} for number, name in enumerate("abc")]
@@ -74,15 +74,16 @@ def test_commands_import_only_the_libraries_that_they_use(database, tmp_path):
         return "--settings", str(file), "--limit", "1"
 
     for protocol in ("scaleeval", "metacritique"):
-        assert loaded("import", protocol, str(samples.path(protocol))) <= ALLOWED["import"]
+        assert loaded("data import", protocol, str(samples.path(protocol))) <= ALLOWED["data import"]
     with run_server() as server:
         debate = settings(server.address, criterion={"name": "helpfulness"})
-        assert loaded("run", "scaleeval", "--protocol", "scaleeval", *debate) <= ALLOWED["run"]
+        assert loaded("runs start", "scaleeval", "--protocol", "scaleeval", *debate) <= ALLOWED["runs start"]
         critique = settings(server.address)
-        assert loaded("run", "metacritique", "--protocol", "metacritique", *critique) <= ALLOWED["run"]
-    assert loaded("agreement", "scaleeval") <= ALLOWED["agreement"]
-    assert loaded("members", "scaleeval") <= ALLOWED["members"]
-    for words in (("audit",), ("studies", "list"), ("summaries", "--check")):
-        assert loaded_by(*words, "--database", database) <= ALLOWED[words[0]]
+        assert loaded("runs start", "metacritique", "--protocol", "metacritique", *critique) <= ALLOWED["runs start"]
+    assert loaded("people agreement", "scaleeval") <= ALLOWED["people agreement"]
+    assert loaded("studies members", "scaleeval") <= ALLOWED["studies members"]
+    for words in ("server audit", "studies list", "server summaries"):
+        check = ["--check"] if words == "server summaries" else []
+        assert loaded_by(*words.split(), *check, "--database", database) <= ALLOWED[words]
     file = Path(make_url(database).database)
     assert [path.name for path in file.parent.iterdir()] == [file.name]  # each command has closed its connections

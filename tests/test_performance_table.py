@@ -11,7 +11,7 @@ def test_remarks_are_outside_the_code_of_a_name(monkeypatch, tmp_path):
     used = Usage(1.0, 1.0, 1.0)
     monkeypatch.setattr(performance_table, "measure_process", lambda command: used)
     names = [figure.name for figure in performance_table.measure_start(Bench(tmp_path, short=True))]
-    assert names[::2] == ["`cli.py --help`, wall", "`cli.py agreement`, 32 items, wall"]
+    assert names[::2] == ["`cli.py --help`, wall", "`cli.py people agreement`, 32 items, wall"]
 
 
 def test_the_table_of_the_page_is_replaced(monkeypatch, tmp_path):

@@ -138,7 +138,7 @@ def _table(function: str, path: Path, mapping: "Mapping | None") -> Any:
     if mapping is None:
         raise TiebreakError(
             f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
-            f"`python cli.py mapping {path.name}` prints a suggested one"
+            f"`python cli.py data mapping {path.name}` prints a suggested one"
         )
     return getattr(_module("table"), function)(path, mapping)
 

@@ -22,7 +22,7 @@ from storage.worker import RunWorker
 log = logging.getLogger("tiebreak")
 DAY_SECONDS = 24 * 3600.0
 WORKER_VARIABLE = "TIEBREAK_OWN_WORKER"
-NO_WORKER = "No worker is connected: requested runs wait until one is started (cli.py worker)."
+NO_WORKER = "No worker is connected: requested runs wait until one is started (cli.py server worker)."
 
 
 def engine() -> Engine:

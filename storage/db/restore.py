@@ -63,8 +63,8 @@ def check_header(file: Path, header: bytes, dialect: str) -> None:
         return
     if start == SQLITE_HEADER:
         raise TiebreakError(
-            f"{file} is a SQLite database, and this one is PostgreSQL: `cli.py copy-database {file}` copies it into an "
-            "empty PostgreSQL database."
+            f"{file} is a SQLite database, and this one is PostgreSQL: `cli.py server copy-database {file}` copies it "
+            "into an empty PostgreSQL database."
         )
     raise TiebreakError(f"{file} is not a copy of a {dialect} database that the command backup has written.")
 

@@ -277,7 +277,7 @@ def why_unranked(data: AlignmentData, selection: Selection | None = None) -> str
         return "No judge can be ranked: no target has both a value of the reference and a verdict."
     return (
         f"Judges are ranked by the share of right verdicts, and {'; '.join(reasons)}. The page Alignment and "
-        "cli.py alignment compare them with people by correlation."
+        "cli.py judges alignment compare them with people by correlation."
     )
 
 

@@ -1,10 +1,10 @@
 """A backup while annotators label and a run is executed: python -m tests.bench.bench_backup [--postgresql]
 
-Annotators in processes of their own label a queue (see `bench_queue`) while `cli.py run` stores debates in the same
-database. In the middle `cli.py backup` copies it, and `cli.py restore` restores the copy elsewhere. The restored
-database has every label that was stored before the backup began, and each of its rows is a row of the original; the
-labels of each target are counted as its rows say. After the annotators, a second backup is restored: its agreement is
-that of the original.
+Annotators in processes of their own label a queue (see `bench_queue`) while `cli.py runs start` stores debates in the
+same database. In the middle `cli.py server backup` copies it, and `cli.py server restore` restores the copy elsewhere.
+The restored database has every label that was stored before the backup began, and each of its rows is a row of the
+original; the labels of each target are counted as its rows say. After the annotators, a second backup is restored: its
+agreement is that of the original.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def run(source: Database, elsewhere: Database, *, processes: int, targets: int, 
             debates(source.engine, run_items, study=RUN_STUDY)
             options = ("--study", RUN_STUDY, "--protocol", "scaleeval", "--settings", str(settings), "--fresh")
             runner = subprocess.Popen(
-                _command(source, "run", *options), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                _command(source, "runs start", *options), cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             stack.callback(runner.wait)
             stack.callback(runner.terminate)
@@ -106,7 +106,7 @@ def run(source: Database, elsewhere: Database, *, processes: int, targets: int, 
 
 
 def _command(target: Database, name: str, *arguments: str) -> list[str]:
-    return [sys.executable, "cli.py", name, *arguments, "--database", target.url]
+    return [sys.executable, "cli.py", *name.split(), *arguments, "--database", target.url]
 
 
 def _call(target: Database, name: str, *arguments: str) -> str:
@@ -116,13 +116,13 @@ def _call(target: Database, name: str, *arguments: str) -> str:
 
 def _back_up(source: Database, file: Path, copied: list[Copied]) -> None:
     before, events, start = _labels(source.engine), _events(source.engine), time.perf_counter()
-    _call(source, "backup", str(file))
+    _call(source, "server backup", str(file))
     copied.append(Copied(file, before, events, time.perf_counter() - start))
 
 
 def _restore(target: Database, file: Path) -> None:
     target.engine.dispose()
-    _call(target, "restore", str(file))
+    _call(target, "server restore", str(file))
 
 
 def _wait_for_events(engine: Engine, runner: subprocess.Popen[bytes]) -> None:
@@ -156,7 +156,7 @@ def _wrong_counts(engine: Engine) -> int:
 
 
 def _agreement(target: Database) -> object:
-    return json.loads(_call(target, "agreement", "--study", STUDY, "--json"))
+    return json.loads(_call(target, "people agreement", "--study", STUDY, "--json"))
 
 
 def main() -> None:

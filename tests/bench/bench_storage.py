@@ -1,7 +1,7 @@
 """What storage costs, on a fresh SQLite file: python -m tests.bench.bench_storage [--database URL]
 
 100,000 rows of a CSV file, each an item with the labels of three people, are read with a mapping and imported, as
-`cli.py import` does; then a trace of 10,000 events is written and opened, and people claim and label by turns.
+`cli.py data import` does; then a trace of 10,000 events is written and opened, and people claim and label by turns.
 """
 
 import argparse

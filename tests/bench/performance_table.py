@@ -94,7 +94,7 @@ class Bench:
 
     def command(self, *words: str) -> Usage:
         """Return the medians of a command of cli.py; each time on a copy of the database."""
-        used = [self._once(words) for _ in range(1 if words[0] == "import" else self.repeats)]
+        used = [self._once(words) for _ in range(1 if words[:2] == ("data", "import") else self.repeats)]
         return Usage(*(statistics.median(values) for values in zip(*(vars(one).values() for one in used), strict=True)))
 
     def _once(self, words: tuple[str, ...]) -> Usage:
@@ -121,9 +121,9 @@ def measure_process(command: list[str]) -> Usage:
 def measure_start(bench: Bench) -> Iterator[Figure]:
     python = [measure_process([sys.executable, "-c", "pass"]) for _ in range(bench.repeats)]
     start = statistics.median(one.wall for one in python)
-    bench.command("import", str(samples.path()), "--study", "debates")
-    agreement = ["agreement", "--study", "debates"]
-    for name, words in (("`cli.py --help`", ["--help"]), ("`cli.py agreement`, 32 items", agreement)):
+    bench.command("data", "import", str(samples.path()), "--study", "debates")
+    agreement = ["people", "agreement", "--study", "debates"]
+    for name, words in (("`cli.py --help`", ["--help"]), ("`cli.py people agreement`, 32 items", agreement)):
         used = bench.command(*words)
         yield Figure(f"{name}, wall", used.wall, "s", "Python's start", start)
         yield Figure(f"{name}, memory", used.megabytes, "MB", "Python's start", python[0].megabytes)
@@ -131,20 +131,40 @@ def measure_start(bench: Bench) -> Iterator[Figure]:
 
 def measure_runs(bench: Bench) -> Iterator[Figure]:
     critiques = write_critiques(bench.folder / "critiques.jsonl", ITEMS)
-    bench.command("import", str(samples.path()), "--study", "debates")
-    bench.command("import", str(critiques), "--study", "critiques")
+    bench.command("data", "import", str(samples.path()), "--study", "debates")
+    bench.command("data", "import", str(critiques), "--study", "critiques")
     with server(LATENCY) as address:
         debates = debate_settings(bench.folder / "debates.yaml", address)
-        common = ("run", "--study", "debates", "--protocol", "scaleeval", "--settings", str(debates), "--fresh")
+        common = (
+            "runs",
+            "start",
+            "--study",
+            "debates",
+            "--protocol",
+            "scaleeval",
+            "--settings",
+            str(debates),
+            "--fresh",
+        )
         used = bench.command(*common, "--limit", str(ITEMS))
         calls = 2 * 3 * LATENCY  # two batches of eight calls to each judge, in three rounds
-        yield from _run_figures(f"`cli.py run`, {ITEMS} debates, 0.3 s a call", used, calls)
+        yield from _run_figures(f"`cli.py runs start`, {ITEMS} debates, 0.3 s a call", used, calls)
         judge = judge_settings(bench.folder / "judge.yaml", address)
-        common = ("run", "--study", "critiques", "--protocol", "metacritique", "--settings", str(judge), "--fresh")
+        common = (
+            "runs",
+            "start",
+            "--study",
+            "critiques",
+            "--protocol",
+            "metacritique",
+            "--settings",
+            str(judge),
+            "--fresh",
+        )
         for parallel in (5, 8, PARALLEL_CALLS) if not bench.short else (PARALLEL_CALLS,):
             used = bench.command(*common, "--parallel", str(parallel))
             calls = ITEMS * UNITS_OF_CRITIQUE * LATENCY / parallel
-            yield from _run_figures(f"`cli.py run`, {ITEMS} critiques, {parallel} at once", used, calls)
+            yield from _run_figures(f"`cli.py runs start`, {ITEMS} critiques, {parallel} at once", used, calls)
 
 
 def _run_figures(name: str, used: Usage, calls: float) -> Iterator[Figure]:
@@ -185,7 +205,7 @@ def measure_import(bench: Bench) -> Iterator[Figure]:
     cpu = {}
     for items in (1_000, 10_000) if bench.short else (1_000, 10_000, 100_000):
         table, mapping = write_table(bench.folder, items)
-        used = bench.command("import", str(table), "--map", str(mapping), "--study", f"{items} items")
+        used = bench.command("data", "import", str(table), "--map", str(mapping), "--study", f"{items} items")
         plain = measure_seconds(lambda file=table: plain_import(file), 1)
         name = f"import of {items:,} items, {3 * items:,} labels"
         yield Figure(f"{name}, processor", used.cpu, "s", "csv and sqlite3 alone", plain)
@@ -199,7 +219,7 @@ def measure_import(bench: Bench) -> Iterator[Figure]:
 
 def _import_of_verdicts(bench: Bench, items: int) -> Iterator[Figure]:
     table, mapping = write_verdicts(bench.folder, items)
-    used = bench.command("import", str(table), "--map", str(mapping), "--study", f"{items} verdicts")
+    used = bench.command("data", "import", str(table), "--map", str(mapping), "--study", f"{items} verdicts")
     name = f"import of {items:,} items, verdicts of 3 judges"
     yield Figure(f"{name}, processor", used.cpu, "s")
     yield Figure(f"{name}, memory", used.megabytes, "MB")
@@ -210,7 +230,7 @@ def _import_into_postgresql(bench: Bench, items: int) -> Iterator[Figure]:
     with temporary_database(postgresql=True) as database:
         before = database.server_cpu()
         used = bench.command(
-            "import", str(table), "--map", str(mapping), "--study", "items", "--database", database.url
+            "data", "import", str(table), "--map", str(mapping), "--study", "items", "--database", database.url
         )
         server = database.server_cpu() - before
     name = f"import of {items:,} items, {3 * items:,} labels into PostgreSQL"

@@ -45,7 +45,7 @@ def test_a_number_is_typed_on_a_continuous_scale(served, visit, tmp_path):
     ]
     file = tmp_path / "study.jsonl"
     file.write_text("\n".join(json.dumps(line) for line in lines))
-    command = [sys.executable, "cli.py", "import", str(file), "--study", "boats", "--database", served.database]
+    command = [sys.executable, "cli.py", "data", "import", str(file), "--study", "boats", "--database", served.database]
     subprocess.run(command, check=True, capture_output=True, env=os.environ.copy())
     page = visit(f"{served.address}/scores?study=boats", annotator="newcomer")
     start(page)

@@ -69,14 +69,14 @@ def execute_and_kill(folder: Path, url: str, server: Server, name: str, **fields
     file = write_variant(folder, name, server.address, choices="012", **fields)
     calls, before = CELLS * fields["limit"], len(server.log)
     for share in (4, 2):
-        _kill_after(command(url, "experiment", str(file), "--json"), server, before + calls // share)
-    progress = json.loads(run(url, "experiment", str(file), "--json"))
+        _kill_after(command(url, "experiments", "run", str(file), "--json"), server, before + calls // share)
+    progress = json.loads(run(url, "experiments", "run", str(file), "--json"))
     received = Counter((line["model"], line["prompt"]) for line in server.log[before:])
     return Killed(progress, len(received), sum(received.values()) - len(received))
 
 
 def print_table(url: str, experiment: str, statistic: str) -> str:
-    return run(url, "table", experiment, "--statistic", statistic)
+    return run(url, "experiments", "table", experiment, "--statistic", statistic)
 
 
 def _kill_after(words: list[str], server: Server, calls: int) -> None:

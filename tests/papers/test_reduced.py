@@ -72,25 +72,27 @@ def test_scaleeval_compares_evaluators_with_the_debates_of_another_experiment(
     cells = ["helpfulness · brainstorming", "interpretability · coding"]
     add(url, *(record for scenario in ("brainstorming", "coding") for record in preference_items(3, scenario)))
     keep = {"criterion and scenario": cells}
-    command("experiment", str(write_variant(tmp_path, "scaleeval/debates", server.address, keep=keep)), "--yes")
+    command("experiments", "run", str(write_variant(tmp_path, "scaleeval/debates", server.address, keep=keep)), "--yes")
     fewer = keep | {"format": 2, "judge.model": 2}
     file = write_variant(tmp_path, "scaleeval/table-5", server.address, choices="12", keep=fewer)
-    assert "8 of 8 runs finished, 24 of 24 traces" in command("experiment", str(file), "--yes")
-    table = command("table", "scaleeval-table-5", "--statistic", "example_level_agreement")
+    assert "8 of 8 runs finished, 24 of 24 traces" in command("experiments", "run", str(file), "--yes")
+    table = command("experiments", "table", "scaleeval-table-5", "--statistic", "example_level_agreement")
     assert "reference: debate:scaleeval-debates" in table
     assert [line[:3] for line in lines_of(table)] == [
         [format, cell, "1.000 [0.439, 1.000]"] for format in ("general", "shortened") for cell in cells
     ]
     assert all(line[3].startswith("0.000") for line in lines_of(table))
-    wins = command("table", "scaleeval-figure-3", "--rows", "group,statistic", "--columns", "scorer")
+    wins = command("experiments", "table", "scaleeval-figure-3", "--rows", "group,statistic", "--columns", "scorer")
     assert "ScaleEval, Chern et al. 2024, Figure 3" in wins
 
 
 def test_chateval_compares_roles(tmp_path: Path, url: str, command: Command, server: Server) -> None:
     add(url, *preference_items(3, criterion="overall quality"))
     file = write_variant(tmp_path, "chateval/table-3", server.address)
-    assert "3 of 3 runs finished" in command("experiment", str(file), "--yes")
-    table = command("table", "chateval-table-3", "--rows", "method", "--columns", "", "--statistic", "accuracy")
+    assert "3 of 3 runs finished" in command("experiments", "run", str(file), "--yes")
+    table = command(
+        "experiments", "table", "chateval-table-3", "--rows", "method", "--columns", "", "--statistic", "accuracy"
+    )
     assert "; 3 items, 1 repeat; no verdict counts as a disagreement; reference: gold" in table
     assert [line[0] for line in lines_of(table)] == ["single agent", "without diverse roles", "with diverse roles"]
 
@@ -109,15 +111,23 @@ def test_refer_with_another_chair_asks_no_peer_again(
         tmp_path, "refer/table-5", server.address, choices="x", keep={"criterion": ["Engaging"]}, repeats=1
     )
     before = len(server.log)
-    assert "32 calls (12 reused)" in command("experiment", str(file), "--yes")
+    assert "32 calls (12 reused)" in command("experiments", "run", str(file), "--yes")
     received = Counter((line["model"], line["prompt"]) for line in server.log[before:])
     assert set(received.values()) == {1}
     assert Counter(model for model, _ in received) == {f"judge-{number}-x": 4 for number in range(5)}
     table = command(
-        "table", "refer-table-5", "--rows", "chair.model", "--columns", "criterion", "--statistic", "spearman"
+        "experiments",
+        "table",
+        "refer-table-5",
+        "--rows",
+        "chair.model",
+        "--columns",
+        "criterion",
+        "--statistic",
+        "spearman",
     )
     assert len(lines_of(table)) == 2
-    peers = command("table", "refer-2", "--rows", "scorer", "--columns", "group,statistic")
+    peers = command("experiments", "table", "refer-2", "--rows", "scorer", "--columns", "group,statistic")
     assert {line[0].partition(" · ")[0] for line in lines_of(peers)} == {
         "area chair",
         "judge-0-x",
@@ -141,21 +151,21 @@ def test_metacritique_has_every_scorer_of_table_5_and_figure_3(
         targets = [t for c in critiques for t in critique_targets(item.id, c, reference_critique(item.critiques))]
         add(url, ItemRecord(item=item), *(label(target, place != number) for place, target in enumerate(targets)))
     for name in ("table-5", "refinement"):
-        command("experiment", str(write_variant(tmp_path, f"metacritique/{name}", server.address)), "--yes")
+        command("experiments", "run", str(write_variant(tmp_path, f"metacritique/{name}", server.address)), "--yes")
     words = ("--rows", "scorer", "--columns", "statistic,group", "--statistic", "pearson")
-    scorers = [line[0] for line in lines_of(command("table", "metacritique-5", *words))]
+    scorers = [line[0] for line in lines_of(command("experiments", "table", "metacritique-5", *words))]
     assert {"MetaCritique: Meta-F1", "Meta-Open: Meta-F1", "Single: ratings 1-7"} <= set(scorers)
-    pairs = command("table", "metacritique-figure-3", "--rows", "scorer", "--columns", "group")
+    pairs = command("experiments", "table", "metacritique-figure-3", "--rows", "scorer", "--columns", "group")
     assert "Pairwise" in [line[0] for line in lines_of(pairs)]
-    wins = command("table", "metacritique-figure-4", "--rows", "scorer,group", "--columns", "statistic")
+    wins = command("experiments", "table", "metacritique-figure-4", "--rows", "scorer,group", "--columns", "statistic")
     assert "win rate" in wins
 
 
 def test_dna_eval_has_the_methods_of_table_2(tmp_path: Path, url: str, command: Command, server: Server) -> None:
     add(url, *preference_items(3))
     file = write_variant(tmp_path, "dna_eval/table-2-faireval", server.address, keep={"model": 1})
-    assert "4 of 4 runs finished" in command("experiment", str(file), "--yes")
-    table = command("table", "dna_eval-table-2-faireval", "--statistic", "accuracy")
+    assert "4 of 4 runs finished" in command("experiments", "run", str(file), "--yes")
+    table = command("experiments", "table", "dna_eval-table-2-faireval", "--statistic", "accuracy")
     # The server's weights cannot be read, and DnA-Eval has no verdict, which counts as a disagreement.
     wrong = "0.000 [0.000, 0.561]"
     assert lines_of(table) == [

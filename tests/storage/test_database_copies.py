@@ -130,9 +130,9 @@ def test_restore_names_the_command_that_copies_a_sqlite_database_and_the_command
     with pytest.raises(TiebreakError, match=r"cli\.py copy-database .*copy\.db"):
         restore.restore(target, copy)
     url = target.url.render_as_string(hide_password=False)
-    done = CliRunner().invoke(cli.app, ["copy-database", str(copy), "--database", url])
+    done = CliRunner().invoke(cli.app, ["server", "copy-database", str(copy), "--database", url])
     assert done.exit_code == 0 and done.stdout.endswith("all counts are equal.\n")
-    again = CliRunner().invoke(cli.app, ["copy-database", str(copy), "--database", url, "--json"])
+    again = CliRunner().invoke(cli.app, ["server", "copy-database", str(copy), "--database", url, "--json"])
     assert again.exit_code == 2 and "not empty" in again.stderr
     assert json.loads(CliRunner().invoke(cli.app, ["accounts", "list", "--json", "--database", url]).stdout)
     connect(url).dispose()

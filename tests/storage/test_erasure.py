@@ -185,7 +185,7 @@ def test_texts_that_mention_the_name_are_counted_and_the_only_administrator_is_n
 
 def test_the_command_stores_nothing_without_apply(engine, study_id):
     url = engine.url.render_as_string(hide_password=False)
-    command = ["annotators", "erase", NAME, "--labels", "keep", "--database", url]
+    command = ["people", "erase", NAME, "--labels", "keep", "--database", url]
     shown = CliRunner().invoke(cli.app, command)
     assert shown.exit_code == 0 and "Would erase" in shown.stdout, shown.output
     assert NAME in stored_text(engine)

@@ -56,7 +56,7 @@ def draw_form(study: Study) -> bool:
         st.code(text, language="yaml", height=320)
     name = f"{definition.name}.yaml"
     downloads.draw_text_link("Download the file", text, name, "download_experiment", kind="experiment")
-    st.caption("Execute it with `python cli.py experiment FILE --study NAME`, or load it here again.")
+    st.caption("Execute it with `python cli.py experiments run FILE --study NAME`, or load it here again.")
     return _draw_start(study, definition, text)
 
 

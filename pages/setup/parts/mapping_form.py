@@ -414,10 +414,10 @@ def draw_upload(source: FileSource) -> None:
 
 
 def draw_download(mapping: Mapping, name: str) -> None:
-    """Draw the download of the mapping, for later imports and for `cli.py import --map`."""
+    """Draw the download of the mapping, for later imports and for `cli.py data import --map`."""
     text = mappings.dump_mapping(mapping)
     downloads.draw_text_link("Save mapping", text, f"{name}.yaml", "save_mapping", kind="mapping")
-    st.caption("Load it here again, or use it with `python cli.py import PATH --map FILE.yaml`.")
+    st.caption("Load it here again, or use it with `python cli.py data import PATH --map FILE.yaml`.")
 
 
 def _form_state(source: FileSource) -> dict[str, Any]:

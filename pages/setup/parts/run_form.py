@@ -43,7 +43,9 @@ FINAL_STATES = {
     "stopped": ("Stopped", ":material/error:", "red"),
     "finished": ("Finished", ":material/check_circle:", "green"),
 }
-NO_WORKER = "No worker is running, so requested runs wait. Start one with `make worker` or `python cli.py worker`."
+NO_WORKER = (
+    "No worker is running, so requested runs wait. Start one with `make worker` or `python cli.py server worker`."
+)
 CEILING_HELP = "No call starts that could exceed the limit. Calls of unknown price are not counted."
 OUTCOME_NAMES = {"agreed": "agreed", "disputed": "disputed", "no_verdict": "no verdict", "failed": "failed"}
 
@@ -557,7 +559,7 @@ def _draw_save(request: RunRequest) -> None:
         fields["extractor"] = request.extractor.model_dump(mode="json", exclude_defaults=True)
     text = yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=100)
     downloads.draw_text_link("Save settings", text, f"{request.name}.yaml", "save_settings", kind="settings")
-    st.caption("Load them here again, or use them with `python cli.py run --settings FILE.yaml`.")
+    st.caption("Load them here again, or use them with `python cli.py runs start --settings FILE.yaml`.")
 
 
 def _draw_extent(scenarios: list[str]) -> RunExtent:

@@ -153,7 +153,9 @@ def test_a_statistic_that_the_cells_do_not_have_is_refused(results: report.Resul
 
 
 def command(engine: Engine, *words: str) -> str:
-    result = CliRunner().invoke(cli.app, ["table", "e", "--study", "s", "--database", str(engine.url), *words])
+    result = CliRunner().invoke(
+        cli.app, ["experiments", "table", "e", "--study", "s", "--database", str(engine.url), *words]
+    )
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -187,7 +189,7 @@ def test_the_differences_are_printed_in_every_format_and_refuse_a_layout(finishe
     assert command(engine, "--differences", "--format", "markdown").startswith("| axis | level |")
     latex = command(engine, "--differences", "--format", "latex")
     assert r"\begin{table}" in latex and "corrected by Holm's method for the 2 of 4 differences that have a p" in latex
-    words = ["table", "e", "--study", "s", "--database", str(engine.url), "--differences"]
+    words = ["experiments", "table", "e", "--study", "s", "--database", str(engine.url), "--differences"]
     for option, sentence in (
         (["--rows", "words"], "leave out --rows"),
         (["--statistic", "winning_rate"], "No paired difference"),
@@ -218,13 +220,13 @@ def test_costs_alone_state_why_no_verdict_is_compared(results: report.Results) -
 
 
 def test_without_a_name_the_experiments_of_the_study_are_listed(finished: tuple[Engine, Study]) -> None:
-    words = ["table", "--study", "s", "--database", str(finished[0].url)]
+    words = ["experiments", "table", "--study", "s", "--database", str(finished[0].url)]
     listed = CliRunner().invoke(cli.app, words).stdout
     assert "judge.model, words" in listed and "8 of 8 runs finished" in listed and "metacritique-5" in listed
 
 
 def test_an_unknown_name_is_answered_with_the_experiments(finished: tuple[Engine, Study]) -> None:
-    words = ["table", "E", "--study", "s", "--database", str(finished[0].url)]
+    words = ["experiments", "table", "E", "--study", "s", "--database", str(finished[0].url)]
     assert (
         "no experiment or published table 'E'; the study's experiments: e." in CliRunner().invoke(cli.app, words).stderr
     )
@@ -232,7 +234,7 @@ def test_an_unknown_name_is_answered_with_the_experiments(finished: tuple[Engine
 
 def test_an_unknown_axis_is_refused(finished: tuple[Engine, Study]) -> None:
     engine, _ = finished
-    words = ["table", "e", "--study", "s", "--database", str(engine.url), "--rows", "format"]
+    words = ["experiments", "table", "e", "--study", "s", "--database", str(engine.url), "--rows", "format"]
     refused = CliRunner().invoke(cli.app, words)
     assert (refused.exit_code, "has no axis 'format'; its axes: judge.model, words" in refused.stderr) == (2, True)
 

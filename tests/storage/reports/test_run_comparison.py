@@ -179,7 +179,7 @@ def test_runs_that_cannot_be_compared_are_refused(stored: tuple[Engine, Study], 
 
 
 def test_the_command_prints_text_and_json(stored: tuple[Engine, Study]) -> None:
-    words = ["compare-runs", "first", "second", "--study", "s", "--database", str(stored[0].url)]
+    words = ["runs", "compare", "first", "second", "--study", "s", "--database", str(stored[0].url)]
     result = CliRunner().invoke(cli.app, [*words, "--items"])
     assert result.exit_code == 0, result.output
     text = result.stdout

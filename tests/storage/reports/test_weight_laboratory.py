@@ -44,7 +44,7 @@ def test_the_stored_verdict_is_the_preference_under_the_judges_weights(engine: E
 def test_the_command_prints_the_answer_and_the_rows(tmp_path: Path) -> None:
     address = create_database(tmp_path / "tiebreak.db")
     imports.import_records(connections.connect(address), "s", RECORDS)
-    options = ["laboratory", "--study", "s", "--database", address]
+    options = ["weights", "laboratory", "--study", "s", "--database", address]
     shown = CliRunner().invoke(cli.app, options)
     assert "too few for a conclusion" in shown.stdout and "the 1 heaviest" in shown.stdout
     reports = json.loads(CliRunner().invoke(cli.app, [*options, "--json"]).stdout)

@@ -1,4 +1,4 @@
-"""Ctrl+C or SIGTERM at `cli.py run`: nothing continues the run until the command in its message is executed."""
+"""Ctrl+C or SIGTERM at `cli.py runs start`: nothing continues the run until the command in its message is executed."""
 
 import json
 import re
@@ -71,7 +71,9 @@ def test_an_interrupted_run_is_continued_by_its_person_only(url, processes, tmp_
     engine = connect(url)
     with run_server(latency=0.4) as server:
         file = settings(tmp_path / "trio of judges.yaml", server.address)
-        command = processes("run", "--study", "s", "--settings", str(file), "--parallel", "2", "--database", url)
+        command = processes(
+            "runs", "start", "--study", "s", "--settings", str(file), "--parallel", "2", "--database", url
+        )
         assert wait_for(lambda: len(server.log) >= 4)
         command.send_signal(signal.SIGINT)
         assert wait_for(lambda: run_of(engine, "trio of judges")[0].state != "requested")
@@ -93,14 +95,14 @@ def test_an_interrupted_run_is_continued_by_its_person_only(url, processes, tmp_
         with reading(engine) as session:
             study = studies.get(session, "s")
         create_run(engine, request_from_file(engine, study, "scaleeval", tmp_path / "other.yaml", None))
-        worker = processes("worker", "--database", url)
+        worker = processes("server", "worker", "--database", url)
         assert wait_for(lambda: run_of(engine, "other")[0].state == "finished")
         worker.terminate()
         worker.communicate(timeout=30)
         assert run_of(engine, "trio of judges") == (run, progress), "the worker did not continue it"
 
         words = shlex.split(re.search("`(.*)`", message)[1])
-        assert words[:3] == ["python", "cli.py", "run"]
+        assert words[:4] == ["python", "cli.py", "runs", "start"]
         resumed = processes(*words[2:], "--json")
         output, errors = resumed.communicate(timeout=60)
         assert resumed.returncode == 0, errors
@@ -115,7 +117,7 @@ def test_sigterm_before_the_first_call_stops_the_run_too(url, processes, tmp_pat
     engine = connect(url)
     with run_server(latency=0.4) as server:
         file = settings(tmp_path / "trio.yaml", server.address)
-        command = processes("run", "--study", "s", "--settings", str(file), "--database", url)
+        command = processes("runs", "start", "--study", "s", "--settings", str(file), "--database", url)
         assert wait_for(lambda: _has_run(engine))
         command.send_signal(signal.SIGTERM)
         _, errors = command.communicate(timeout=30)

@@ -54,7 +54,7 @@ def settings(path: Path, address: str) -> Path:
 
 
 def command(url: str, *more: str) -> list[str]:
-    return [sys.executable, "cli.py", "run", "--study", "s", "--database", url, "--json", *more]
+    return [sys.executable, "cli.py", "runs", "start", "--study", "s", "--database", url, "--json", *more]
 
 
 def delivered_asks(log: Path) -> Counter[tuple[str, str]]:

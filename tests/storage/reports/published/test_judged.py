@@ -120,14 +120,14 @@ def test_a_study_without_values_has_no_rows(tmp_path: Path) -> None:
 def test_the_command_lists_the_tables_and_prints_one(tmp_path: Path) -> None:
     address = create_database(tmp_path / "tiebreak.db")
     imports.import_records(connections.connect(address), "s", list(read_records(samples.path("dna_eval"))))
-    listed = json.loads(CliRunner().invoke(cli.app, ["table", "--json"]).stdout)
+    listed = json.loads(CliRunner().invoke(cli.app, ["experiments", "table", "--json"]).stdout)
     assert [table["name"] for table in listed] == [table.name for table in TABLES]
     options = ["--study", "s", "--database", address]
-    printed = CliRunner().invoke(cli.app, ["table", "dna-3", *options])
+    printed = CliRunner().invoke(cli.app, ["experiments", "table", "dna-3", *options])
     assert "How good are the aspects that models propose?" in printed.stdout and "clarity" in printed.stdout
-    empty = CliRunner().invoke(cli.app, ["table", "metacritique-3", *options])
+    empty = CliRunner().invoke(cli.app, ["experiments", "table", "metacritique-3", *options])
     assert "No rows: this table needs people's ratings" in empty.stdout
-    refused = CliRunner().invoke(cli.app, ["table", "dna-3"])
+    refused = CliRunner().invoke(cli.app, ["experiments", "table", "dna-3"])
     assert refused.exit_code == 2 and "--study" in refused.stderr
 
 
