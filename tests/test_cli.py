@@ -374,14 +374,14 @@ def test_an_error_in_settings_does_not_name_python_types(run_with_sample, tmp_pa
     [
         (["runs", "start", "--settings"], "Option '--settings' requires an argument."),
         (["runs", "start", "--colour"], "No such option: --colour."),
-        (["agreement"], "Missing option '--study'."),
+        (["people", "agreement"], "Missing option '--study'."),
         (["people", "agreement", "--study", "tour", "--by", "colour"], "'colour' is not one of 'all', 'scenario'"),
         (["runs", "start", "--study", "tour", "--limit", "0"], "greater than or equal to 1."),
         (
             ["runs", "start", "--study", "tour", "--resume", "r", "--limit", "3", "--dry-run"],
             "Leave out --limit, --dry-run;",
         ),
-        (["import"], "Missing argument 'path'."),
+        (["data", "import"], "Missing argument 'path'."),
         (["colour"], "No such command 'colour'."),
     ],
 )
@@ -534,8 +534,8 @@ WITHOUT_A_DATABASE = [
     ["studies", "list"],
     ["studies", "rename", "s", "t"],
     ["improve", "disagreements", "--study", "s", "--run", "r"],
-    ["summaries"],
-    ["backup", "copy.db"],
+    ["server", "summaries"],
+    ["server", "backup", "copy.db"],
 ]
 
 
@@ -838,7 +838,7 @@ def test_a_scenario_that_is_called_all_is_written_in_quotes(run_with_sample):
     result = run_with_sample("judges", "--study", "tour", "--scenario", '"all"')
     assert result.exit_code == 2 and "There is no scenario called '\"all\"' here" in result.stderr
     assert output.parse_scenario('"all"') == "all" and output.parse_scenario("(no scenario)") == ""
-    assert "'\"all\"' is one" in " ".join(run_with_sample("judges", "--help").stdout.split())
+    assert "'\"all\"' is one" in " ".join(run_with_sample("judges", "rank", "--help").stdout.split())
 
 
 def test_targets_without_a_criterion_can_be_chosen(run, tmp_path):

@@ -26,7 +26,7 @@ def test_the_commands_of_the_example_print_its_figures(
             printed = ""
             for line in text.strip().splitlines():
                 words = shlex.split(line)[2:]
-                if words[0] in ("report", "bundle"):
+                if words[1] in ("report", "bundle"):
                     words[-1] = str(tmp_path / words[-1])
                 result = CliRunner().invoke(app, [*words, "--database", url])
                 assert result.exit_code == 0, result.output
