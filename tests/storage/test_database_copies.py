@@ -127,7 +127,7 @@ def test_restore_names_the_command_that_copies_a_sqlite_database_and_the_command
 ):
     copy = tmp_path / "copy.db"
     backup.back_up(source, copy)
-    with pytest.raises(TiebreakError, match=r"cli\.py copy-database .*copy\.db"):
+    with pytest.raises(TiebreakError, match=r"cli\.py server copy-database .*copy\.db"):
         restore.restore(target, copy)
     url = target.url.render_as_string(hide_password=False)
     done = CliRunner().invoke(cli.app, ["server", "copy-database", str(copy), "--database", url])
