@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.output import DatabaseUrl, Json, Reference, format_table, open_study, print_result, record_export
+from commands.output import (
+    DatabaseUrl,
+    Json,
+    Reference,
+    format_table,
+    open_study,
+    print_result,
+    record_export,
+    with_population,
+)
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
@@ -193,10 +202,12 @@ def _print_published(
     rows = [asdict(row) for row in found]
     heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
     if chosen.is_default or not found:
-        text = format_table(rows, f"No rows: this table needs {table.needs}.")
-        return print_result(rows, f"{heading}\n{table.question}\n{text}", as_json)
+        text = format_table(with_population(rows), f"No rows: this table needs {table.needs}.")
+        lines = [heading, table.question, *filter(None, [published.note_of(found)]), text]
+        return print_result(rows, "\n".join(lines), as_json)
     cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
-    _print_or_write(rows, cells.render(heading, name, chosen.format.value), chosen.output, as_json)
+    caption = ". ".join(filter(None, (heading, published.note_of(found))))
+    _print_or_write(rows, cells.render(caption, name, chosen.format.value), chosen.output, as_json)
     if chosen.output is not None:
         record_export(engine, study.id, [str(chosen.output)])
 

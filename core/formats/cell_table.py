@@ -1,7 +1,7 @@
 """The cells of an experiment as a table with axes in rows and columns: for a terminal, Markdown, LaTeX and CSV."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
@@ -60,6 +60,8 @@ class CellTable:
     averaged: tuple[str, ...]
     """Axes that are neither rows nor columns: entries are means over their levels."""
     column_axes: tuple[str, ...] = ()
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Columns of texts about whole lines, which follow the entries: name -> the text of each line."""
 
     @property
     def cells_per_entry(self) -> tuple[int, int]:
@@ -70,11 +72,18 @@ class CellTable:
     @property
     def header(self) -> list[str]:
         """The names of all columns."""
-        return [*self.row_axes, *self.columns]
+        return [*self.row_axes, *self.columns, *self.remarks]
 
     def texts(self) -> list[list[str]]:
         """Return the lines as text."""
-        return [[*labels, *(MISSING if entry is None else str(entry) for entry in row)] for labels, row in self.lines]
+        return [
+            [
+                *labels,
+                *(MISSING if entry is None else str(entry) for entry in row),
+                *(texts[number] for texts in self.remarks.values()),
+            ]
+            for number, (labels, row) in enumerate(self.lines)
+        ]
 
     def markdown(self) -> str:
         """Return a table in Markdown."""
@@ -103,7 +112,8 @@ class CellTable:
 
     def latex(self, caption: str, label: str) -> str:
         """Return a `table` environment for the package booktabs."""
-        return latex_tabular(self.header, self.texts(), ["l"] * len(self.header), caption, label)
+        alignment = [*["l"] * (len(self.header) - len(self.remarks)), *["p{4cm}"] * len(self.remarks)]
+        return latex_tabular(self.header, self.texts(), alignment, caption, label)
 
 
 def cell_table(

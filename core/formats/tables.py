@@ -194,7 +194,7 @@ def _with_constants(caption: str, rows: Sequence[Mapping[str, Any]], names: Iter
 def latex_tabular(
     header: Sequence[str], lines: Iterable[Sequence[str]], alignment: Sequence[str], caption: str, label: str
 ) -> str:
-    r"""Return a `table` environment for the package booktabs; `alignment` has "l" or "r" for each column."""
+    r"""Return a `table` environment for the package booktabs; `alignment` has "l", "r" or "p{WIDTH}" per column."""
     rows = [
         r"\begin{table}",
         r"\centering",

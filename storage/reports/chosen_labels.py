@@ -5,18 +5,20 @@ Decided once for the labels and for the reference of each kind and criterion, wh
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from core.contention import DISPUTE_THRESHOLD
+from core.labels import Target
 from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
 from core.statistics.data.dataset import EncodedOpinions
 from core.statistics.data.frames import ALL, Scale, select_rows, target_codes
 from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.judges import Decision, Ranking
+from core.wording import report_criterion
 from storage.reports import opinions as remembered
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ OF_DISPUTED = "of disputed targets"
 ALL_TARGETS: Population = "all targets"
 DISPUTED_TARGETS: Population = "disputed targets"
 NO_VALUE_OF_ALL = "no value of all targets: labels are mainly of disputed targets"
+CAVEATS: Mapping[Population, str] = {DISPUTED_TARGETS: OF_DISPUTED}
+"""The caveat of a figure that is not of all targets."""
+SENTENCES: Mapping[Population, str] = {
+    DISPUTED_TARGETS: f"Figures of people's labels are {OF_DISPUTED}: labels are mainly of these."
+}
+RANDOM_SAMPLE = "There is no value of all targets: label a random sample of them."
 Key = tuple[str, str]
 """Kind and criterion."""
 
@@ -40,6 +48,11 @@ class ChosenLabels:
     counts: LabelCounts
     targets: "pd.DataFrame"
     """The disputed targets: item, criterion, part."""
+
+    @cached_property
+    def names(self) -> frozenset[tuple[str, str]]:
+        """The item and part of each of these targets."""
+        return frozenset(zip(self.targets["item"], self.targets["part"], strict=True))
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,11 @@ class Choices:
         """Return the targets that the figures of the reference, or of labels, are of; `criterion` can be "all"."""
         chosen = self.of_labels if of_labels else self.of_reference
         return DISPUTED_TARGETS if of_key(chosen, kind, criterion) else ALL_TARGETS
+
+    def has_figures_of(self, target: Target) -> bool:
+        """Return whether figures of the reference are of a target: it is disputed, or they are of all."""
+        chosen = self.of_reference.get((target.kind, report_criterion(target.criterion)))
+        return chosen is None or (target.item, target.part) in chosen.names
 
     @property
     def notes(self) -> list[str]:
@@ -74,12 +92,17 @@ class Choices:
         have = "a value of the reference" if of_reference else "enough labels"
         return (
             f"Figures of people's labels are {OF_DISPUTED}: {labelled:,} of {disputed:,} disputed targets have {have}. "
-            f"Of {others:,} others, {other_labelled:,} do and are left out. There is no value of all targets: "
-            "label a random sample of them."
+            f"Of {others:,} others, {other_labelled:,} do and are left out. {RANDOM_SAMPLE}"
         )
 
 
 NOTHING = Choices({}, {})
+
+
+def describe_populations(populations: Iterable[Population]) -> str:
+    """Return a sentence about figures of labels that are not of all targets; empty if all are."""
+    sentences = [SENTENCES[one] for one in sorted(set(populations)) if one in SENTENCES]
+    return " ".join([*sentences, RANDOM_SAMPLE]) if sentences else ""
 
 
 def of_key(chosen: Mapping[Key, ChosenLabels], kind: str, criterion: str) -> list[ChosenLabels]:

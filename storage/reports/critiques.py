@@ -24,6 +24,7 @@ from core.protocols import registry
 from storage.db import connections
 from storage.db.tables import ItemRow, RunRow, TraceRow
 from storage.labels import labels
+from storage.reports.chosen_labels import NOTHING, Choices
 from storage.reports.opinions import opinion_frame
 from storage.runs import aius, runs
 from storage.studies.studies import Study
@@ -86,10 +87,10 @@ class CritiqueData:
         return {PEOPLE: people} | judges
 
 
-def load_data(session: Session, study_id: int) -> CritiqueData:
-    """Return the truth values of all AIUs of a study."""
+def load_data(session: Session, study_id: int, choices: Choices = NOTHING) -> CritiqueData:
+    """Return the truth values of all AIUs of a study; those of people that figures are of, by `choices`."""
     critiques = {item: state.critiques for item, state in aius.current_states(session, study_id).items()}
-    return CritiqueData(critiques, _gold_values(session, study_id), _judge_values(session, study_id))
+    return CritiqueData(critiques, _gold_values(session, study_id, choices), _judge_values(session, study_id))
 
 
 def critique_of_target(target_part: str) -> str:
@@ -97,10 +98,11 @@ def critique_of_target(target_part: str) -> str:
     return target_part.partition(RECALL_SEPARATOR)[2] or target_part.rpartition(".")[0]
 
 
-def _gold_values(session: Session, study_id: int) -> dict[Target, bool | None]:
+def _gold_values(session: Session, study_id: int, choices: Choices) -> dict[Target, bool | None]:
     return {
         gold.target: gold.value if isinstance(gold.value, bool) else None
         for gold in labels.gold_labels(session, study_id, KINDS)
+        if choices.has_figures_of(gold.target)
     }
 
 
@@ -273,10 +275,10 @@ class Leaderboard:
     pairs: tuple[PairCounts, ...]
 
 
-def leaderboard(engine: Engine, study: Study, *, resamples: int = 1000) -> Leaderboard:
-    """Return the leaderboard of a study, from one state of the database."""
+def leaderboard(engine: Engine, study: Study, *, choices: Choices = NOTHING, resamples: int = 1000) -> Leaderboard:
+    """Return the leaderboard of a study, from one state of the database; `choices` as in `load_data`."""
     with connections.reading(engine) as session:
-        data = load_data(session, study.id)
+        data = load_data(session, study.id, choices)
     sources = data.scored()
     rows = [row for source, scored in sources.items() for row in _rows(source, scored, resamples)]
     pairs = [_count_pairs(source, scored) for source, scored in sources.items() if scored]

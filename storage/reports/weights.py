@@ -30,7 +30,8 @@ from core.statistics.reports.weight_distances import (
 from core.wording import report_criterion
 from storage.db import connections
 from storage.labels import labels, targets
-from storage.reports.alignment import judge_model
+from storage.reports.alignment import judge_model, load_data
+from storage.reports.chosen_labels import Choices
 from storage.reports.opinions import opinion_columns, opinion_frame
 from storage.runs import runs
 from storage.runs.aspects import KIND
@@ -160,8 +161,13 @@ def _mean_rating(ratings: "pd.DataFrame", resamples: int) -> Estimate:
     return mean_estimate(by_target.tolist(), groups=groups, raters=raters, pairs=len(ratings), resamples=resamples)
 
 
-def verdict_agreement(engine: Engine, study: Study) -> list[VerdictAgreement]:
-    """Return each run's agreement with the annotators on preferences, with and without ties."""
+def verdict_agreement(engine: Engine, study: Study, choices: Choices | None = None) -> list[VerdictAgreement]:
+    """Return each run's agreement with the annotators on preferences, with and without ties.
+
+    If labels are mainly of disputed targets, it is of these: `choices`, if the caller has them.
+    """
+    if choices is None:
+        choices = load_data(engine, study, "gold").choices
     with connections.reading(engine) as session:
         gold = {
             id: gold.value
@@ -169,10 +175,10 @@ def verdict_agreement(engine: Engine, study: Study) -> list[VerdictAgreement]:
             if gold.source in DECIDED
         }
         opinions = opinion_columns(session, study.id, [PREFERENCE])
-        criteria = {
-            id: report_criterion(target.criterion) for id, target in targets.of_study(session, study.id, [PREFERENCE])
-        }
+        by_id = dict(targets.of_study(session, study.id, [PREFERENCE]))
         runs_by_id = {run.id: run for run in runs.of_study(session, study.id)}
+    criteria = {id: report_criterion(target.criterion) for id, target in by_id.items()}
+    gold = {id: value for id, value in gold.items() if choices.has_figures_of(by_id[id])}
     judged = Column.of(opinions.targets)
     columns = {"run": Column.of(opinions.runs), "criterion": judged.map(criteria.__getitem__)}
     table = LabelTable({**columns, "verdict": opinions.values, "gold": judged.map(gold.get)})

@@ -1,6 +1,16 @@
 """The tables and figures of the five papers, computed from a study: `TABLES` and `compute`."""
 
-from storage.reports.published.registry import TABLES, available, compared_with, compute, find_table
+from storage.reports.published.registry import TABLES, available, compared_with, compute, find_table, note_of
 from storage.reports.published.rows import PublishedRow, PublishedTable, layout
 
-__all__ = ["TABLES", "PublishedRow", "PublishedTable", "available", "compared_with", "compute", "find_table", "layout"]
+__all__ = [
+    "TABLES",
+    "PublishedRow",
+    "PublishedTable",
+    "available",
+    "compared_with",
+    "compute",
+    "find_table",
+    "layout",
+    "note_of",
+]

@@ -71,7 +71,7 @@ class CritiqueScorers:
 def load(request: Request) -> CritiqueScorers:
     """Return the scorers of a study."""
     with connections.reading(request.engine) as session:
-        critique_data = load_data(session, request.study.id)
+        critique_data = load_data(session, request.study.id, request.data.choices)
     return build(critique_data, request.data)
 
 

@@ -321,12 +321,12 @@ TABLES = (
         "scaleeval-4", PAPER, "Tables 4 and 5: agreement with the debate",
         "How often does each evaluator decide as the debate does, also with other wordings of a criterion?",
         "a debate; people's decisions on its disputes; for Table 5 runs with other wordings", agreement_with_debate,
-        has_reference=False,
+        has_reference=False, labels="no value",
     ),
     PublishedTable(
         "scaleeval-figure-3", PAPER, "Figure 3: win rates of systems",
         "Do people and the debate prefer the same system?",
-        "preferences of people, or a debate", system_wins, against=False,
+        "preferences of people, or a debate", system_wins, against=False, labels="values of people",
     ),
     PublishedTable(
         "rounds", f"{PAPER}; ChatEval, Chan et al. 2023, Figure 4", "Accuracy by round",

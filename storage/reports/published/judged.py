@@ -94,7 +94,7 @@ def verdict_agreement(request: Request) -> list[PublishedRow]:
     """Return each run's agreement with people's preferences, with and without their ties (DnA-Eval's Table 2)."""
     return [
         from_estimate(row.run, row.criterion, statistic, estimate, note)
-        for row in weights.verdict_agreement(request.engine, request.study)
+        for row in weights.verdict_agreement(request.engine, request.study, request.people.choices)
         for statistic, estimate in (
             ("agreement with ties", row.with_ties),
             ("agreement without ties", row.without_ties),

@@ -25,7 +25,9 @@ AIUS = "people's true/false labels of AIUs"
 
 def scores(request: Request, level: str) -> list[PublishedRow]:
     """Return precision, recall and F1 by author and source, at one level or, for "", at both."""
-    board = leaderboards.leaderboard(request.engine, request.study, resamples=request.resamples)
+    board = leaderboards.leaderboard(
+        request.engine, request.study, choices=request.people.choices, resamples=request.resamples
+    )
     return [
         _row(row.source, f"{row.author}, {row.level}", name, value, interval, row.critiques, row.reason)
         for row in board.rows
@@ -81,7 +83,9 @@ def text_ratings(request: Request) -> list[PublishedRow]:
 
 def aiu_accuracy(request: Request) -> list[PublishedRow]:
     """Return the share of AIUs on which each judge equals people, by task and authors (Table 4)."""
-    board = leaderboards.leaderboard(request.engine, request.study, resamples=request.resamples)
+    board = leaderboards.leaderboard(
+        request.engine, request.study, choices=request.people.choices, resamples=request.resamples
+    )
     rows = []
     for row in board.accuracies:
         unread = f"{row.unread} unreadable, left out" if row.unread else ""
@@ -193,7 +197,7 @@ TABLES = (
     PublishedTable(
         "metacritique-2", PAPER, "Table 2: gold scores", "How good are the critiques of people and of models?", AIUS,
         lambda request: scores(request, ""),
-        has_reference=False,
+        has_reference=False, labels="values of people",
     ),
     PublishedTable(
         "metacritique-3", PAPER, "Table 3: ratings of generated texts",
@@ -223,6 +227,6 @@ TABLES = (
     PublishedTable(
         "metacritique-6", PAPER, "Table 6: leaderboard of critique models", "Which author writes the best critiques?",
         "a run of MetaCritique, or people's labels of AIUs", lambda request: scores(request, "macro"),
-        has_reference=False,
+        has_reference=False, labels="values of people",
     ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The tables by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Engine, select
@@ -8,10 +8,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.statistics.data.frames import ALL
 from storage.db.connections import reading
 from storage.db.tables import TargetRow
 from storage.reports import references
 from storage.reports.alignment import AlignmentData
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, describe_populations
+from storage.reports.critiques import PEOPLE
 from storage.reports.published import debates, judged, metacritique
 from storage.reports.published.rows import PublishedRow, PublishedTable, Request
 from storage.studies.studies import Study
@@ -70,11 +73,39 @@ def compute(
     `load` returns the study's data with the reference, if the caller has it already.
     """
     table, request = find_table(name), Request(engine, study, reference, resamples, load)
-    rows = list(table.rows(request))
+    rows = [_with_population(row, table, request) for row in table.rows(request)]
     if not (rows and table.has_reference and table.against and request.data.reference.type == "debate"):
         return rows
     note = f"compared with {request.data.reference.title}"
     return [replace(row, note="; ".join(filter(None, (note, row.note)))) for row in rows]
+
+
+def _with_population(row: PublishedRow, table: PublishedTable, request: Request) -> PublishedRow:
+    """Return a row with the targets that it is of, and the caveat if these are not all."""
+    data = request.data if table.has_reference else request.people
+    of_labels = table.labels == "every value" or row.scorer.partition(":")[0] in (PEOPLE, data.reference.title)
+    if table.labels == "no value" or not of_labels:
+        return row
+    criterion = _criterion(row.group, {criterion for _, criterion in data.scales})
+    kinds = {kind.partition("/")[0] for kind in _kinds(table.name)}
+    populations = {data.choices.population(kind, criterion) for kind in kinds} - {ALL_TARGETS}
+    if not populations:
+        return row
+    population = min(populations)
+    caveat = CAVEATS[population]
+    note = row.note if caveat in row.note else "; ".join(filter(None, (caveat, row.note)))
+    return replace(row, population=population, note=note)
+
+
+def _criterion(group: str, criteria: Collection[str]) -> str:
+    """Return the criterion that the group of a row names first; "all" if it names none."""
+    found = [name for name in criteria if name and (group == name or group.startswith((f"{name} · ", f"{name}: ")))]
+    return max(found, key=len, default=ALL)
+
+
+def note_of(rows: Sequence[PublishedRow]) -> str:
+    """Return a sentence about the rows that are not of all targets; empty if there are none."""
+    return describe_populations(row.population for row in rows)
 
 
 def compared_with(engine: Engine, study: Study, table: PublishedTable, reference: str | None = None) -> str:

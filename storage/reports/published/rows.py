@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from sqlalchemy import Engine
 
@@ -13,9 +14,12 @@ from core.statistics.measures.shares import wilson_proportion
 from storage.db import connections
 from storage.reports import alignment, references
 from storage.reports.alignment import AlignmentData
+from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.runs import runs
 from storage.studies.studies import Study
 
+LabelUse = Literal["every value", "values of people", "no value"]
+"""Which values of a table are computed from labels of people, or from the reference."""
 MEAN = "mean"
 """The group of a scorer's mean over its other groups."""
 
@@ -34,6 +38,8 @@ class PublishedRow:
     high: float | None
     items: int
     note: str = ""
+    population: Population = ALL_TARGETS
+    """The targets that the value is of."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,12 @@ class Request:
     def data(self) -> AlignmentData:
         """The labels, opinions and reference of the study; raises TiebreakError for an unknown reference."""
         return self.load() if self.load else alignment.load_data(self.engine, self.study, self.reference)
+
+    @cached_property
+    def people(self) -> AlignmentData:
+        """The same with people's gold as the reference, for tables without a choice of it."""
+        is_gold = self.data.reference.type == "gold"
+        return self.data if is_gold else alignment.load_data(self.engine, self.study, "gold")
 
     @cached_property
     def reference_runs(self) -> frozenset[str]:
@@ -80,6 +92,7 @@ class PublishedTable:
     """Whether the chosen reference counts; some tables have one of their own, or none."""
     against: bool = True
     """Whether values are compared with that reference."""
+    labels: LabelUse = "every value"
 
 
 def from_estimate(scorer: str, group: str, statistic: str, estimate: Estimate, note: str = "") -> PublishedRow:
@@ -130,16 +143,26 @@ def layout(
         if name not in FIELDS:
             raise TiebreakError(f"A published table has no {name!r}; rows and columns are of {', '.join(FIELDS)}.")
     places: dict[tuple[tuple[str, ...], tuple[str, ...]], Entry] = {}
+    remarks: dict[tuple[str, ...], list[PublishedRow]] = {}
     for row in rows:
         place = tuple(_key(row, chosen)), tuple(_key(row, columns))
         if place in places:
             raise TiebreakError(f"Two values of {row.scorer!r} have the same place; name more rows or columns.")
         places[place] = Entry(row.value, None, row.low, row.high, 1)
+        remarks.setdefault(place[0], []).append(row)
     labels = list(dict.fromkeys(place[0] for place in places))
     headings = list(dict.fromkeys(place[1] for place in places))
     lines = tuple((label, tuple(places.get((label, heading)) for heading in headings)) for label in labels)
     names = tuple(" · ".join(filter(None, heading)) or "value" for heading in headings)
-    return CellTable(chosen, names, lines, ())
+    return CellTable(chosen, names, lines, (), remarks=_remarks(list(remarks.values())))
+
+
+def _remarks(lines: Sequence[Sequence[PublishedRow]]) -> dict[str, tuple[str, ...]]:
+    """Return the populations and notes of the values of each line, as columns of a table; those that say something."""
+    populations = tuple("; ".join(dict.fromkeys(row.population for row in line)) for line in lines)
+    notes = tuple("; ".join(dict.fromkeys(row.note for row in line if row.note)) for line in lines)
+    found = {"population": populations} if {*populations} - {ALL_TARGETS} else {}
+    return found | ({"note": notes} if any(notes) else {})
 
 
 def _select(rows: Sequence[PublishedRow], statistic: str | None) -> Sequence[PublishedRow]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
-from storage.reports import alignment, judge_ranking, run_comparison, study_report, systems
+from storage.reports import alignment, judge_ranking, published, run_comparison, study_report, systems
 from storage.reports.chosen_labels import NO_VALUE_OF_ALL, OF_DISPUTED
 from storage.reports.judge_ranking import Selection
 from tests.storage.reports.disputed_study import (
@@ -112,3 +112,34 @@ def test_a_second_label_of_disputed_pairs_makes_only_comparisons_of_people_of_di
     rows = alignment.rows(engine, study, resamples=10)
     assert find_row(rows, "j0", "accuracy_gold").population == "all targets"
     assert find_row(rows, "j0", "human_ceiling").population == "disputed targets"
+
+
+@pytest.mark.parametrize("name", ["scaleeval-3", "dna-2", "dna-4", "chateval-1", "rounds"])
+@pytest.mark.parametrize("labelled", [disputed_only, disputed_and_a_few])
+def test_published_tables_are_of_disputed_targets_and_say_so_in_every_format(
+    engine: Engine, labelled: Callable[..., object], name: str
+) -> None:
+    study = import_study(engine, records(labelled, in_one_run=False))  # type: ignore[arg-type]
+    rows = published.compute(engine, study, name, resamples=10)
+    for row in rows:
+        assert (row.population, row.items <= 256) == ("disputed targets", True) or row.group == "mean"
+        assert row.note.startswith(OF_DISPUTED)
+    for format in ("text", "latex", "csv", "markdown") if rows else ():
+        text = published.layout(rows, None, None).render(published.note_of(rows), name, format)
+        assert "disputed targets" in text
+        assert all(row.note.split("; ")[-1] in text for row in rows if name == "chateval-1")
+    assert rows or name == "rounds"
+
+
+def test_win_rates_of_people_and_of_judges_name_their_different_targets(engine: Engine) -> None:
+    study = import_study(engine, records(disputed_only, in_one_run=False))
+    rows = published.compute(engine, study, "scaleeval-figure-3")
+    assert {row.population for row in rows if "gold" in row.scorer} == {"disputed targets"}
+    assert {row.population for row in rows if row.scorer.startswith("j")} == {"all targets"}
+
+
+def test_published_tables_of_a_random_sample_have_no_caveat(engine: Engine) -> None:
+    study = import_study(engine, records(random_pairs(100), in_one_run=False))
+    rows = published.compute(engine, study, "dna-2")
+    assert {row.population for row in rows} == {"all targets"} and published.note_of(rows) == ""
+    assert "population" not in published.layout(rows, None, None).header
