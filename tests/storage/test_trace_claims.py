@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select, update
 
 from storage.db.connections import clock, writing
-from storage.db.tables import RunRow, TraceRow
+from storage.db.tables import RunRow, SpendingRow, TraceRow
 from storage.runs import calls, run_claims, runs, trace_claims
 
 
@@ -66,6 +66,16 @@ def test_a_run_that_is_being_cancelled_ends_with_its_last_claim(session):
     calls.remove_worker(session, worker)
     trace_claims.end_if_done(session, run)
     assert (run.state, run.ended_at is None) == ("cancelled", False)
+
+
+def test_the_costs_of_one_run_are_forgotten_when_a_worker_takes_it_alone(session):
+    run = the_run(session)
+    fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
+    other = runs.create(session, run.study_id, "other", **fields)
+    session.add_all(SpendingRow(run_id=run_id, dollars=1.0) for run_id in (run.id, other))
+    session.flush()
+    run_claims.claim_run(session, run.id, "a")
+    assert list(session.scalars(select(SpendingRow.run_id))) == [other]
 
 
 def test_a_claim_of_a_run_lasts_seconds_and_is_renewed(session):
