@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, Field, TypeAdapter, field_validator, model_validator
 
@@ -360,6 +360,27 @@ def model_specs(settings: Any, path: str = "") -> Iterator[tuple[str, Spec]]:
         case tuple() | list():
             for index, element in enumerate(settings):
                 yield from model_specs(element, f"{path}.{index}")
+
+
+Settings = TypeVar("Settings", bound=BaseModel)
+
+
+def with_seeds_of_repeat(settings: Settings, repeat: int) -> Settings:
+    """Return the settings with a seed of its own for each repetition, so that equal calls can have other replies.
+
+    Repetition r adds r - 1 to the seed of each model that has one, or that has the temperature 0 (then from 0).
+    Without it, a provider returns the same reply to the same call. At other temperatures calls differ anyway.
+    """
+    if repeat == 1:
+        return settings
+    fields = settings.model_dump()
+    for path, spec in model_specs(settings):
+        if spec.seed is not None or spec.temperature == 0:
+            place: Any = fields
+            for name in path.split("."):
+                place = place[int(name) if name.isdigit() and not isinstance(place, dict) else name]
+            place["seed"] = (spec.seed or 0) + repeat - 1
+    return type(settings).model_validate(fields)
 
 
 # The events of a trace that count now, with the current reading of every reply.

@@ -119,3 +119,16 @@ def _turn_order(numbered_event: tuple[int, Event]) -> tuple[int, int]:
     """Sort turns by their asks: the replies of one round arrive, and are stored, in any order."""
     seq, event = numbered_event
     return (event.ask, seq) if isinstance(event, TurnCompleted) else (-1, seq)
+
+
+def choice_of_orders(first: Value | None, second: Value | None) -> Value | None:
+    """Return JudgeBench's verdict of the choices in two orders: a tie in one order does not outweigh a choice.
+
+    Each choice counts +1 for response 1, -1 for response 2, and 0 for a tie or no choice; the sign of the sum decides
+    (Tan et al. 2024, arXiv:2410.12784, `compute_final_metrics`). Two ties are a tie. Opposite choices, which the
+    benchmark does not count as correct, are no verdict.
+    """
+    total = sum({1: 1, 2: -1}.get(choice, 0) for choice in (first, second) if isinstance(choice, int))
+    if total:
+        return 1 if total > 0 else 2
+    return 0 if first == second == 0 else None

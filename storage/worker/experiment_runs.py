@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from core.llm.client import Model
 from core.llm.router import Router
 from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
+from core.trace import model_specs, with_seeds_of_repeat
 from core.wording import format_count
 from storage.db.connections import clock, reading, write, writing
 from storage.db.errors import DatabaseUnavailable
@@ -86,7 +87,24 @@ class Plan:
             for one in run.request.protocol.criteria(run.request.settings):
                 if one.name and one.name not in self.known_criteria and not (one.definition or one.rubric):
                     notes.append(f"The study has no criterion {one.name!r}: judges are given its name alone.")
-        return list(dict.fromkeys(filter(None, notes)))
+        return list(dict.fromkeys(filter(None, [*notes, _seeds_note(self.runs)])))
+
+
+def _seeds_note(planned: Sequence[PlannedRun]) -> str:
+    """Return a sentence if calls of repeats can be equal; empty if there is one repeat, or none can be."""
+    requests = [run.request for run in planned if run.repeat > 1]
+    models = dict.fromkeys(
+        spec.model
+        for request in requests
+        for _, spec in model_specs(request.settings)
+        if spec.seed is not None or spec.temperature == 0
+    )
+    if not models:
+        return ""
+    return (
+        f"Repeats of {', '.join(models)} differ by the seed that is sent with each call. A provider that takes no seed "
+        "can return the same replies again: their deviation is then 0, and a turn says if the seed was refused."
+    )
 
 
 def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
@@ -107,6 +125,9 @@ def plan(engine: Engine, study: Study, definition: Definition) -> Plan:
         for cell in design(definition):
             run = PlannedRun(cell, repeat, _request(study, definition, cell, repeat, criteria))
             if run.key in by_key:
+                without_seeds = _request(study, definition, cell, repeat, criteria, seeds=False)
+                if by_key[run.key].settings == settings_of_run(without_seeds):  # made before repeats had seeds
+                    run = replace(run, request=without_seeds)
                 _check_equal(by_key[run.key], run, definition.name)
                 planned.existing.append((run, by_key[run.key]))
             else:
@@ -313,7 +334,9 @@ def settings_fields(run: Run, templates: Mapping[str, str]) -> dict[str, Any]:
     return fields | {name: value for name, value in own.items() if value}
 
 
-def _request(study: Study, definition: Definition, cell: Cell, repeat: int, criteria: Sequence[Any]) -> RunRequest:
+def _request(
+    study: Study, definition: Definition, cell: Cell, repeat: int, criteria: Sequence[Any], *, seeds: bool = True
+) -> RunRequest:
     """Return the request for a run; raises FileFormatError that names the cell."""
     protocol = registry.get(cell.protocol)
     try:
@@ -327,7 +350,7 @@ def _request(study: Study, definition: Definition, cell: Cell, repeat: int, crit
     return RunRequest(
         study,
         protocol,
-        file.settings,
+        with_seeds_of_repeat(file.settings, repeat) if seeds else file.settings,
         cell.run_name(definition.name, repeat, definition.repeats),
         seed=of_run["seed"],
         parallel=definition.parallel,

@@ -27,7 +27,7 @@ from core.llm.router import Router
 from core.protocols import Protocol, registry, settings_file
 from core.protocols.flows import start_flow, trace_parts
 from core.templates import replace_templates
-from core.trace import Ask, Flow, Spec, Turn, model_specs
+from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
 from storage.db.connections import batches, reading, write, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import EventRow, RunRow
@@ -243,7 +243,7 @@ def request_from_file(
     return RunRequest(
         study,
         installed,
-        run.settings,
+        with_seeds_of_repeat(run.settings, options.get("repeat", 1)),
         name or file.stem,
         own_prompts=run.prompts,
         extractor=run.extractor,

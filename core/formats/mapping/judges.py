@@ -20,6 +20,7 @@ from core.formats.validation_errors import join_names, quote_value
 from core.frozen import Frozen
 from core.labels import Label, Opinion, Scale, Target, Value
 from core.trace import Outcome, Turn, TurnCompleted, Usage, Verdict, VerdictReached
+from core.verdicts import choice_of_orders
 
 # Verdicts of a table in a temporary file, because there may be hundreds of thousands of them until the last row.
 
@@ -206,7 +207,10 @@ class JudgeReader:
             other_problem = "" if other is not None else f"the file has no verdict: {quote_value(other_cell)}"
             turns[0] = turns[0].model_copy(update={"shown": order or (1, 2)})
             turns.append(Turn(**shared, reply=str(other_cell), reading=other, problem=other_problem, shown=(2, 1)))
-            if value != other and value is not None:
+            if block.orders == "JudgeBench":
+                agreed = choice_of_orders(value, other)
+                value, problem = agreed, "" if agreed is not None else problem or other_problem or CHANGED_WITH_ORDER
+            elif value != other and value is not None:
                 value, problem = None, other_problem or CHANGED_WITH_ORDER
         converted = convert(value, block.scale, self.scales.get((block.kind, criterion), block.scale))
         opinion = Opinion(

@@ -215,7 +215,9 @@ class JudgeBlock(Block):
     as_shown: bool = False
     """Whether a preference is the position in the order shown, instead of the response's own number."""
     swapped: FieldPath | None = None
-    """The choice by position when the responses were shown in the other order; a choice that changes is no verdict."""
+    """The choice by position in the other order of the responses; `orders` says what counts if it changes."""
+    orders: Literal["consistent", "JudgeBench"] = "consistent"
+    """The verdict of two orders: see `core.verdicts.choice_of_orders`."""
     stage: Literal["first", "last", "verdict"] = "verdict"
 
     @field_validator("columns", mode="before")
@@ -241,6 +243,8 @@ class JudgeBlock(Block):
             raise ValueError("`order_values` are [1, 2] or [2, 1]")
         if self.as_shown and self.order is None:
             raise ValueError("`as_shown` needs `order`: the field with the order of the responses")
+        if self.orders != "consistent" and not self.swapped:
+            raise ValueError("`orders` needs `swapped`: the field with the choice in the other order")
         if self.swapped and self.columns:
             raise ValueError("`swapped` needs `judge` and `value`: write a block for each judge")
         return self

@@ -65,7 +65,7 @@ class WeightingRow:
     aspects: tuple[str, ...]
     written: dict[str, str]
     weights: dict[str, dict[str, float]]
-    """Without raters whose weights are all 0 or missing."""
+    """Without raters whose weights are missing. Weights that are all 0 stay so: they have no order."""
 
 
 @dataclass
@@ -174,14 +174,16 @@ def _parse_row(number: int, line: int, row: Row, columns: Columns) -> WeightingR
 
 
 def _parse_weights(text: str, aspects: tuple[str, ...], line: int, field: str) -> dict[str, float] | None:
-    """Return the weights in percent; None if all of them are 0 or missing."""
+    """Return the weights in percent, or all of them 0; None if they are missing."""
     raw = read_number_row(text)
-    if not text.strip() or (raw is not None and not any(raw)):
+    if not text.strip():
         return None
     if raw is None or len(raw) != len(aspects):
         raise FileFormatError(
             f"expected {len(aspects)} weights in percent, not {quote_value(text)}", line=line, field=field
         )
+    if not any(raw):
+        return dict.fromkeys(aspects, 0.0)
     try:
         return dict(zip(aspects, normalize_weights(raw), strict=True))
     except ValueError as error:
@@ -205,7 +207,7 @@ def _text(row: Row, name: str, line: int) -> str:
 
 def _labels(item: Item, row: WeightingRow) -> Iterator[Label]:
     target = Target(item=item.id, kind="aspect_weights", part=aspect_set_id(row.aspects))
-    for annotator in (name for name in ANNOTATORS if name in row.weights):
+    for annotator in (name for name in ANNOTATORS if any(row.weights.get(name, {}).values())):
         raw = read_number_row(row.written[annotator]) or ()
         reason = "" if sum(raw) == 100 else f"written as {row.written[annotator]}, which sums to {sum(raw):g}"
         yield Label(target=target, annotator=annotator, value=row.weights[annotator], reason=reason)
@@ -216,15 +218,18 @@ def _events(row: WeightingRow, model: str, fixed_aspects: tuple[str, ...]) -> It
     if not fixed_aspects:
         yield TurnCompleted(ask=0, turn=_turn(model, "aspects", "\n".join(row.aspects), "\n".join(row.aspects)))
     weights = row.weights.get(model)
-    problem = "" if weights else "all weights are 0"
+    has_order = bool(weights and any(weights.values()))
+    problem = "" if has_order else "all weights are 0" if weights else "the file has no weights"
     ask = 0 if fixed_aspects else 1
     turn = _turn(model, "weights", row.written[model], weights)
     yield TurnCompleted(ask=ask, turn=turn.model_copy(update={"problem": problem}))
     part = aspect_set_id(row.aspects)
     opinion = Opinion(kind="aspect_weights", judge=model, stage="last", value=weights, part=part, problem=problem)
     reason = problem or "only the weights were published: no response was scored"
-    outcome: Outcome = "agreed" if weights else "no_verdict"
-    yield VerdictReached(verdict=Verdict(outcome=outcome, value=weights, reason=reason, opinions=(opinion,)))
+    outcome: Outcome = "agreed" if has_order else "no_verdict"
+    yield VerdictReached(
+        verdict=Verdict(outcome=outcome, value=weights if has_order else None, reason=reason, opinions=(opinion,))
+    )
 
 
 def _turn(model: str, step: str, reply: str, reading: str | dict[str, float] | None) -> Turn:

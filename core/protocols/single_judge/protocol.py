@@ -29,6 +29,7 @@ from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.rating_probabilities import weighted_mean
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
+from core.verdicts import choice_of_orders
 
 LIKELY, NEGLIGIBLE = 0.1, 0.001
 """The smallest probability of a level that counts for the contention, and of one that the reason lists."""
@@ -128,6 +129,9 @@ def conclude_pair(turns: Sequence[Turn], settings: PairSettings) -> Verdict:
     if settings.differing == "neither":
         reason = f"{reason}, which counts as neither"
         return _verdict(settings, "preference", 0, reason, contention=distance)
+    if settings.differing == "JudgeBench" and (choice := choice_of_orders(*readings)) is not None:
+        reason = f"{reason}, and a tie does not outweigh a choice"
+        return _verdict(settings, "preference", choice, reason, contention=distance)
     return _verdict(settings, "preference", None, reason, disputed=True, contention=distance)
 
 

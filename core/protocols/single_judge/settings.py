@@ -29,9 +29,10 @@ class PairSettings(Frozen):
     """Chain of thought: the judge gives reasons before it chooses. Off: the digit alone."""
     both_orders: bool = False
     """Ask twice, once in each order of the responses. Off: once, in an order drawn for each item."""
-    differing: Literal["a person decides", "neither"] = "a person decides"
+    differing: Literal["a person decides", "neither", "JudgeBench"] = "a person decides"
     """The verdict if the two orders give different choices. "a person decides": no verdict, and the trace is
-    disputed. "neither": a tie, as for MT-Bench (Zheng et al. 2023); only if both replies were readable."""
+    disputed. "neither": a tie, as for MT-Bench (Zheng et al. 2023). "JudgeBench": the choice if the other order gave a
+    tie, otherwise as "a person decides" (Tan et al. 2024). Each only if both replies were readable."""
     shuffle_responses: bool = True
     """Randomise for each item which response is read first; no effect if both orders are asked."""
     words: int = Field(default=150, ge=20, le=2000)

@@ -209,8 +209,9 @@ def _shared_aspects(units: Sequence[WeightUnit]) -> set[str]:
 
 
 def _unit_weights(unit: WeightUnit) -> Iterator[tuple[str, bool, Weights]]:
-    """Yield (rater, is_judge, weights)."""
+    """Yield (rater, is_judge, weights), without weights that are all 0: they have no shares."""
     for name, weights in unit.judges.items():
-        yield name, True, weights
+        if any(weights.values()):
+            yield name, True, weights
     for name, weights in unit.annotators.items():
         yield name, False, weights

@@ -60,6 +60,30 @@ def test_every_cell_has_a_run_for_each_repeat(engine: Engine, a_study: Study) ->
     assert progress.summary().startswith("4 of 4 runs finished, 12 of 12 traces, 0 failed; 12 calls; $")
 
 
+def test_repeats_at_temperature_0_have_stored_seeds_that_differ(engine: Engine, a_study: Study) -> None:
+    planned = plan(engine, a_study, files.parse(FILE.replace("repeats: 2", "repeats: 3")))
+    assert any("Repeats of m differ by the seed" in note for note in planned.notes)
+    _, asked = execute(engine, experiment_id := start(engine, a_study, planned))
+    with reading(engine) as session:
+        made = experiments.runs_of(session, experiment_id)
+    assert [run.settings["judge"]["spec"]["seed"] for run in made] == [None, None, 1, 1, 2, 2]
+    assert {ask.spec.seed for ask in asked} == {None, 1, 2}
+    sampled = plan(
+        engine, a_study, files.parse(FILE.replace("model: m", "model: m, temperature: 1").replace("formats", "s"))
+    )
+    assert not any("seed" in note for note in sampled.notes)
+
+
+def test_repeats_of_an_earlier_version_without_seeds_are_continued(
+    engine: Engine, a_study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr("storage.worker.experiment_runs.with_seeds_of_repeat", lambda settings, repeat: settings)
+        experiment_id = begin(engine, a_study)
+    assert begin(engine, a_study) == experiment_id
+    assert {ask.spec.seed for ask in execute(engine, experiment_id)[1]} == {None}
+
+
 def test_starting_again_continues_and_adds_the_cells_of_a_larger_design(engine: Engine, a_study: Study) -> None:
     experiment_id = begin(engine, a_study)
     execute(engine, experiment_id)
@@ -123,7 +147,7 @@ def test_a_cell_without_items_is_refused_before_a_run_is_created(engine: Engine,
 def test_what_the_study_does_not_have_is_named_before_the_start(engine: Engine, a_study: Study) -> None:
     unknown = FILE.replace("criterion: helpfulness", "criterion: nosuch")
     notes = plan(engine, a_study, files.parse(f"{unknown}reference: debate:later\n")).notes
-    assert notes == [
+    assert notes[:2] == [
         "The study has no run or experiment 'later' yet, which is the reference of the results.",
         "The study has no criterion 'nosuch': judges are given its name alone.",
     ]

@@ -128,6 +128,20 @@ def test_both_orders_of_a_pair_are_one_verdict(
     assert [turn.shown for turn in turns] == [(1, 2), (2, 1)]
 
 
+@pytest.mark.parametrize(
+    ("ab", "ba", "value", "outcome"),
+    [(1, 0, 1, "agreed"), (0, 1, 2, "agreed"), (1, 2, 1, "agreed"), (0, 0, 0, "agreed"), (1, 1, None, "disputed")],
+)
+def test_by_judgebenchs_rule_a_tie_in_one_order_does_not_outweigh_a_choice(
+    tmp_path: Path, ab: int, ba: int, value: int | None, outcome: str
+) -> None:
+    mapping = PAIR + "judges: [{kind: preference, judge: {constant: GPT}, value: ab, swapped: ba, orders: JudgeBench}]"
+    verdict = verdicts(read(tmp_path, [pair(ab=ab, ba=ba)], mapping))["GPT", "1"]
+    assert (verdict.value, verdict.outcome) == (value, outcome)
+    with pytest.raises(TiebreakError, match="`orders` needs `swapped`"):
+        mappings.build_mapping(parse_fields(mapping.replace("swapped: ba, ", "")))
+
+
 def test_a_judges_own_scale_is_converted_to_that_of_the_labels(tmp_path: Path) -> None:
     mapping = f"""
 id: id

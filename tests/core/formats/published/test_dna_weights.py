@@ -161,3 +161,7 @@ def test_a_row_of_zeros_is_no_verdict_and_the_rest_is_read(tmp_path: Path) -> No
     traces = [record.events[-1] for record in records if isinstance(record, TraceRecord)]
     assert [event.verdict.outcome for event in traces] == ["no_verdict", "agreed"]
     assert traces[0].verdict.opinions[0].problem == "all weights are 0"
+    assert traces[0].verdict.opinions[0].value == {
+        "accuracy": 0,
+        "depth": 0,
+    }  # counted as the same order by the authors

@@ -105,7 +105,15 @@ def test_choices_that_follow_the_order_are_disputed_or_count_as_neither() -> Non
     assert (verdict.outcome, verdict.value) == ("agreed", 0)
 
 
-@pytest.mark.parametrize("differing", ["a person decides", "neither"])
+def test_by_judgebenchs_rule_a_tie_in_one_order_does_not_outweigh_a_choice() -> None:
+    settings = make_pair_settings(both_orders=True, differing="JudgeBench")
+    verdict, _, _ = run_scripted(lambda ask: "1" if ask.shown == (1, 2) else "0", settings)
+    assert (verdict.outcome, verdict.value) == ("agreed", 1)
+    verdict, _, _ = run_scripted(lambda ask: "1", settings)
+    assert (verdict.outcome, verdict.value) == ("disputed", None)
+
+
+@pytest.mark.parametrize("differing", ["a person decides", "neither", "JudgeBench"])
 def test_an_unreadable_reply_is_not_a_tie(differing: str) -> None:
     def refuses_second_order(ask: Ask) -> Answer:
         return "1" if ask.shown == (1, 2) else Reply(text="", finish="refused")
