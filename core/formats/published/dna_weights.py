@@ -9,10 +9,13 @@ each set. The annotators' weights become labels and the model's a recorded trace
 original text is in the label's reason, if it differs, and in the trace's reply.
 """
 
+import hashlib
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from core.aspects import aspect_set_id, normalize_weights
@@ -45,6 +48,18 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _BETWEEN = re.compile(r"[\s,;|/%$\[\]()'\"“”‘’*_`]*")
 """Characters allowed between the weights of a row; "$" is next to "%" on a keyboard, and annotators type it by
 mistake."""
+
+
+@cache
+def _categories() -> dict[str, str]:
+    """Return digest -> category of the questions of FairEval and MT-Bench."""
+    text = Path(__file__).with_name("question_categories.toml").read_text(encoding="utf-8")
+    return {digest: category for category, digests in tomllib.loads(text).items() for digest in digests.split()}
+
+
+def category_of(question: str) -> str:
+    """Return the category of a question of FairEval or MT-Bench; empty for any other."""
+    return _categories().get(hashlib.sha256(" ".join(question.split()).lower().encode()).hexdigest()[:8], "")
 
 
 @dataclass(frozen=True)
@@ -145,7 +160,7 @@ def _file_records(file: Path, seen: SeenRecords) -> Iterator[Record]:
     run = f"{data_set} · {columns.model}"
     yield RunRecord(name=run, protocol=NAME, settings=settings.model_dump(mode="json"))
     for row in rows:
-        item = Item(id=f"{data_set} {row.number}", prompt=row.text)
+        item = Item(id=f"{data_set} {row.number}", prompt=row.text, scenario=category_of(row.text) or None)
         if item.id not in seen.items:
             seen.items.add(item.id)
             yield ItemRecord(item=item)
@@ -221,7 +236,7 @@ def _events(row: WeightingRow, model: str, fixed_aspects: tuple[str, ...]) -> It
     has_order = bool(weights and any(weights.values()))
     problem = "" if has_order else "all weights are 0" if weights else "the file has no weights"
     ask = 0 if fixed_aspects else 1
-    turn = _turn(model, "weights", row.written[model], weights)
+    turn = _turn(model, "weights", row.written[model], weights if has_order else None)
     yield TurnCompleted(ask=ask, turn=turn.model_copy(update={"problem": problem}))
     part = aspect_set_id(row.aspects)
     opinion = Opinion(kind="aspect_weights", judge=model, stage="last", value=weights, part=part, problem=problem)

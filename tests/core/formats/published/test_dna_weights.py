@@ -1,11 +1,12 @@
 """DnA-Eval's published weightings: the published distances, and the errors of invalid files."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from core.errors import FileFormatError
-from core.formats.published.dna_weights import read, recognises
+from core.formats.published.dna_weights import category_of, read, recognises
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, TraceRecord
 from core.formats.registry import detect_format
 from core.protocols.dna_eval.settings import Settings
@@ -64,6 +65,14 @@ def test_undefined_distances_are_not_counted_as_zero() -> None:
     rows = rater_distances(units(public_file("dna_eval/weightings/faireval")), resamples=0)
     row = next(row for row in rows if (row.rater_a, row.rater_b) == ("gpt4", "ann1"))
     assert row.distance.value == pytest.approx(0.1492 * 50 / 46, abs=1e-4)
+
+
+def test_questions_have_their_categories_which_the_average_weights_are_printed_by() -> None:
+    question = "What is the central dogma of molecular biology? What processes are involved?  Who named this?"
+    assert category_of(question) == "stem" and category_of("Why?") == ""
+    records = read(public_file("dna_eval/weightings/faireval"))
+    categories = Counter(record.item.scenario for record in records if isinstance(record, ItemRecord))
+    assert "" not in categories and {"generic", "knowledge"} <= set(categories)
 
 
 def test_all_files_of_a_data_set_share_items_and_labels() -> None:
@@ -164,4 +173,4 @@ def test_a_row_of_zeros_is_no_verdict_and_the_rest_is_read(tmp_path: Path) -> No
     assert traces[0].verdict.opinions[0].value == {
         "accuracy": 0,
         "depth": 0,
-    }  # counted as the same order by the authors
+    }  # no order: distance 0, as published
