@@ -4,12 +4,73 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from itertools import zip_longest
-from typing import Any
+from operator import attrgetter
+from typing import Any, Literal
 
 from core.wording import format_estimate, format_number, format_p, is_p_value
+
+# The columns of a table, declared once for pages and files.
+
+Form = Literal["text", "count", "share", "estimate", "difference", "p", "yes", "figure"]
+FORMS: Mapping[Form, Callable[..., str]] = {
+    "text": str,
+    "figure": str,
+    "count": "{:,}".format,
+    "share": lambda share: "" if share is None else f"{share:.0%}",
+    "estimate": lambda value, low=None, high=None: format_estimate(value, low, high),
+    "difference": lambda value, low=None, high=None: format_estimate(value, low, high, sign=True),
+    "p": format_p,
+    "yes": lambda found: "–" if found is None else "yes" if found else "no",
+}
+"""How the values of a column are written on a page; a figure is a text that is aligned as a number."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table on a page, in CSV, JSON and LaTeX."""
+
+    title: str
+    """The heading on a page; "" for a column of files only."""
+    of: str | Callable[[Any], object]
+    """An attribute of the row such as `effect.items`, three separated by blanks for an interval, or a function."""
+    form: Form = "text"
+    key: str = ""
+    """The name in files, three for an interval; "" for a column of pages only."""
+    help: str = ""
+
+    def values(self, row: Any) -> tuple[Any, ...]:
+        """Return the value of a row, with the ends of its interval if the column has them."""
+        names = self.of.split() if isinstance(self.of, str) else ()
+        return tuple(attrgetter(name)(row) for name in names) if names else (self.of(row),)  # type: ignore[operator]
+
+    def text(self, row: Any) -> str:
+        """Return the cell of a row on a page."""
+        return FORMS[self.form](*self.values(row))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page with its CSV file."""
+
+    name: str
+    """Of its key in the session and of its file."""
+    rows: Sequence[Any]
+    columns: Sequence[Column]
+    file_rows: Sequence[Any] | None = None
+    """The rows of the CSV file, if they are not those of the keys of the columns; empty for no file."""
+
+
+def records(rows: Iterable[Any], columns: Sequence[Column]) -> list[dict[str, object]]:
+    """Return rows as they are in files: the keys of the columns with the values."""
+    named = [column for column in columns if column.key]
+    return [
+        {key: value for column in named for key, value in zip(column.key.split(), column.values(row), strict=True)}
+        for row in rows
+    ]
+
 
 # Text for LaTeX: every character is a command, plain ASCII, or an argument of `\unicodetext`.
 #

@@ -7,6 +7,8 @@ from typing import Any
 
 import streamlit as st
 
+from core.formats.tables import Table, records, rows_csv
+from pages.parts import downloads
 from pages.parts.text import escape_markdown, shorten_names
 
 MAX_HEIGHT = 460
@@ -48,6 +50,40 @@ def _call(on_click: Click, key: str) -> None:
     cells: Any = st.session_state[key].selection.cells
     if cells:
         on_click(*cells[0])
+
+
+INTERVAL_WIDTH = 170
+"""Pixels of a column of intervals: Streamlit measures a sample of cells, and would cut the sign of a longer one."""
+
+
+def draw(table: Table, on_click: Click | None = None, key: str = "") -> None:
+    """Draw a table without its empty columns, what the columns mean, and the link to its CSV file.
+
+    `on_click` is called as by `draw_clickable`. `key` is that of the table in the session, if it is not made of its
+    name.
+    """
+    titled = [column for column in table.columns if column.title]
+    texts = {column.title: [column.text(row) for row in table.rows] for column in titled}
+    shown = [column for column in titled if any(texts[column.title])]
+    config = {
+        column.title: st.column_config.TextColumn(
+            alignment="left" if column.form in ("text", "yes") else "right",
+            help=column.help or None,
+            width=INTERVAL_WIDTH if column.form in ("estimate", "difference") else None,
+        )
+        for column in shown
+    }
+    lines = [{title: texts[title][number] for title in config} for number in range(len(table.rows))]
+    key = key or f"{table.name}_table"
+    if on_click is None:
+        st.dataframe(lines, key=key, hide_index=True, column_config=config)
+    else:
+        draw_clickable(lines, key, on_click, column_config=config)
+    draw_notes(config)
+    in_file = table.file_rows
+    if in_file is None or in_file:
+        make = lambda: rows_csv(records(table.rows, table.columns) if in_file is None else in_file)  # noqa: E731
+        downloads.draw_csv_download(make, f"{table.name}.csv", key=f"{table.name}_download")
 
 
 # The help texts of a table's columns as text: a header shows them to a mouse only.

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.errors import TiebreakError
+from core.formats.tables import Column
 from core.protocols.prompt_parts import CRITERION_FORMATS
 from core.statistics.reports.biases import FormatPair, FormatRow, format_rows
 from storage.db import connections
@@ -41,6 +42,30 @@ def formats_of_runs(session: Session, study_id: int) -> RunFormats:
     }
 
 
+COLUMNS = (
+    Column("Judge", "judge"),
+    Column("Format", lambda row: f"{row.format}, compared with {row.base}"),
+    Column("Effect", "effect low high", "estimate"),
+    Column("p", "p_corrected", "p"),
+    Column("Accuracy", "accuracy", "estimate"),
+    Column("Base", "base_accuracy", "estimate"),
+    Column("n", "targets", "count"),
+    Column("Other verdict", "changed changed_low changed_high", "estimate"),
+    Column(
+        "No verdict", lambda row: f"{row.no_verdict:,} of {row.judged:,}, base {row.base_no_verdict:,}", "figure"
+    ),
+    Column("Note", "reason"),
+)  # fmt: skip
+"""The columns of a page."""
+
+
+def compute(engine: Engine, study: Study, data: AlignmentData, query: RankingQuery) -> list[FormatRow]:
+    """Compare the formats of a study's judges; empty if no runs differ in their format only."""
+    with connections.reading(engine) as session:
+        run_formats = formats_of_runs(session, study.id)
+    return report(data, query, run_formats)
+
+
 def report(
     data: AlignmentData, query: RankingQuery, run_formats: RunFormats, *, resamples: int = 1000
 ) -> list[FormatRow]:
@@ -62,10 +87,8 @@ def of_study(
 ) -> list[FormatRow]:
     """Compare the formats of a study's judges; raises TiebreakError if no runs differ in their format only."""
     data = load_data(engine, study, reference)
-    with connections.reading(engine) as session:
-        run_formats = formats_of_runs(session, study.id)
     query = judge_biases.selected_query(data, criterion, scenario)
-    rows = report(data, query, run_formats) if query is not None else []
+    rows = compute(engine, study, data, query) if query is not None else []
     if not rows:
         raise TiebreakError(
             "No two runs differ in the format of the criterion only, with verdicts on the same targets."

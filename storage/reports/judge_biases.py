@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
+from core.formats.tables import Column, records
 from core.statistics.data.arrays import Floats
 from core.statistics.data.frames import ALL
 from core.statistics.reports.biases import BiasRow, bias_rows, people_row, summarize
@@ -22,6 +23,7 @@ from core.wording import report_criterion
 from storage.db import connections
 from storage.db.tables import ItemRow, LabelRow, TargetRow
 from storage.reports import alignment, judge_ranking, order_consistency
+from storage.reports import opinions as remembered
 from storage.reports.alignment import AlignmentData, load_data
 from storage.reports.judge_ranking import RankingQuery, find_dataset
 from storage.reports.order_consistency import OrderPair
@@ -44,6 +46,19 @@ class PersonChoice:
 def choices(data: AlignmentData) -> list[str]:
     """Return the criteria with preferences that have a reference, the largest first."""
     return [criterion for kind, criterion in judge_ranking.rankable(data) if kind == "preference"]
+
+
+def compute(engine: Engine, study: Study, data: AlignmentData, query: RankingQuery) -> list[BiasRow]:
+    """Return the biases of every judge of a study's data; the choices in both orders are read once for all queries."""
+
+    def read_orders() -> list[OrderPair]:
+        with connections.reading(engine) as session:
+            return list(order_consistency.pairs(session, study.id, data.opinions))
+
+    both_orders = remembered.once(data.opinions, "both orders", read_orders)
+    with connections.reading(engine) as session:
+        people = choices_of_people(session, study.id)
+    return report(data, query, both_orders, people)
 
 
 def report(
@@ -114,10 +129,7 @@ def of_study(
     query = selected_query(data, criterion, scenario)
     if query is None or find_dataset(data, query) is None:
         raise TiebreakError("No bias can be measured: no pair has both a preference of people and one of a judge.")
-    with connections.reading(engine) as session:
-        both_orders = list(order_consistency.pairs(session, study.id, data.opinions))
-        people = choices_of_people(session, study.id)
-    return report(data, query, both_orders, people)
+    return compute(engine, study, data, query)
 
 
 def selected_query(data: AlignmentData, criterion: str | None, scenario: str | None) -> RankingQuery | None:
@@ -139,23 +151,36 @@ def sentence(engine: Engine, study: Study, rows: Sequence[BiasRow]) -> str:
     return summarize(rows, alignment.unknown_systems(systems, study.rules.families))
 
 
+COLUMNS = (
+    Column("Judge", "judge", key="judge"),
+    Column("Bias", "bias", key="bias"),
+    Column("Effect", "effect.value effect.low effect.high", "difference", "effect low high"),
+    Column(
+        "n", "effect.items", "count", "n",
+        help="Verdicts for one of the two responses, on pairs for which the side is known; a tie or a missing verdict "
+        "is no choice. For length and family also with two labels or more, with or without a majority: the effect is "
+        "computed from the labels. If too few pairs have two labels, or the reference is not their majority: with a "
+        "reference that is one of the two responses.",
+    ),
+    Column("Judge chose", "effect.judge_share", "share", "judge_share", "Of the pairs on which the judge decided."),
+    Column(
+        "People chose", "effect.people_share", "share", "people_share",
+        "On the same pairs; empty if people are not needed. Of people: their labels.",
+    ),
+    Column(
+        "Changed", lambda row: "" if row.flips is None else f"{row.flips:,} of {row.effect.items:,}", "figure",
+        help="Pairs with another verdict in the other order.",
+    ),
+    Column("", "flips", key="flips"),
+    Column("", "effect.p", key="p"),
+    Column("p", "p_corrected", "p", "p_corrected", "Holm-corrected over all rows of judges."),
+    Column("Found", lambda row: row.found if row.p_corrected is not None else None, "yes"),
+    Column("", "found", key="found"),
+    Column("Note", "effect.reason", key="note"),
+)  # fmt: skip
+"""The columns of `table`, and those of the page."""
+
+
 def table(rows: Sequence[BiasRow]) -> list[dict[str, object]]:
     """Return one row for each bias of each judge."""
-    return [
-        {
-            "judge": row.judge,
-            "bias": row.bias,
-            "effect": row.effect.value,
-            "low": row.effect.low,
-            "high": row.effect.high,
-            "n": row.effect.items,
-            "judge_share": row.effect.judge_share,
-            "people_share": row.effect.people_share,
-            "flips": row.flips,
-            "p": row.effect.p,
-            "p_corrected": row.p_corrected,
-            "found": row.found,
-            "note": row.effect.reason,
-        }
-        for row in rows
-    ]
+    return records(rows, COLUMNS)

@@ -9,6 +9,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
+from core.formats.tables import Column
 from core.items import pair_numbers
 from core.provenance import CLUSTERED_T, PREDICTION_POWERED
 from core.statistics.data.frames import ALL, select_rows
@@ -57,6 +58,39 @@ class Choice:
     kind: str
     criterion: str
     judges: tuple[str, ...]
+
+
+COLUMNS = (
+    Column("Scenario", "scenario"),
+    Column("System", "system"),
+    Column(
+        "Together", "value low high", "estimate",
+        help="The win rate (a tie is half a win) or the mean score, from the judge's verdicts on all targets, "
+        "corrected by its errors on the labelled ones, with the 95 % interval.",
+    ),
+    Column(
+        "People alone", "people people_low people_high", "estimate",
+        help="The same from people's labels alone, of all targets that have one.",
+    ),
+    Column(
+        "Verdicts", "verdicts", "estimate", help="The mean of the judge's verdicts alone. Its bias is not corrected."
+    ),
+    Column(
+        "n", lambda row: f"{row.labelled:,}" + ("" if row.verdicts is None else f" + {row.judged:,}"), "figure",
+        help="Targets with a label of people + targets without one, of those that the judge was asked about; without a "
+        "judge, targets with a label. A missing verdict counts as the mean of the judge's verdicts.",
+    ),
+    Column(
+        "Saved", lambda row: "–" if row.labels_saved is None else f"{row.labels_saved:,.0f}", "figure",
+        help="How many further labels of people alone would give an interval as narrow.",
+    ),
+    Column(
+        "Bradley-Terry", "strength strength_low strength_high", "estimate",
+        help="The log strength of a system in the Bradley-Terry model of people's preferences; the mean of all systems "
+        "is 0.",
+    ),
+)  # fmt: skip
+"""The columns of a page; the first only if there are several scenarios."""
 
 
 def choices(data: AlignmentData) -> list[Choice]:
