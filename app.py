@@ -8,9 +8,8 @@ import ipaddress
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import chain
 from pathlib import Path
 
 import streamlit as st
@@ -31,9 +30,8 @@ from pages.parts.descriptors import DescriptorGuard
 from pages.parts.metrics import RequestTimer
 from pages.parts.periodic_requests import PeriodicRequestFilter
 from pages.parts.request_guard import RequestGuard, allowed_hosts
-from pages.parts.sections import SECTIONS, Entry
+from pages.parts.sections import SECTIONS, Section
 from pages.parts.text import escape_markdown
-from storage.accounts.access import Permission
 from storage.db import guards
 from storage.db.errors import DBAPIError
 
@@ -103,26 +101,9 @@ def import_slow_modules() -> None:
     from pages.watch.parts import debate  # noqa: F401
 
 
-def make_page(entry: Entry, allowed: Collection[Permission]) -> Page:
-    """Return the page of a script in `pages`, hidden if the visitor may not see it in any study.
-
-    The page without a section is the first that a visitor sees.
-    """
-    script, title, icon, url_path, permission = entry
-    return Page(
-        PAGES / script,
-        title=title,
-        icon=f":material/{icon}:",
-        url_path=url_path,
-        default=script == SECTIONS[""][0][0],
-        visibility="visible" if permission in allowed else "hidden",
-    )
-
-
-def page_permission(page: Page, sections: Mapping[str, Sequence[Page]]) -> Permission:
-    """Return the permission of a page, which is declared in SECTIONS."""
-    entries = zip(chain(*SECTIONS.values()), chain(*sections.values()), strict=True)
-    return next(entry[-1] for entry, made in entries if made == page)
+def make_page(section: Section) -> Page:
+    """Return the page of a section. The first one is that which a visitor sees first."""
+    return Page(PAGES / section.script, title=section.title, url_path=section.path, default=section is SECTIONS[0])
 
 
 def draw_app() -> None:
@@ -139,11 +120,11 @@ def draw_allowed_page() -> None:
 
     try:
         current_study.follow_address()
-        allowed = permissions.permissions_anywhere()
-        sections = {section: [make_page(entry, allowed) for entry in entries] for section, entries in SECTIONS.items()}
-        page = st.navigation(sections, expanded=True)
-        shell.draw_frame()
-        permissions.enter_page(page_permission(page, sections))
+        pages = [make_page(section) for section in SECTIONS]
+        page = st.navigation(pages, position="hidden")
+        section = SECTIONS[pages.index(page)]
+        shell.draw_frame(section)
+        permissions.enter_page(section.permission)
         page.run()
     except (TiebreakError, DBAPIError) as error:
         show_error(error)

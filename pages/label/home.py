@@ -191,7 +191,7 @@ def draw_empty(study: Study) -> None:
     shell.draw_links(study, shell.IMPORT, shell.RUN)
 
 
-study = shell.draw_header("Home", "Your open targets, and where you left off.")
+study = shell.draw_header("My work", "Your open targets, and where you left off.")
 annotator = shell.require_annotator()
 annotator_id = home.prepare(resources.engine(), study.id, annotator)
 with connections.reading(resources.engine()) as session:

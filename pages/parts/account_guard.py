@@ -8,7 +8,6 @@ study is decided by `storage.accounts.access`.
 import ipaddress
 import re
 import time
-from pathlib import PurePath
 from urllib.parse import quote, unquote, urlsplit
 
 import streamlit as st
@@ -47,15 +46,8 @@ PUBLIC = (
 """Beginnings of paths without any data of a study."""
 PUBLIC_PATHS = ("/ready", "/metrics", "/oauth2callback")
 """Whole paths without any data of a study; metrics are answered to this machine only."""
-PAGE_PATHS = frozenset(
-    {"/"}
-    | {
-        f"/{url_path or PurePath(script).stem}"
-        for entries in SECTIONS.values()
-        for script, _, _, url_path, _ in entries
-    }
-)
-"""Whole paths of the pages of the sidebar, at which Streamlit answers its page without data."""
+PAGE_PATHS = frozenset({"/"} | {f"/{section.path}" for section in SECTIONS})
+"""Whole paths of the pages, at which Streamlit answers its page without data."""
 PROVIDER_PATHS = ("/auth/login", "/oauth2callback")
 """Streamlit's routes of a sign-in at an OIDC provider."""
 FAILED_PARAMETER = "failed"

@@ -1,6 +1,6 @@
 """What the visitor of a page may do: the checks of `storage.accounts.access` with the actor of the page.
 
-The permission of each page is declared next to it in app.py. A page checks it for its study with `require_page`, and
+The permission of each page is declared in `pages.parts.sections`. A page checks it for its study with `require_page`, and
 each change in the transaction that stores it with `writing`.
 """
 
@@ -43,7 +43,7 @@ def enter_page(permission: Permission | None) -> None:
 def require_page(study_id: int, permission: Permission | None = None) -> None:
     """Raise Forbidden unless the visitor has the page's permission, or the one of this view of the page, in a study."""
     needed = permission or st.session_state.get(PAGE_KEY)
-    assert isinstance(needed, Permission), "every page with a study has a permission in app.py"
+    assert isinstance(needed, Permission), "every page has a permission in pages.parts.sections"
     require(study_id, needed)
     st.session_state[PAGE_KEY], st.session_state[STUDY_KEY] = needed, study_id
 

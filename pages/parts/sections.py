@@ -1,57 +1,210 @@
-"""The pages of the sidebar, and the permission that each needs."""
+"""The entries of the sidebar and their sections: pages that one row of tabs joins, each with its own permission."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
 
 from storage.accounts.access import Permission
-
-Entry = tuple[str, str, str, str | None, Permission]
-"""The script of a page, its title, its icon, its name in the address if that is not the script's, and the permission
-that the visitor needs in the study of the page (see `storage.accounts.access`)."""
-SECTIONS: dict[str, tuple[Entry, ...]] = {
-    "": (("results/overview.py", "Overview", "home", None, Permission.open),),
-    "Watch": (
-        ("watch/traces.py", "Traces", "forum", None, Permission.view),
-        ("watch/unread.py", "Unreadable replies", "help", None, Permission.view),
-        ("watch/search.py", "Search", "search", None, Permission.view),
-    ),
-    "Label": (
-        ("label/home.py", "Home", "checklist", None, Permission.label),
-        ("label/disagreements.py", "Disagreements", "balance", None, Permission.label),
-        ("label/aius.py", "AIUs", "rule", None, Permission.label),
-        ("label/critiques.py", "Critiques", "rate_review", "critique_labels", Permission.label),
-        ("label/scores.py", "Scores", "star_half", None, Permission.label),
-        ("label/weights.py", "Aspect weights", "tune", "aspect_weights", Permission.label),
-        ("label/adjudication.py", "Adjudication", "gavel", None, Permission.adjudicate),
-        ("label/inbox.py", "Inbox", "inbox", None, Permission.label),
-    ),
-    "Results": (
-        ("results/judges.py", "Judges", "verified", None, Permission.view),
-        ("results/compare_runs.py", "Compare runs", "difference", None, Permission.view),
-        ("results/biases.py", "Biases", "balance", None, Permission.view),
-        ("results/causes.py", "Causes", "help_center", None, Permission.view),
-        ("results/discussions.py", "Discussions", "question_answer", None, Permission.view),
-        ("results/systems.py", "Systems", "leaderboard", None, Permission.view),
-        ("results/agreement.py", "Agreement", "monitoring", None, Permission.view),
-        ("results/alignment.py", "Alignment", "compare_arrows", None, Permission.view),
-        ("results/critiques.py", "Critiques", "rate_review", None, Permission.view),
-        ("results/peer_errors.py", "Peer errors", "rule", None, Permission.view),
-        ("results/weights.py", "Weights", "scale", None, Permission.view),
-        ("results/laboratory.py", "Weights laboratory", "science", None, Permission.view),
-        ("results/published.py", "Published tables", "table_chart", None, Permission.view),
-    ),
-    "Setup": (
-        ("setup/studies.py", "Studies", "folder_open", None, Permission.open),
-        ("setup/annotators.py", "Annotators", "group", None, Permission.open),
-        ("setup/inputs.py", "Inputs", "edit_document", None, Permission.edit),
-        ("setup/runs.py", "Runs", "play_circle", None, Permission.run),
-        ("setup/experiments.py", "Experiments", "science", None, Permission.run),
-        ("setup/improve.py", "Improve a judge", "trending_up", "improve", Permission.edit),
-        ("setup/access.py", "Access", "shield_person", None, Permission.manage),
-        ("setup/audit.py", "Audit", "history", None, Permission.manage),
-        ("setup/account.py", "Account", "person", None, Permission.open),
-    ),
-}
-"""Section of the sidebar -> its pages."""
+from storage.reports.contents import StudyContents
 
 
-def permission_of(script: str) -> Permission:
-    """Return the permission that the page of a script needs."""
-    return next(entry[-1] for section in SECTIONS.values() for entry in section if entry[0] == script)
+def always(_: StudyContents) -> bool:
+    """Offer a section for every study."""
+    return True
+
+
+def has_items(contents: StudyContents) -> bool:
+    return contents.items
+
+
+def has_runs(contents: StudyContents) -> bool:
+    return contents.runs > 0
+
+
+def has_two_runs(contents: StudyContents) -> bool:
+    return contents.runs > 1
+
+
+def has_labels(contents: StudyContents) -> bool:
+    return contents.labels
+
+
+def has_verdicts(contents: StudyContents) -> bool:
+    return contents.verdicts
+
+
+def has_opinions(contents: StudyContents) -> bool:
+    return contents.labels or contents.verdicts
+
+
+def has_systems(contents: StudyContents) -> bool:
+    return contents.systems
+
+
+def has_critiques(contents: StudyContents) -> bool:
+    return contents.critiques
+
+
+def has_aspects(contents: StudyContents) -> bool:
+    return contents.aspects
+
+
+def has_peer_reviews(contents: StudyContents) -> bool:
+    return contents.peer_reviews
+
+
+def never(_: StudyContents) -> bool:
+    """Offer a section in no row of tabs: other pages link to it."""
+    return False
+
+
+@dataclass(frozen=True)
+class Section:
+    """A page: its script below `pages`, and the permission that the visitor needs in its study."""
+
+    script: str
+    title: str
+    permission: Permission
+    shown: Callable[[StudyContents], bool] = always
+    """Whether a study has something for it. The address works in any case."""
+    name: str = ""
+    """Its name in the address, if that is not the script's."""
+
+    @property
+    def path(self) -> str:
+        """Its name in the address; that of the first page is not used."""
+        return self.name or PurePath(self.script).stem
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the sidebar; it opens its first section that the visitor may see and the study has data for."""
+
+    title: str
+    icon: str
+    sections: tuple[Section, ...]
+
+
+WATCH = Entry(
+    "Watch",
+    "forum",
+    (
+        Section("watch/traces.py", "Traces", Permission.view, has_runs),
+        Section("watch/search.py", "Search", Permission.view, has_runs),
+        Section("watch/unread.py", "Unreadable replies", Permission.view, has_runs),
+    ),
+)
+METHODS = Entry(
+    "Methods",
+    "science",
+    (
+        Section("results/critiques.py", "Critiques", Permission.view, has_critiques),
+        Section("results/weights.py", "Weights", Permission.view, has_aspects),
+        Section("results/laboratory.py", "Weights laboratory", Permission.view, has_aspects),
+        Section("results/peer_errors.py", "Peer errors", Permission.view, has_peer_reviews),
+    ),
+)
+"""One entry, so that a study of all methods has no more entries than fit; named after the method if it is one."""
+ENTRIES: tuple[Entry, ...] = (
+    Entry("Overview", "home", (Section("results/overview.py", "Overview", Permission.open),)),
+    WATCH,
+    Entry(
+        "Label",
+        "checklist",
+        (
+            Section("label/home.py", "My work", Permission.label, has_items),
+            Section("label/inbox.py", "Inbox", Permission.label, has_items),
+            Section("label/disagreements.py", "Disagreements", Permission.label, never),
+            Section("label/aius.py", "AIUs", Permission.label, never),
+            Section("label/critiques.py", "Critiques", Permission.label, never, "critique_labels"),
+            Section("label/scores.py", "Scores", Permission.label, never),
+            Section("label/weights.py", "Aspect weights", Permission.label, never, "aspect_weights"),
+        ),
+    ),
+    Entry(
+        "Adjudicate",
+        "gavel",
+        (Section("label/adjudication.py", "Adjudication", Permission.adjudicate, has_labels),),
+    ),
+    Entry(
+        "Judges",
+        "verified",
+        (
+            Section("results/judges.py", "Judges", Permission.view, has_verdicts),
+            Section("results/alignment.py", "Alignment", Permission.view, has_verdicts),
+            Section("results/biases.py", "Biases", Permission.view, has_verdicts),
+            Section("results/causes.py", "Causes", Permission.view, has_verdicts),
+            Section("results/discussions.py", "Discussions", Permission.view, has_verdicts),
+        ),
+    ),
+    Entry(
+        "People",
+        "group",
+        (
+            Section("results/agreement.py", "Agreement", Permission.view, has_opinions),
+            Section("setup/annotators.py", "Annotators", Permission.open, has_labels),
+        ),
+    ),
+    Entry("Systems", "leaderboard", (Section("results/systems.py", "Systems", Permission.view, has_systems),)),
+    METHODS,
+    Entry(
+        "Data",
+        "folder_open",
+        (
+            Section("setup/studies.py", "Studies", Permission.open),
+            Section("setup/inputs.py", "Inputs", Permission.edit, has_items),
+            Section("results/published.py", "Published tables", Permission.view, has_opinions),
+        ),
+    ),
+    Entry(
+        "Runs",
+        "play_circle",
+        (
+            Section("setup/runs.py", "Runs", Permission.run, has_items),
+            Section("setup/experiments.py", "Experiments", Permission.run, has_items),
+            Section("results/compare_runs.py", "Compare runs", Permission.view, has_two_runs),
+            Section("setup/improve.py", "Improve a judge", Permission.edit, has_runs),
+        ),
+    ),
+    Entry(
+        "Admin",
+        "shield_person",
+        (
+            Section("setup/access.py", "Access", Permission.manage),
+            Section("setup/audit.py", "Audit", Permission.manage),
+            Section("setup/account.py", "Account", Permission.open),
+        ),
+    ),
+)
+SECTIONS: tuple[Section, ...] = tuple(section for entry in ENTRIES for section in entry.sections)
+
+
+def section_of(script: str) -> Section:
+    """Return the section of a script."""
+    return next(section for section in SECTIONS if section.script == script)
+
+
+def entry_of(section: Section) -> Entry:
+    """Return the entry of a section."""
+    return next(entry for entry in ENTRIES if section in entry.sections)
+
+
+def offered(entry: Entry, granted: Collection[Permission], contents: StudyContents) -> list[Section]:
+    """Return the sections of an entry that a visitor with these permissions in a study is offered.
+
+    Annotators and adjudicators may see traces and results after their last label. They are offered the traces; pages
+    and messages link to the results.
+    """
+    is_after_labelling = Permission.label in granted and Permission.export not in granted
+    hidden = Permission.view if is_after_labelling and entry is not WATCH else None
+    return [
+        section
+        for section in entry.sections
+        if section.permission in granted and section.permission is not hidden and section.shown(contents)
+    ]
+
+
+def title_of(entry: Entry, sections: Sequence[Section]) -> str:
+    """Return the title of an entry: that of its method for methods, if the study has one."""
+    one_method = entry is METHODS and len({section.shown for section in sections}) == 1
+    return sections[0].title if one_method else entry.title

@@ -14,14 +14,17 @@ import streamlit as st
 from core.errors import TiebreakError
 from core.labels import Target
 from core.own_addresses import cookie_path, own_address
-from pages.parts import account_guard, current_study, permissions, resources, sections
+from pages.parts import account_guard, current_study, live, permissions, resources, sections
 from pages.parts.account_guard import COOKIE, current_visitor
 from pages.parts.account_guard import current_annotator as current_annotator
+from pages.parts.sections import Section
 from pages.parts.text import escape_markdown
 from storage.accounts import logins
 from storage.accounts.access import Permission
 from storage.db import audit, connections
 from storage.labels import merges, views
+from storage.reports import contents
+from storage.reports.contents import StudyContents
 from storage.studies import annotators, studies
 from storage.studies.studies import Study
 from storage.transfer import deletions, samples
@@ -51,8 +54,8 @@ _unsent = st.components.v2.component("unsent", js=read_asset("parts/unsent.js"))
 _study_links = st.components.v2.component("study_links", js=read_asset("parts/study_links.js"))
 
 
-def draw_frame() -> None:
-    """Add the style sheet, the scripts of every page, and in the sidebar the annotator.
+def draw_frame(section: Section) -> None:
+    """Add the style sheet, the scripts of every page, the sidebar with the annotator, and the tabs of the section.
 
     Stops the page without a session.
     """
@@ -66,6 +69,7 @@ def draw_frame() -> None:
         st.subheader("You are signed out")
         st.html(f'<a href="?{escape(urlencode(st.query_params.to_dict(), doseq=True))}" target="_self">Sign in</a>')
         st.stop()
+    _draw_navigation(section)
     with st.sidebar.container(key="account"):
         name = current_annotator()
         if name is not None:
@@ -75,6 +79,57 @@ def draw_frame() -> None:
                     st.page_link(page_path("setup/account.py"), label="Account", icon=":material/manage_accounts:")
                 if st.button("Sign out", key="sign_out"):
                     _sign_out()
+
+
+def _draw_navigation(section: Section) -> None:
+    """Draw the entries of the sidebar, and above the page the tabs of its entry; name the page in the browser.
+
+    The page that is drawn checks its permission itself: this only decides which links are offered.
+    """
+    study = _navigated_study()
+    granted, found = _granted(study)
+    parameters = {} if study is None else {current_study.PARAMETER: study.name}
+    title = (section.title, *parameters.values(), "Tiebreak")
+    st.set_page_config(page_title=" · ".join(title))
+    for entry in sections.ENTRIES:
+        offered = sections.offered(entry, granted, found)
+        if not offered:
+            continue
+        opened = section if section in offered else offered[0]  # Streamlit marks the link to the present page
+        label, icon = sections.title_of(entry, offered), f":material/{entry.icon}:"
+        st.sidebar.page_link(page_path(opened.script), label=label, icon=icon, query_params=parameters)
+        if section in offered and len(offered) > 1:
+            with st.container(horizontal=True, key="sections"):
+                for other in offered:
+                    st.page_link(page_path(other.script), label=other.title, query_params=parameters)
+
+
+def _navigated_study() -> Study | None:
+    """Return the study that the sidebar is about; None if there is none that the visitor may open."""
+    names = permissions.study_names()
+    requested = current_study.current()
+    if requested is not None and requested not in names:
+        with connections.reading(resources.engine()) as session:
+            found = deletions.find_former(session, account_guard.current_actor(), requested)
+        requested = found.name if found is not None else requested
+    name = requested or next(iter(names), None)
+    if name not in names:
+        return None
+    with connections.reading(resources.engine()) as session:
+        return studies.get(session, name)
+
+
+def _granted(study: Study | None) -> tuple[Collection[Permission], StudyContents]:
+    """Return the visitor's permissions in a study and what it has; without one, the permissions in any study."""
+    if study is None:
+        return permissions.permissions_anywhere(), StudyContents()
+
+    def read() -> StudyContents:
+        with connections.reading(resources.engine()) as session:
+            return contents.of_study(session, study.id)
+
+    topics = (live.study_topic(study.id),)
+    return permissions.allowed(study.id, set(Permission)), live.load_shared(f"contents {study.id}", topics, read)
 
 
 def require_annotator() -> str:
@@ -267,7 +322,7 @@ def draw_missing(study: Study, fact: str, advice: str, *links: Link) -> None:
 
 def _needed(script: str) -> Permission:
     """Return the permission for a link: everybody may see the list of studies, but links lead to its import."""
-    return Permission.edit if script == STUDIES else sections.permission_of(script)
+    return Permission.edit if script == STUDIES else sections.section_of(script).permission
 
 
 def number_parameter(parameter: str) -> int | None:

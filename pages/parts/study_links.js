@@ -1,14 +1,17 @@
-// A link to a page that is opened in another tab, or copied, names the study of the address. Streamlit's own links in
-// the sidebar have no parameters. A link is completed when it is pointed at or focused, because Streamlit draws it again.
-const LINKS = '[data-testid="stSidebarNavLink"], [data-testid="stPageLink-NavLink"]';
+// A link to a page that is opened in another tab, or copied, names the study of the address, also if the page drew it
+// without, and leads to the first page, which Streamlit gives no path. A link is completed when it is pointed at or
+// focused, because Streamlit draws it again.
+const LINKS = '[data-testid="stPageLink-NavLink"]';
 const EVENTS = ["pointerover", "pointerdown", "focusin"];
 
 function nameStudy(event) {
   const link = event.target.closest?.(LINKS);
+  if (!link || link.origin !== location.origin) return;
+  const written = link.getAttribute("href");
+  if (!written || written.startsWith("?")) link.href = `./${written}`; // otherwise it is the present page
   const study = new URLSearchParams(location.search).get("study");
-  if (!link || !study || link.origin !== location.origin) return;
   const parameters = new URLSearchParams(link.search);
-  if (parameters.has("study") && !link.matches('[data-testid="stSidebarNavLink"]')) return;
+  if (!study || parameters.has("study")) return;
   parameters.set("study", study);
   link.search = parameters;
 }

@@ -25,7 +25,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from core.labels import Target
 from storage.db import connections
@@ -214,13 +214,20 @@ def open_address(page: Any, served: Served, visited: Visited) -> None:
 
 
 def measure_picture(page: Any, visited: Visited) -> list[float]:
-    """Go to another page and back with the links in the sidebar; [] if this page has no heading or link, or a query."""
-    links = page.locator("[data-testid=stSidebarNav] a")
-    other = next(name for name in ("studies", "inputs") if name != visited.path)
-    if visited.query or page.locator("label-workbench").count() or not links.count():
+    """Go to another entry of the sidebar and back; [] if that is another page, or this one has no heading or a query."""
+    entries = page.locator("[data-testid=stSidebar] [data-testid=stPageLink-NavLink]")
+    paths = [urlsplit(link.get_attribute("href")).path for link in entries.all()]
+    if visited.query or page.locator("label-workbench").count() or visited.path not in paths:
         return []
-    for path in (other, visited.path):
-        links.first.click() if not path else page.locator(f"[data-testid=stSidebarNav] a[href$='/{path}']").click()
+    own = paths.index(visited.path)
+    taken = 0.0
+    for place in (len(paths) - 1 if own == 0 else 0, own):
+        entries.nth(place).click()
+        taken = page.evaluate("bench.picture()")
+        page.evaluate("bench.complete()")
+    tab = page.locator(f".st-key-sections [href^='{visited.path}?']")
+    if visited.path and tab.count() and urlsplit(page.url).path.strip("/") != visited.path:
+        tab.click()
         taken = page.evaluate("bench.picture()")
         page.evaluate("bench.complete()")
     return [taken]

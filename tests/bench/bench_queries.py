@@ -32,9 +32,8 @@ from tests.bench import large_study
 from tests.paths import ROOT
 
 APP = ROOT / "app.py"
-ENTRIES = [entry for section in SECTIONS.values() for entry in section]
-SCRIPTS = [entry[0].removesuffix(".py") for entry in ENTRIES]
-RENAMED = {entry[0].removesuffix(".py") for entry in ENTRIES if entry[3]}
+SCRIPTS = [section.script.removesuffix(".py") for section in SECTIONS]
+RENAMED = {section.script.removesuffix(".py") for section in SECTIONS if section.name}
 """Pages whose address has another name than their script."""
 TASKS = "tasks of the workbench"
 

@@ -1,70 +1,84 @@
-"""Every page keeps its study: after a direct visit, a reload, Back, in a new tab, and from the sidebar."""
+"""Every page keeps its study: after a direct visit, a link to a section, a reload, Back, and in a new tab."""
 
+import re
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from pages.parts.sections import SECTIONS
+from pages.parts.sections import ENTRIES, SECTIONS
 
 pytestmark = pytest.mark.browser
 STUDY = "Sample: MetaCritique"
 """Not the newest study: that one opens when the address and the window name none."""
-PATHS = [
-    "" if script == "results/overview.py" else path or script.rpartition("/")[2].removesuffix(".py")
-    for entries in SECTIONS.values()
-    for script, _, _, path, _ in entries
-]
-LINK = "[data-testid=stSidebarNavLink]"
+TITLES = {"" if section is SECTIONS[0] else section.path: section.title for section in SECTIONS}
+OTHER = "studies"
+FOUR = ["", "biases", "access", "aius"]
+LINK = "[data-testid=stPageLink-NavLink]"
+RUNNING = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
-def settle(page):
-    """Wait until the page is drawn: its address names a study, and no run of it is open."""
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-    page.wait_for_timeout(250)
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-
-
-def study_of(page) -> tuple[str, str | None, list[str]]:
-    """Return the path of a page, the study that it shows, if it shows one, and those that its address names."""
-    parts = urlsplit(page.url)
-    choice = page.locator(".st-key-study")
-    shown = choice.locator("input").first.get_attribute("value") if choice.count() else None
-    workbench = page.locator("label-workbench")
-    if workbench.count():
-        shown = parse_qs(workbench.get_attribute("query"))["study"][0]
-    return parts.path.removeprefix("/"), shown or None, parse_qs(parts.query).get("study", [])
+def path_of(page) -> str:
+    return urlsplit(page.url).path.removeprefix("/")
 
 
 def assert_kept(page, path: str, way: str) -> None:
-    settle(page)
-    found, shown, named = study_of(page)
-    assert (found, named) == (path, [STUDY]), way
-    assert shown in (STUDY, None), way
+    """Wait until a page is drawn: it has the title of its section, and its address and its choice have the study."""
+    page.wait_for_function("title => document.title === title", arg=f"{TITLES[path]} · {STUDY} · Tiebreak")
+    page.locator(RUNNING).wait_for()
+    assert (path_of(page), parse_qs(urlsplit(page.url).query).get("study")) == (path, [STUDY]), way
+    choice, workbench = page.locator(".st-key-study input"), page.locator("label-workbench")
+    shown = [choice.first.get_attribute("value")] if choice.count() else []
+    shown += parse_qs(workbench.get_attribute("query"))["study"] if workbench.count() else []
+    assert set(shown) <= {STUDY, ""}, way
 
 
 def link_to(page, path: str):
-    collapsed = page.get_by_test_id("stExpandSidebarButton")
-    if collapsed.count():
-        collapsed.click()
-        page.wait_for_timeout(500)  # it slides in
-    return page.locator(LINK).nth(PATHS.index(path))
+    if page.get_by_test_id("stExpandSidebarButton").count():
+        page.get_by_test_id("stExpandSidebarButton").click()
+    return page.locator(LINK).and_(page.locator(f"[href^='{path}?'], [href$='/{path}?study={quote(STUDY)}']")).first
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_a_page_keeps_its_study(visit, served, path):
-    other = "home" if path != "home" else "aius"
+def test_every_address_keeps_its_study_and_every_offered_section_is_a_click_away(visit, served):
+    page = visit(f"{served.address}/?study={quote(STUDY)}", "annotator 1")
+    clicked = set()
+    for path in TITLES:
+        page.goto(f"{served.address}/{path}?study={quote(STUDY)}")
+        assert_kept(page, path, "a direct visit")
+        entries = page.locator(f"[data-testid=stSidebar] {LINK}")
+        entries.first.wait_for(state="attached")
+        assert 1 < entries.count() <= len(ENTRIES) <= 12
+        tabs = page.locator(f".st-key-sections {LINK}")
+        for place in range(tabs.count()):
+            name = re.split(r"[?]", tabs.nth(place).get_attribute("href"))[0]
+            if name not in clicked | {path}:
+                clicked.add(name)
+                tabs.nth(place).click()
+                assert_kept(page, name, "a tab")
+                break
+    assert len(clicked) > 12
+
+
+@pytest.mark.parametrize("path", FOUR)
+def test_a_page_keeps_its_study_in_each_way(visit, served, path):
     page = visit(f"{served.address}/{path}?study={quote(STUDY)}", "annotator 1")
     assert_kept(page, path, "a direct visit")
     page.reload()
     assert_kept(page, path, "a reload")
-    link = link_to(page, other)
+    link = link_to(page, OTHER)
     link.hover()
     address = link.evaluate("link => link.href")
     link.click()
-    page.wait_for_url(f"**/{other}?*")
-    assert_kept(page, other, "the sidebar")
+    assert_kept(page, OTHER, "the sidebar")
     page.go_back()
-    page.wait_for_url(f"**/{path}?*")
     assert_kept(page, path, "Back")
     page.goto(address)
-    assert_kept(page, other, "the link of the sidebar in a new tab")
+    assert_kept(page, OTHER, "the link of the sidebar in a new tab")
+
+
+def test_the_link_to_the_first_page_opens_it_in_a_new_tab(visit, served):
+    page = visit(f"{served.address}/biases?study={quote(STUDY)}", "annotator 1")
+    assert_kept(page, "biases", "a direct visit")
+    link = page.locator(LINK, has_text="Overview").first
+    link.hover()
+    page.goto(link.evaluate("link => link.href"))
+    assert_kept(page, "", "the link in a new tab")

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
+from streamlit.proto.PageLink_pb2 import PageLink
 from streamlit.testing.v1 import AppTest
 
 from core.formats.records import Record
 from pages.parts import live, resources
+from pages.parts.sections import ENTRIES, SECTIONS
 from storage.db import connections
 from storage.runs import runs, traces
 from storage.runs.traces import Filter
@@ -72,6 +74,12 @@ def page_text(app: AppTest) -> str:
     bodies = [unescape(element.proto.body) for element in app.get("html")]  # questions and responses
     html = [body for body in bodies if not body.startswith("<style")]
     return "\n".join([*(str(element.value) for element in [*elements, *app.success]), *html])
+
+
+def page_links(app: AppTest) -> list[PageLink]:
+    """Return the links of the page to other pages, without those to the sections and to the account."""
+    titles = {"Account", *(section.title for section in SECTIONS), *(entry.title for entry in ENTRIES)}
+    return [link.proto for link in app.get("page_link") if link.proto.label not in titles]
 
 
 def trace_text(item: str, run: str | None = None) -> str:

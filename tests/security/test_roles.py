@@ -1,6 +1,7 @@
 """Every page and every route of the API, with every role, against one table of permissions."""
 
 import re
+from collections.abc import Collection
 
 import pytest
 from starlette.testclient import TestClient
@@ -9,15 +10,16 @@ from streamlit import config
 import app
 from core.formats.records import ItemRecord
 from pages.parts import account_guard, resources
-from pages.parts.sections import SECTIONS
+from pages.parts.sections import ENTRIES, SECTIONS, offered, title_of
 from storage.accounts import access, registry
 from storage.accounts.access import PERMISSIONS, Permission, Role
 from storage.accounts.registry import Actor, Identity
 from storage.db.connections import reading, writing
+from storage.reports.contents import StudyContents
 from storage.studies import studies
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, switch_to, visit
+from tests.pages.visits import page_links, page_text, prepare_study, switch_to, visit
 from tests.storage.shared import RUN, a_trace
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
@@ -126,8 +128,7 @@ def members(monkeypatch):
 
 
 def test_the_table_has_every_page_and_every_route():
-    entries = [entry for section in SECTIONS.values() for entry in section]
-    assert {entry[0].removesuffix(".py") for entry in entries} == PAGES.keys()
+    assert {section.script.removesuffix(".py") for section in SECTIONS} == PAGES.keys()
     declared = {
         (method, route.path)
         for route in app.api.routes()
@@ -157,10 +158,57 @@ def test_every_route_of_the_server_has_a_rule_and_only_public_ones_are_answered_
 
 
 def test_the_declared_permission_of_each_page_allows_the_roles_of_the_table():
-    for section in SECTIONS.values():
-        for script, *_, permission in section:
-            allowed = {role.value for role, permissions in PERMISSIONS.items() if permission in permissions}
-            assert allowed == PAGES[script.removesuffix(".py")], script
+    for section in SECTIONS:
+        allowed = {role.value for role, permissions in PERMISSIONS.items() if section.permission in permissions}
+        assert allowed == PAGES[section.script.removesuffix(".py")], section
+
+
+EVERYTHING = StudyContents(True, 2, True, True, True, True, True, True)
+RESULTS = ["Judges", "People", "Systems", "Methods"]
+
+
+def entries_of(granted: Collection[Permission], contents: StudyContents) -> list[str]:
+    shown = [(entry, offered(entry, granted, contents)) for entry in ENTRIES]
+    return [title_of(entry, sections) for entry, sections in shown if sections]
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [
+        (Role.owner, ["Overview", "Watch", "Label", "Adjudicate", *RESULTS, "Data", "Runs", "Admin"]),
+        (Role.adjudicator, ["Overview", "Label", "Adjudicate", "People", "Data", "Admin"]),
+        (Role.annotator, ["Overview", "Label", "People", "Data", "Admin"]),
+        (Role.viewer, ["Overview", "Watch", *RESULTS, "Data", "Runs", "Admin"]),
+    ],
+)
+def test_a_role_has_few_entries_in_a_study_with_everything(role, expected):
+    assert entries_of(PERMISSIONS[role], EVERYTHING) == expected
+    assert len(expected) <= 12
+
+
+def test_an_annotator_who_may_see_the_study_is_offered_its_traces_but_has_no_more_than_six_entries():
+    shown = entries_of(PERMISSIONS[Role.annotator] | {Permission.view}, EVERYTHING)
+    assert shown == ["Overview", "Watch", "Label", "People", "Data", "Admin"]
+
+
+def test_entries_without_data_are_not_offered_and_one_method_gives_its_entry_the_name():
+    assert entries_of(frozenset(Permission), StudyContents()) == ["Overview", "Data", "Admin"]
+    methods = [
+        entries_of(frozenset(Permission), StudyContents(**{method: True}))[1]
+        for method in ("critiques", "aspects", "peer_reviews")
+    ]
+    assert methods == ["Critiques", "Weights", "Peer errors"]
+
+
+def test_the_sidebar_follows_the_role_and_the_study(members):
+    members("annotator")
+    shown = visit("results/overview", study="s").sidebar.get("page_link")
+    assert [link.proto.label for link in shown[:3]] == ["Overview", "Label", "Data"]
+    members("viewer")
+    shown = visit("watch/traces", study="s")
+    labels = [link.proto.label for link in shown.sidebar.get("page_link")]
+    assert {"Overview", "Watch", "Data"} <= set(labels) and not {"Label", "Runs", "Methods"} & set(labels)
+    assert {"Traces", "Search"} <= {link.proto.label for link in shown.main.get("page_link")}
 
 
 @pytest.mark.parametrize(
@@ -170,8 +218,7 @@ def test_the_declared_permission_of_each_page_allows_the_roles_of_the_table():
 def test_an_empty_page_links_only_to_pages_that_the_role_allows(members, role, expected):
     members(role)
     shown = visit("label/scores", study="s")
-    labels = [link.proto.label for link in shown.get("page_link")]
-    assert [label for label in labels if label != "Account"] == expected
+    assert [link.label for link in page_links(shown)] == expected
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.worker import RunRequest, create_run, execute_experiment, plan, start
 from tests.conftest import make_item, make_label
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_links, page_text, prepare_study, visit
 
 FILE = """
 name: formats
@@ -140,7 +140,7 @@ def test_the_results_have_a_table_a_chart_and_differences() -> None:
     table, differences = (frame.value for frame in app.dataframe)
     assert list(table.columns) == ["general", "masked"] and table.iloc[0, 0].startswith("0.500")
     assert list(differences["Level"]) == ["general"]
-    link = app.get("page_link")[-1].proto
+    link = page_links(app)[-1]
     assert link.label.startswith("Compare runs") and link.query_string.count("runs=formats") == 2
     app = next(widget for widget in app.selectbox if widget.label == "Statistic").set_value("disputed_rate").run()
     assert app.dataframe[0].value.iloc[0, 0] == "0.000"

@@ -9,7 +9,7 @@ from storage.db.tables import RunRow
 from storage.runs import runs
 from storage.studies import studies
 from tests.conftest import make_item
-from tests.pages.visits import page_text, prepare_study, visit
+from tests.pages.visits import page_links, page_text, prepare_study, visit
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_other_pages_link_to_where_a_deleted_study_can_be_restored(page: str) ->
     app = visit(page, "ann")
     assert not app.exception
     assert "can be restored on the page Studies" in page_text(app) and "no studies yet" not in page_text(app)
-    assert [link.label for link in app.get("page_link")] == ["Restore a study"]
+    assert [link.label for link in page_links(app)] == ["Restore a study"]
 
 
 def test_a_deleted_run_is_restored() -> None:

@@ -17,7 +17,7 @@ from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import samples
 from tests.core.protocols.critiques import make_item
-from tests.pages.visits import page_text, prepare_study, visit_trace
+from tests.pages.visits import page_links, page_text, prepare_study, visit_trace
 from tests.storage.critique_studies import run_records
 
 JOB = Job("precision", "a", "c", Aiu(id="1", text="x"))
@@ -32,7 +32,7 @@ def test_a_trace_shows_the_scores_of_each_judge(sample: None) -> None:
     app = visit_trace("train")
     assert not app.exception
     assert "P 1.00 · R 0.75 · F1 0.86" in page_text(app)
-    assert [link.proto.label for link in app.get("page_link")] == ["Label its AIUs"]
+    assert [link.label for link in page_links(app)] == ["Label its AIUs"]
 
 
 def test_texts_written_in_the_trace_are_shown(sample: None) -> None:

@@ -14,7 +14,7 @@ from storage.runs import traces
 from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
-from tests.pages.visits import page_text, prepare_study, visit, visit_trace
+from tests.pages.visits import page_links, page_text, prepare_study, visit, visit_trace
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, verdict_on_criteria
 
 
@@ -174,16 +174,16 @@ def test_a_trace_on_several_criteria_links_to_the_first_without_agreement(last, 
     opinions += verdict_on_criteria(**verdicts).verdict.opinions
     verdict = VerdictReached(verdict=Verdict(outcome="disputed", opinions=tuple(opinions)))
     prepare_study([ItemRecord(item=make_item("both")), RUN_WITHOUT_CRITERION, a_trace("both", a_turn(), verdict)])
-    (link,) = visit_trace("both", annotator="ann").get("page_link")
-    assert f"on={linked}" in link.proto.query_string
+    (link,) = page_links(visit_trace("both", annotator="ann"))
+    assert f"on={linked}" in link.query_string
 
 
 def test_an_unknown_study_is_one_sentence_with_links_to_others(sample):
     page = visit("watch/traces", study="scaleeval")
     assert not page.exception
     assert "There is no study named" in page.error[0].value
-    links = [link.proto.label for link in page.get("page_link") if link.proto.label.startswith("Open “")]
-    assert 1 <= len(links) <= 3
+    links = [link.label for link in page_links(page)]
+    assert 1 <= len(links) <= 3 and all(label.startswith("Open “") for label in links)
 
 
 def test_viewing_a_disputed_debate_is_recorded(sample):
@@ -220,8 +220,8 @@ def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
     text = page_text(page)
     assert "Item item 0, responses 1 and 3" in text and "Response 2 its response 3" in text
     assert "cat" in text and "bee" not in text
-    (link,) = page.get("page_link")
-    assert "part=1-3" in link.proto.query_string
+    (link,) = page_links(page)
+    assert "part=1-3" in link.query_string
     with connections.writing(resources.engine()) as session:
         study_id = studies.get(session, "s").id
         assert not labels.save(session, study_id, make_target(part="1-3"), "ann", 1).blind

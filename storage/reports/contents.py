@@ -1,0 +1,63 @@
+"""What a study has: which pages have something to show for it."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.labels import Kind
+from core.protocols import registry
+from storage.db.guards import COUNTS, reading_for
+from storage.db.tables import ItemRow, LabelRow, OpinionRow, RunRow, TargetRow
+from storage.studies import items
+
+CRITIQUES: tuple[Kind, ...] = ("aiu_precision", "aiu_recall")
+ASPECTS: tuple[Kind, ...] = ("aspect_weights", "aspect_quality")
+COMPARED: tuple[Kind, ...] = ("preference", "score")
+"""Kinds by which systems are compared."""
+FIRST_ITEMS = 100
+"""Items in which two systems are looked for: the question is asked with each page, and bodies of items are long."""
+
+
+@dataclass(frozen=True)
+class StudyContents:
+    """Which data and methods a study has; a study without anything by default."""
+
+    items: bool = False
+    runs: int = 0
+    labels: bool = False
+    verdicts: bool = False
+    systems: bool = False
+    """Whether different systems wrote responses that are labelled or judged."""
+    critiques: bool = False
+    aspects: bool = False
+    peer_reviews: bool = False
+
+
+@reading_for(COUNTS)
+def of_study(session: Session, study_id: int) -> StudyContents:
+    """Return what a study has; each question stops at its first row."""
+
+    def has(*where: ColumnElement[bool]) -> bool:
+        return session.scalar(select(1).where(*where).limit(1)) is not None
+
+    def has_kind(kinds: tuple[Kind, ...]) -> bool:
+        return any(has(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == kind) for kind in kinds)
+
+    protocols = session.scalars(select(col(RunRow.protocol)).where(col(RunRow.study_id) == study_id)).all()
+    return StudyContents(
+        items=has(col(ItemRow.study_id) == study_id),
+        runs=len(protocols),
+        labels=has(col(LabelRow.study_id) == study_id),
+        verdicts=has(col(OpinionRow.study_id) == study_id),
+        systems=has_kind(COMPARED) and _has_systems(session, study_id),
+        critiques=has_kind(CRITIQUES),
+        aspects=has_kind(ASPECTS),
+        peer_reviews=bool(protocols) and not set(protocols).isdisjoint(registry.with_artifact("peer reviews")),
+    )
+
+
+def _has_systems(session: Session, study_id: int) -> bool:
+    first = items.of_study(session, study_id, FIRST_ITEMS)
+    return len({response.system for item in first for response in item.responses}) > 1
