@@ -1,7 +1,7 @@
 """What the visitor of a page may do: the checks of `storage.accounts.access` with the actor of the page.
 
-The permission of each page is declared in `pages.parts.sections`. A page checks it for its study with `require_page`, and
-each change in the transaction that stores it with `writing`.
+The permission of each page is declared in `pages.parts.sections`. A page checks it for its study with `require_page`,
+and each change in the transaction that stores it with `writing`.
 """
 
 from collections.abc import Callable, Iterator, Set

@@ -214,7 +214,7 @@ def open_address(page: Any, served: Served, visited: Visited) -> None:
 
 
 def measure_picture(page: Any, visited: Visited) -> list[float]:
-    """Go to another entry of the sidebar and back; [] if that is another page, or this one has no heading or a query."""
+    """Go to another entry of the sidebar and back; [] if no entry is of this page, or it has no heading or a query."""
     entries = page.locator("[data-testid=stSidebar] [data-testid=stPageLink-NavLink]")
     paths = [urlsplit(link.get_attribute("href")).path for link in entries.all()]
     if visited.query or page.locator("label-workbench").count() or visited.path not in paths:
