@@ -13,6 +13,7 @@ from tests.papers.packs import CRITERIA
 
 ANNOTATORS = ("annotator 1", "annotator 2", "annotator 3")
 SYSTEMS = ("system a", "system b", "system c")
+SIX = tuple(f"system {letter}" for letter in "abcdef")
 GROUPS = 2
 NUMBERS = Scale(level="interval", low=-1e12, high=1e12)
 LETTERS = Scale(level="nominal", categories=tuple("ABCDEF"))
@@ -30,6 +31,7 @@ def study_of(name: str) -> str:
     """Return the name of the study that a file of docs/papers is executed in."""
     name = name.removesuffix("-today")
     special = {"chateval/table-2": "texts", "refer/table-4": "letters", "refer/table-4-gsm8k": "numbers"}
+    special |= {"refer/table-2": "six"}
     special |= {"refer/table-3-captions": "captions", "refer/table-3-images": "images"}
     return special.get(name) or {"refer": "texts"}.get(name.partition("/")[0]) or name.partition("/")[0]
 
@@ -40,12 +42,19 @@ def _texts(media: Path) -> Iterator[Record]:
     yield from _rated(CRITERIA)
 
 
-def _rated(criteria: list[Criterion], image: str = "") -> Iterator[Record]:
+def _six(media: Path) -> Iterator[Record]:
+    """Yield replies of six systems, as the summaries and dialogues of ReFeR's tables have, rated on 0/1 and 1 to 3."""
+    chosen = [one for one in CRITERIA if one.name in ("Natural", "Maintains Context", "Uses Knowledge")]
+    yield from (CriterionRecord(criterion=criterion) for criterion in CRITERIA)
+    yield from _rated(chosen, systems=SIX)
+
+
+def _rated(criteria: list[Criterion], image: str = "", systems: tuple[str, ...] = SYSTEMS) -> Iterator[Record]:
     for criterion in criteria:
         assert criterion.scale is not None
         yield ScaleRecord(kind="score", criterion=criterion.name, scale=criterion.scale)
     for group in range(GROUPS):
-        for place, system in enumerate(SYSTEMS):
+        for place, system in enumerate(systems):
             response = Response(text=f"Reply {place} to {group}.", system=system, image=image or None)
             item = make_item(f"{group}-{place}", responses=(response,), context="A fact.", group=f"dialogue {group}")
             yield ItemRecord(item=item)
@@ -125,6 +134,7 @@ def _critiques(media: Path) -> Iterator[Record]:
 
 STUDIES: Mapping[str, Callable[[Path], Iterator[Record]]] = {
     "texts": _texts,
+    "six": _six,
     "captions": _pictures("Caption Quality", 100),
     "images": _pictures("Image Quality", 5),
     "letters": _problems(LETTERS, {"AQuA": "A", "BBH-DU": "B"}),

@@ -40,6 +40,10 @@ KEPT = {
 """The levels of axes that are executed, if they are named; otherwise the first two."""
 
 
+FULL = ("refer/table-2",)
+"""Files that are executed with all their repeats, on six systems, with a 0/1 scale."""
+
+
 @dataclass(frozen=True)
 class Bench:
     """A database and a server of models for all files."""
@@ -63,7 +67,10 @@ class Bench:
         """Execute some cells of a file, of current models once, and return the results."""
         study = self.study(name, own)
         most = 1 if own or name.endswith("-today") else 2
-        options: dict[str, Any] = {"keep": kept(name, most), "repeats": min(load(name).repeats, most)}
+        options: dict[str, Any] = {
+            "keep": kept(name, most),
+            "repeats": load(name).repeats if name in FULL and not own else min(load(name).repeats, most),
+        }
         file = write_variant(self.folder, name, self.server.address, prefix="panel", choices="x", **options)
         definition = files.load(file)
         experiment_id = start(self.engine, study, plan(self.engine, study, definition))
