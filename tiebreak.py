@@ -28,7 +28,6 @@ from core.answers import (
     Truth,
     Weights,
 )
-from core.contention import contention
 from core.errors import TiebreakError, UnreadableReply
 from core.frozen import Frozen
 from core.items import Criterion, Item, Response
@@ -38,7 +37,7 @@ from core.protocols.conformance import check_protocol
 from core.protocols.prompt_parts import criterion_text, item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Spec, Turn, Verdict
-from core.verdicts import combine_verdicts
+from core.verdicts import combine_verdicts, contention
 from storage.transfer.study_frames import RunComparison, Study
 
 if TYPE_CHECKING:

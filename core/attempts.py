@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from core.answers import Answer, Format, Rating, Reading
-from core.answers.statements import spoken_text
+from core.answers.answer import spoken_text
 from core.errors import ContextExceeded, UnreadableReply
 from core.llm.client import Reply
 from core.llm.reuse import NO_CALL

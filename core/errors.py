@@ -10,6 +10,8 @@ TiebreakError               one sentence, shown unchanged on a page and on the c
 └── RunStopped              a run that ends early: cancelled, or at its cost limit
 """
 
+from typing import Any, get_args
+
 
 class TiebreakError(Exception):
     """Shown to the user as one sentence, without a stack trace."""
@@ -51,3 +53,13 @@ class ContextExceeded(PermanentFailure):
 
 class RunStopped(TiebreakError):
     """A run that was cancelled or reached its cost limit; it can be resumed."""
+
+
+def check_literal(name: str, value: object, allowed: Any) -> None:
+    """Check a value of a Literal type for callers in Python, who may have no type checker.
+
+    Raise TiebreakError, with the allowed values, for a value that a Literal type does not have.
+    """
+    values = get_args(allowed)
+    if not isinstance(value, str) or value not in values:
+        raise TiebreakError(f"`{name}` is {', '.join(map(repr, values[:-1]))} or {values[-1]!r}, not {value!r}.")

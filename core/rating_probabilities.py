@@ -6,10 +6,15 @@ G-Eval's score is the sum of the levels weighted by these probabilities (Liu et 
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from core.errors import UnreadableReply
 from core.labels import Value
-from core.llm.wire import TokenChoice
+
+if TYPE_CHECKING:
+    from core.llm.wire import TokenChoice
+
+    Tokens = Sequence[TokenChoice]
 
 MIN_COVERAGE = 0.5
 """The smallest probability of all levels together; with less, the place does not state the rating."""
@@ -23,7 +28,11 @@ def level_name(level: float | str) -> str:
 
 
 def level_probabilities(
-    levels: Sequence[float | str], value: Value, text: str, span: tuple[int, int] | None, tokens: Sequence[TokenChoice]
+    levels: Sequence[float | str],
+    value: Value,
+    text: str,
+    span: tuple[int, int] | None,
+    tokens: "Tokens",
 ) -> dict[str, float]:
     """Return level -> its probability at the token that states the rating; they add up to at most 1.
 
@@ -57,7 +66,7 @@ def weighted_mean(probabilities: Mapping[str, float]) -> float:
     return sum(float(level) * p for level, p in probabilities.items()) / sum(probabilities.values())
 
 
-def _stating(name: str, text: str, span: tuple[int, int] | None, tokens: Sequence[TokenChoice]) -> TokenChoice | None:
+def _stating(name: str, text: str, span: tuple[int, int] | None, tokens: "Tokens") -> "TokenChoice | None":
     """Return the token that is this number alone, in the span of the reading.
 
     In JSON the rating is the last field; elsewhere the first number of the span is the rating, as in `3 out of 3`.

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, field_validator, model_validator
 
 from core.answers import Answer, Format
-from core.answers.statements import spoken_text
+from core.answers.answer import spoken_text
 from core.frozen import Frozen
 from core.labels import Opinion, Value
 from core.templates import ANSWER, split_system, with_system_lines
@@ -225,7 +225,7 @@ class Verdict(Frozen):
     reason: str = ""
     opinions: tuple[Opinion, ...] = ()
     contention: float | None = Field(default=None, exclude_if=lambda contention: contention is None)
-    """How far the opinions are apart, from 0 to 1 (`core.contention`); None if it was not computed."""
+    """How far the opinions are apart, from 0 to 1 (`core.verdicts`); None if it was not computed."""
     outcomes: Mapping[str, Outcome] = Field(default_factory=dict, exclude_if=lambda outcomes: not outcomes)
     """Criterion -> its outcome, if there are several; see `core.verdicts`."""
     contentions: Mapping[str, float] = Field(default_factory=dict, exclude_if=lambda contentions: not contentions)

@@ -42,6 +42,21 @@ try:
 except SystemExit as end:
     print(json.dumps([end.code or 0, [name for name in '{LARGE}'.split() if name in sys.modules]]))
 """
+PROTOCOLS = sorted(path.parent.name for path in (ROOT / "core" / "protocols").glob("*/protocol.py"))
+MOST_MODULES = 25
+"""The modules of the project that one protocol needs, those of a protocol that it builds on aside."""
+COUNT = f"""
+import importlib, json, sys
+counts = {{}}
+for name in {PROTOCOLS}:
+    for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] in ("core", "storage", "pages")]:
+        del sys.modules[loaded]
+    importlib.import_module("core.protocols." + name)
+    modules = [loaded for loaded in sys.modules if loaded.partition(".")[0] in ("core", "storage", "pages")]
+    others = [other for other in {PROTOCOLS} if other != name]
+    counts[name] = sum((loaded.split(".") + ["", ""])[2] not in others for loaded in modules)
+print(json.dumps(counts))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +75,13 @@ def loaded_by(*words):
 
 def test_the_help_imports_no_large_library():
     assert loaded_by("--help") <= ALLOWED["--help"]
+
+
+def test_a_protocol_imports_what_it_uses():
+    done = subprocess.run([sys.executable, "-c", COUNT], cwd=ROOT, capture_output=True, text=True, check=True)
+    counts = json.loads(done.stdout)
+    assert counts.keys() == set(PROTOCOLS)
+    assert {name: count for name, count in counts.items() if count > MOST_MODULES} == {}
 
 
 @pytest.mark.slow

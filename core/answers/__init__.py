@@ -32,17 +32,19 @@ The words that parsers know are in `words.toml`. A study adds its own:
 `Choice(words=WORDS.extended(answer=["erantzuna"]))`.
 """
 
-from core.answers.answer import Answer, Format, Reading
-from core.answers.choice import Choice
-from core.answers.lists import Aspects, Claims
-from core.answers.number import Number
-from core.answers.option import Option
-from core.answers.passage import Passage
-from core.answers.rating import Level, Rating
-from core.answers.scores import Scores, Weights
-from core.answers.truth import Truth
-from core.answers.words import WORDS, Words
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from core.errors import UnreadableReply
+
+if TYPE_CHECKING:
+    from core.answers.answer import Answer, Format, Passage, Reading
+    from core.answers.choice import Choice
+    from core.answers.lists import Aspects, Claims
+    from core.answers.number import Level, Number, Rating
+    from core.answers.option import Option, Truth
+    from core.answers.scores import Scores, Weights
+    from core.answers.words import WORDS, Words
 
 __all__ = [
     "WORDS",
@@ -63,3 +65,21 @@ __all__ = [
     "Weights",
     "Words",
 ]
+
+_MODULES = {
+    "answer": ("Answer", "Format", "Passage", "Reading"),
+    "choice": ("Choice",),
+    "lists": ("Aspects", "Claims"),
+    "number": ("Level", "Number", "Rating"),
+    "option": ("Option", "Truth"),
+    "scores": ("Scores", "Weights"),
+    "words": ("WORDS", "Words"),
+}
+"""Module -> its names, imported when they are used: a protocol uses one type or two."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,12 +1,19 @@
-"""The base of all answer types: a frozen declaration with an instruction, a schema, a second request and a parser."""
+"""The base of all answer types: a frozen declaration with an instruction, a schema, a second request and a parser.
+
+Also the type without a form (a reference answer, a critique, a summary), and a reply as other judges receive it.
+"""
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from core.answers.words import WORDS, Words
+from core.answers.text import Text, documents, without_reasoning
+from core.answers.words import WORDS, Words, readable
+from core.errors import UnreadableReply
 
 Format = Literal["text", "json"]
 """The requested format of an answer; `parse` accepts both."""
@@ -123,3 +130,109 @@ def listed(values: tuple[Any, ...], last: str = "or") -> str:
     """Read `1, 2 or 3`."""
     *most, final = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return f"{', '.join(most)} {last} {final}" if most else final
+
+
+@lru_cache(maxsize=512)  # in a discussion each statement is quoted to every other judge in every later round
+def spoken_text(reply: str) -> str:
+    """Return the reply without reasoning between tags; of a structured answer, its reasoning and then its fields.
+
+    `{"reasoning": "It is clearer.", "answer": "Response 1"}` becomes `It is clearer.` and `Answer: Response 1`.
+    """
+    text = without_reasoning(reply).strip()
+    whole = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    objects = documents(whole) if whole.startswith("{") else []
+    if len(objects) != 1 or objects[0].end != len(whole) or not isinstance(objects[0].value, Mapping):
+        return text
+    return _written(objects[0].value)
+
+
+def _written(fields: Mapping[Any, Any]) -> str:
+    reasoning = str(fields.get(REASONING) or "").strip()
+    lines = [f"{_label(name)}: {_text(value)}" for name, value in fields.items() if name != REASONING]
+    return "\n\n".join(filter(None, [reasoning, "\n".join(lines)]))
+
+
+def _label(name: Any) -> str:
+    return str(name).replace("_", " ").capitalize()
+
+
+def _text(value: Any) -> str:
+    match value:
+        case Mapping():
+            return "; ".join(f"{name}: {_text(inner)}" for name, inner in value.items())
+        case list():
+            return "; ".join(map(_text, value))
+        case bool():
+            return str(value).lower()
+    return str(value)
+
+
+LONGEST_REFUSAL = 400
+"""Characters: a longer text that begins with "I cannot help" has content nevertheless."""
+_FENCE = re.compile(r"^```(?:json)?\s*|\s*```$")
+_OPENED = re.compile(r"(?:```(?:json)?\s*)?\{\s*\"text\"\s*:\s*\"", re.I)
+_REFUSAL = re.compile(
+    r"\W*(?:(?:i['’]?m|i am) (?:very |so )?sorry\W+(?:but )?|sorry\W+(?:but )?|unfortunately\W+|as an ai[^.,]{0,40}, )?"
+    r"i (?:can['’]?t|cannot|can not|won['’]t|will not|am (?:unable|not able) to|must decline)\b"
+    r"(?:\W+(?:assist|help|comply|provide|answer|fulfil|do that|write|create|generate|judge|evaluate|criti[cq]|to)"
+    r"|\W*$)",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Passage(Answer[str]):
+    """A text that the prompt calls `noun`. It is requested as text even if a model accepts a schema."""
+
+    noun: str = "text"
+    reasoning: bool = False
+
+    key = "text"
+    structured: ClassVar[bool] = False
+
+    def shortest(self) -> str:
+        return "One sentence is enough."
+
+    def longest(self) -> str:
+        return ("It says what there is to say. " * 12).strip()
+
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[str]:
+        Text(reply, self.words)  # raises UnreadableReply if nothing but reasoning is there
+        value = _unwrapped(without_reasoning(reply).strip(), self.key)
+        if len(value) <= LONGEST_REFUSAL and _REFUSAL.match(readable(value)):
+            raise UnreadableReply("it declines to answer")
+        if _OPENED.match(value):
+            raise UnreadableReply("its JSON is incomplete")
+        start = reply.rfind(value)
+        return Reading(value, "text", (start, start + len(value)) if start >= 0 else (0, len(reply)))
+
+    def _text_instruction(self) -> str:
+        return f"Write only the {self.noun}, without an introduction or a closing remark."
+
+    def _written(self, value: str) -> str:
+        return value
+
+    def _field(self) -> dict[str, Any]:
+        return {"type": "string", "description": f"The {self.noun}."}
+
+    def _encoded(self, value: str) -> str:
+        return value
+
+    def _shape(self) -> str:
+        return '"..."'
+
+    def _described(self) -> str:
+        return f"the {self.noun}"
+
+
+def _unwrapped(text: str, key: str) -> str:
+    """Return the text of a reply that is a JSON object with this one field; any other text unchanged."""
+    bare = _FENCE.sub("", text) if text.endswith("}") or text.endswith("```") else ""
+    if not bare.startswith("{"):
+        return text
+    try:
+        value = json.loads(bare, strict=False)
+    except (ValueError, RecursionError):
+        return text
+    only = isinstance(value, dict) and list(value) == [key] and isinstance(value[key], str)
+    return value[key].strip() if only else text

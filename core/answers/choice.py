@@ -7,10 +7,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.finals import WEAK, Candidate, trailing
-from core.answers.headings import is_forced
-from core.answers.sentences import by_others, clauses, found_by_others, in_doubt
-from core.answers.single import Parsed, Single
+from core.answers.sentences import by_others, clauses, found_by_others, in_doubt, is_forced
+from core.answers.single import WEAK, Candidate, Parsed, Single, trailing
 from core.answers.text import Text, shorten
 from core.answers.words import Words, readable
 

@@ -8,8 +8,8 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from core.answers.answer import Answer, Reading
-from core.answers.finals import is_confidence
 from core.answers.sentences import announcement
+from core.answers.single import is_confidence
 from core.answers.text import LONGEST, Text, without_markup
 from core.answers.words import Words, readable, squash
 from core.errors import UnreadableReply

@@ -10,12 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 from core.answers.answer import Answer, Reading, listed
-from core.answers.finals import Candidate, decided, is_of_others
-from core.answers.labels import FINAL, PLAIN
-from core.answers.numbers import AMOUNT, NUMERAL, Measure, measure, whole
-from core.answers.sentences import in_doubt
-from core.answers.structured import listed_numbers, pairs
-from core.answers.text import Text, Unit
+from core.answers.sentences import FINAL, PLAIN, in_doubt
+from core.answers.single import AMOUNT, NUMERAL, Candidate, Measure, decided, is_of_others, measure, whole
+from core.answers.text import Text, Unit, listed_numbers, pairs
 from core.answers.words import Words, readable, squash
 
 # Tables of scores: the column that holds the value if a row has several numbers.

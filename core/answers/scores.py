@@ -7,8 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.finals import Candidate, is_confidence, trailing
-from core.answers.labels import FINAL
 from core.answers.named import (
     Block,
     ByName,
@@ -23,8 +21,8 @@ from core.answers.named import (
     repeated,
     rows,
 )
-from core.answers.numbers import Measure, measure, whole
-from core.answers.sentences import in_doubt
+from core.answers.sentences import FINAL, in_doubt
+from core.answers.single import Candidate, Measure, is_confidence, measure, trailing, whole
 from core.answers.text import Text, shorten
 
 _BOTH = re.compile(r"\b(?:both|beide|les deux|ambas|ambos|entrambi)\b[^\d.]{0,60}(?=\d)", re.I)

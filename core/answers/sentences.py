@@ -1,9 +1,17 @@
-"""The assertion of a sentence: its clauses without reasons, concessions and remarks, and whether it is in doubt."""
+"""What the sentences and lines of a reply assert.
+
+Clauses without reasons, concessions and remarks, and whether they are in doubt; lines above an answer that make it an
+example, the answer to a condition, or another person's; labels such as "Final answer: 2", "**Rating** – 4".
+"""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 
+from core.answers.text import Text, Unit
 from core.answers.words import Words
 
 CLAUSES = 12
@@ -138,3 +146,187 @@ def _boundary(words: Words) -> re.Pattern[str]:
 def _reasons(words: Words) -> re.Pattern[str]:
     reason, concession = words.any("reason"), words.any("concession")
     return re.compile(rf"(?!which is why\b){reason}|\sas the\s(?!{_RANKS})|,\s*{concession}|\s{concession}\s(?!good\b)")
+
+
+LONGEST_HEADING = 80
+"""Maximum number of characters of such a line."""
+DEPTH = 3
+"""Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`."""
+
+_FIRST_PERSON = re.compile(r"(?<!\w)(?:i|we|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
+_FORCED = re.compile(
+    r"(?<!\w)(?:must|have to|had to|forced|pressed|anything|choose|pick|decide|wählen|entscheiden|choisir|elegir|"
+    r"escolher|scegliere)(?!\w)",
+    re.I,
+)
+"""`If I must choose:` introduces a choice."""
+
+
+def introduced(text: Text, start: int) -> bool:
+    """Return whether a heading directly above the line at `start` takes the answer there from the reply's author."""
+    starts = [line.start for line in text.lines]
+    place = bisect_right(starts, start) - 1
+    for above in reversed(text.lines[max(0, place - DEPTH) : max(0, place)]):
+        heading = above.text.rstrip()
+        if len(heading) > LONGEST_HEADING:
+            return False
+        if _is_foreign(heading, text.words):
+            return True
+        if not heading.endswith(":"):
+            return False
+    return False
+
+
+def is_forced(condition: str) -> bool:
+    """Return whether a condition announces a choice nevertheless: `if I must choose`."""
+    return _FORCED.search(condition) is not None
+
+
+def _is_foreign(heading: str, words: Words) -> bool:
+    if heading.endswith(":") and words.find("example", re.split(r"[.!?]\s", heading)[-1]):
+        return True
+    if heading.endswith(":") and words.starts("supposition", heading):
+        return not is_forced(heading)
+    return _speech(words).search(heading.lower()) is not None and not _FIRST_PERSON.search(heading)
+
+
+@lru_cache(maxsize=16)
+def _speech(words: Words) -> re.Pattern[str]:
+    """Match the end of `Speaker A gave`, `The author wrote the following:`."""
+    these = r"(?:\s+(?:the following|these|this|his|her|their|as))?(?:\s+[^\W\d]+)?"
+    return re.compile(
+        rf"(?<!\w)(?!(?:as|is|was|were|be|been|what|how|{words.any('response')})\s)\w+\s+{words.any('speech')}(?:\s*:|{these}\s*:)?$"
+    )
+
+
+LABELS = 25
+"""Maximum number of labels that are parsed, from the end of the reply."""
+HEAD = 240
+"""Number of characters before a label that are parsed."""
+REST = 160
+"""Number of characters after a label that are parsed."""
+FINAL, PLAIN = 3, 2
+"""Ranks: an answer that calls itself final outranks one that does not."""
+
+_IN_BRACKETS = r"(?:\s*\([^()\n]{0,40}\)|\s*\[[^\[\]\n]{0,40}\])?"
+_VALUE = re.compile(r"\s*[\"'(\[]*(?:\d|[A-Z](?![A-Za-z]))")
+_EDGE = " \t\"'()[]<>|:=.,-–—→"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The text after a label, and the label's strength."""
+
+    rest: str
+    start: int
+    """Where the label begins."""
+    rest_start: int
+    rank: int
+    colon: bool
+    """A sign joins them, and not a word."""
+    below: bool
+    """The value is expected alone on the next line."""
+    joined: bool
+    """A sign, a word or a line break separates them."""
+
+
+def labelled(
+    text: Text, concepts: tuple[str, ...], names: tuple[str, ...] = (), nouns: bool = False
+) -> Iterator[Labelled]:
+    """Yield every label of these concepts, or with these names, in the order of the text, without preliminary ones.
+
+    Some words are a label and the name of a response ("回答1"): with `nouns`, they need a sign or a verb after them.
+    """
+    units = text.units
+    label = _label(text.words, concepts, names)
+    places = [
+        (unit, following, match)
+        for unit, following in zip_longest(units, units[1:])
+        if unit and not unit.text.rstrip(" \"')]").endswith("?")
+        for match in label.finditer(unit.text.lower())
+    ]
+    for unit, following, match in places[-LABELS:]:
+        if unit:
+            low = unit.text.lower()
+            before = low[max(0, match.start() - HEAD) : match.start()]
+            ranked = _rank(before, text.words)
+            labelled_text = _behind(text, unit, match, ranked, following) if ranked else None
+            loose = nouns and match[0] in text.words["response"]
+            if labelled_text and (
+                labelled_text.joined
+                or labelled_text.rank == FINAL
+                or not (match[0].isascii() or loose or not _VALUE.match(labelled_text.rest))
+            ):
+                yield labelled_text
+
+
+def _behind(
+    text: Text, unit: Unit, match: re.Match[str], ranked: tuple[int, int], following: Unit | None
+) -> Labelled | None:
+    """Return the text after a label: the rest of the sentence, otherwise the next line."""
+    low = unit.text.lower()
+    joined = _join(text.words).match(low, match.end())
+    if joined is None:
+        return None
+    rank = FINAL if joined["final"] else ranked[0]
+    colon = not (joined["join"] or ":")[-1].isalpha()
+    start = unit.start + match.start() - ranked[1]
+    if unit.text[joined.end() :].strip(_EDGE):
+        rest, place = unit.text[joined.end() :][:REST], unit.start + joined.end()
+        return Labelled(rest, start, place, rank, colon, below=False, joined=bool(joined["join"]))
+    begins = not low[: match.start()].strip(_EDGE) or rank == FINAL
+    if following is None or not (joined["join"] or begins):
+        return None
+    rest, place = _line(text, following)
+    return Labelled(rest, start, place, rank, colon, below=True, joined=True)
+
+
+def _line(text: Text, unit: Unit) -> tuple[str, int]:
+    """Return the line that a sentence begins, and its position."""
+    line = next((line for line in text.lines if line.start <= unit.start < line.end), unit)
+    return line.text[:REST], line.start
+
+
+def _rank(before: str, words: Words) -> tuple[int, int] | None:
+    """Return the rank that the words before a label give it, and the number of their characters that belong to it.
+
+    None if they make it another label, or an uncertain one.
+    """
+    rank, head, beside = PLAIN, before, False
+    adjective = _adjective(words)
+    for _ in range(8):
+        match = adjective.search(head[-60:])
+        if match is None:
+            break
+        if match["initial"]:
+            return None
+        rank = FINAL if match["final"] else rank
+        head, beside = head[: len(head) - len(match[0])], True
+    own = len(before) - len(head)
+    head = head[announcement(head, words) :]
+    if in_doubt(head, words) or words.find("condition", head):
+        return None
+    fits = beside or not head.strip(_EDGE) or head.rstrip()[-1] in ",:;.!|)]。/"
+    return (rank, own) if fits else None
+
+
+@lru_cache(maxsize=64)
+def _label(words: Words, concepts: tuple[str, ...], names: tuple[str, ...]) -> re.Pattern[str]:
+    extra = "|".join(rf"(?<!\w){re.escape(name.lower())}(?!\w)" for name in names if name)
+    return re.compile(words.any(*concepts) + (f"|{extra}" if extra else ""))
+
+
+@lru_cache(maxsize=16)
+def _adjective(words: Words) -> re.Pattern[str]:
+    initial, final, other = words.any("initial"), words.any("final"), words.any("determiner", "answer", "response")
+    return re.compile(rf"(?:(?P<initial>{initial})|(?P<final>{final})|{other})['\s,:\"-]*$")
+
+
+@lru_cache(maxsize=16)
+def _join(words: Words) -> re.Pattern[str]:
+    final = words.any("final")
+    of = r"(?:\s+(?:of|for|on|de|für|pour|para|per)\s+(?:the\s+)?[^\W\d][\w' ]{0,30}?(?:\s\d)?(?=\s*[:=]))?"
+    join = rf":|=+>?|>{{2,3}}|->|→|⇒|\||[-–—](?=\s)|{words.any('connective')}"
+    return re.compile(
+        rf"(?P<final>\s*{final})?(?:\s*{words.any('determiner')})?{of}{_IN_BRACKETS}[\s\"'\])]*(?P<join>{join})?[\s:]*"
+    )

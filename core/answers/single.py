@@ -1,35 +1,279 @@
-"""Answers with one value: rules in layers, from structured output to a plain final sentence."""
+"""Answers with one value: rules in layers, from structured output to a plain final sentence.
+
+Number formats: decimal commas, thousands, fractions, words, and the top of a scale. Of several answers in a reply the
+last one counts, unless two finals differ or the reply retracts it.
+"""
 
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from core.answers.answer import Answer, Reading
-from core.answers.finals import (
-    FINAL,
-    MARKED,
-    PLAIN,
-    SENTENCE,
-    Candidate,
-    decided,
-    is_confidence,
-    is_of_others,
-    trailing,
-    without_confidence,
+from core.answers.sentences import FINAL, PLAIN, REST, Labelled, announcement, in_doubt, introduced, is_forced, labelled
+from core.answers.text import LONGEST, Text, Unit, fields
+from core.answers.words import Words, alternatives, readable, squash
+from core.errors import UnreadableReply
+
+UNSIGNED = (
+    r"(?:\d{1,3}(?:[. ]\d{3})+,\d+|\d{1,3}(?:[, ']\d{3})+(?:\.\d+)?(?![\d,])|\d{1,3}(?:\.\d{3}){2,}|"
+    r"\d{1,15}(?:[.,]\d{1,20})?|\.\d{1,20})"
 )
-from core.answers.headings import is_forced
-from core.answers.labels import REST, Labelled, labelled
-from core.answers.sentences import announcement, in_doubt
-from core.answers.structured import fields
-from core.answers.text import LONGEST, Text, Unit
-from core.answers.words import Words, readable, squash
+"""Bounded, because replies are untrusted."""
+AMOUNT = rf"[-+]?{UNSIGNED}"
+
+_NUMERALS: dict[str, int] = {
+    word: number
+    for words in (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen twenty",
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn",
+        "zéro un deux trois quatre cinq six sept huit neuf dix",
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez",
+        "zero um dois três quatro cinco seis sete oito nove dez",
+        "zero uno due tre quattro cinque sei sette otto nove dieci",
+        "ноль один два три четыре пять шесть семь восемь девять десять",
+        "nul één twee drie vier vijf zes zeven acht negen tien",
+        "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć",
+        "صفر واحد اثنان ثلاثة أربعة خمسة ستة سبعة ثمانية تسعة عشرة",
+    )
+    for number, word in enumerate(words.split())
+}
+_NUMERALS |= dict(пяти=5, десяти=10, 셋=3, 넷=4, 다섯=5, 여섯=6, 일곱=7, 여덟=8, 아홉=9)
+_IDEOGRAPHS = "零一二三四五六七八九"
+ARTICLES = ("un", "uno", "um", "one")
+"""Numerals that are articles or pronouns if another word follows."""
+_TENS = dict(twenty=20, thirty=30, forty=40, fifty=50, sixty=60, seventy=70, eighty=80, ninety=90)
+_UNITS = {word: number for word, number in _NUMERALS.items() if 1 <= number <= 9}
+_ONES = "one|two|three|four|five|six|seven|eight|nine"
+_SPELLED = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{_ONES}))?|{alternatives(tuple(_NUMERALS))})(?![\w-])"
+NUMERAL = rf"(?:{_SPELLED}|(?<!\w)[{_IDEOGRAPHS}](?=[分点](?!之)|\W|$))"
+
+
+def value(text: str) -> float:
+    """Return the number of a text that `AMOUNT` or `NUMERAL` matches; whole numbers are int."""
+    word = text.strip().lower()
+    if word in _NUMERALS:
+        return _NUMERALS[word]
+    if word in _IDEOGRAPHS:
+        return _IDEOGRAPHS.index(word)
+    if (parts := re.split(r"[- ]", word, maxsplit=1)) and parts[0] in _TENS:
+        return _TENS[parts[0]] + (_UNITS[parts[1]] if len(parts) > 1 else 0)
+    return whole(float(_plain(word)))
+
+
+def whole(number: float) -> float:
+    """Return an int if the number is whole."""
+    return int(number) if float(number).is_integer() else number
+
+
+def fraction(top: float, bottom: float) -> float | None:
+    """Return a quotient without floating-point noise, or None if there is none."""
+    return whole(float(Fraction(str(top)) / Fraction(str(bottom)))) if bottom else None
+
+
+def _plain(text: str) -> str:
+    """Parse digits with a point: `1,200.5`, `1.200,5`, `1 200`, `3,5`."""
+    digits = text.replace(" ", "").replace("'", "")
+    if "," in digits and "." in digits:
+        decimal = max(digits.rfind(","), digits.rfind("."))
+        return re.sub(r"[.,]", "", digits[:decimal]) + "." + digits[decimal + 1 :]
+    if re.fullmatch(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+|[-+]?\d{1,3}(?:\.\d{3}){2,}", digits):
+        return re.sub(r"[.,]", "", digits)
+    return digits.replace(",", ".")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A value on a scale, as written: `8/10`, `4 out of 5 stars`, `70 %`."""
+
+    value: float
+    top: float | None
+    percent: bool
+    end: int
+    problem: str = ""
+
+
+def measure(text: str, words: Words) -> Measure | None:
+    """Return the value that `text` begins with, after brackets; None if none does. A range has a problem."""
+    match = _measure(words).match(text)
+    if match is None:
+        return None
+    if match["stars"]:
+        count = match["stars"].count("★") + match["stars"].count("⭐")
+        whole_scale = float(len(match["stars"])) if "☆" in match["stars"] else None
+        return Measure(count, whole_scale, False, match.end()) if count else None
+    number = value(match["value"])
+    top = value(match["top"]) if match["top"] else None
+    problem = f"“{' '.join(match[0].split())}” is not one value" if match["range"] else ""
+    return Measure(number, top, bool(match["percent"]), match.end(), problem)
+
+
+@lru_cache(maxsize=16)
+def _measure(words: Words) -> re.Pattern[str]:
+    out_of, either = words.any("out_of"), words.any("either")
+    return re.compile(
+        rf"""[\s"'(\[:|=]*(?:<(?=\s*+[\d.]+\s*+>))?(?:(?P<stars>[★⭐☆]+)|
+        (?P<value>{AMOUNT}|{NUMERAL})(?!\d|\.\d|(?!pts?\b)[a-zA-Z]{{2}})
+        (?:\s*+(?P<percent>%|percent\b|prozent\b|por\ ciento\b|pour\ cent\b))?
+        (?:\s++(?:stars?|points?|punkten?|sternen?|étoiles|points|puntos|estrellas|pontos|punti)(?=\s++(?:{out_of})))?
+        (?:\s*+(?:{out_of})\s*+(?:[01]\s*+(?:to|-|–)\s*+)?(?P<top>{UNSIGNED}|{NUMERAL})(?!\d))?
+        (?P<range>\s*+%?\s*+(?:-|–|—|~|…|\.\.\.?|\+|{either})\s*+(?:an?\s++)?[-+]?\d+(?![.):]\s)|\s++and\s++a\s++half)?)""",
+        re.X | re.I,
+    )
+
+
+T = TypeVar("T")
+
+_STATED = re.compile(r"\s*(?:[^\W\d]+\s*){0,3}(?:[:=(|%–-]|\d|$)")
+_ABOUT_ITSELF = re.compile(
+    r"\W*(?:(?:reliability|security|strength|difficulty|ease|certainty|likelihood|degree|level)\s+(?:of|"
+    r"that)\s+(?:i\b[^\d:=]{0,30}|"
+    r"(?:confidence|certainty|preference|error|(?:this|my|the)\s+(?:\w+\s+)?(?:rating|judge?ment|verdict|"
+    r"answer|score|evaluation|"
+    r"decision|choice|preference|item))|(?:rating|judge?ment)s?\b)|how\s+(?:sure|certain|"
+    r"confident)[^\d:=?]{0,30}\??|conf|"
+    r"preference\s+(?:strength|margin)|p\s*\(\s*correct\s*\)|(?:estimated|expected)\s+(?:accuracy|agreement)|"
+    r"self[- ](?:rating|assessment))\W{0,4}[:=]|\W*(?:how\s+(?:sure|certain|confident)[^\d:=?]{0,30}\?)",
+    re.I,
+)
+"""`Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer."""
+MARKED, SENTENCE, WEAK = FINAL, 1, 0
+__all__ = [
+    "FINAL",
+    "MARKED",
+    "PLAIN",
+    "SENTENCE",
+    "WEAK",
+    "Candidate",
+    "decided",
+    "is_of_others",
+    "refused",
+    "trailing",
+    "without_confidence",
+]
+
+
+@dataclass(frozen=True)
+class Candidate(Generic[T]):
+    """A possible answer in a reply. An unusable one has a problem instead of a value."""
+
+    value: T | None
+    rule: str
+    start: int
+    end: int
+    rank: int
+    problem: str = ""
+
+
+def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Reading[T]:
+    """Return the candidate that counts; raises UnreadableReply if none does."""
+    if not candidates:
+        refused(text, missing)
+    ordered = sorted(candidates, key=lambda candidate: (candidate.start, candidate.end))
+    rank = max(candidate.rank for candidate in ordered)
+    best = [candidate for candidate in ordered if candidate.rank == rank]
+    last = best[-1]
+    rivals = [
+        *best[:-1],
+        *(candidate for candidate in ordered if candidate.rank < rank and _contradicts(candidate, last, text)),
+    ]
+    for rival in rivals:
+        if _differ(rival, last) and not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
+            raise UnreadableReply(_both(rival, last))
+    if latest := [candidate for candidate in rivals if candidate.start > last.start and _differ(candidate, last)]:
+        last = latest[-1]
+    if _taken_back(text, last.end):
+        raise UnreadableReply("it takes its answer back and gives no other")
+    if last.value is None:
+        raise UnreadableReply(last.problem)
+    return Reading(last.value, last.rule, text.span(last.start, last.end))
+
+
+def is_of_others(candidate: Candidate[Any], text: Text) -> bool:
+    """Return whether the words around a possible answer take it from the reply's author."""
+    return introduced(text, candidate.start) or text.is_foreign(candidate.start, candidate.end, candidate.rule)
+
+
+def refused(text: Text, missing: str) -> NoReturn:
+    """Raise UnreadableReply: it declines to answer, or the requested value is missing."""
+    ends = [unit.text for unit in (*text.units[:2], *text.units[-2:])]
+    declines = any(text.words.find("refusal", end) for end in ends)
+    raise UnreadableReply("it declines to answer" if declines else missing)
+
+
+def trailing(text: Text) -> int:
+    """Return the position at which courtesies, notes and confidence lines at the end of the reply begin."""
+    end = len(text.spoken)
+    units = list(text.units)
+    while units:
+        above = units[-2].text if len(units) > 1 else ""
+        below_heading = len(units[-1].text) < 12 and _is_confidence_heading(text, above)
+        if not (below_heading or text.words.starts("courtesy", units[-1].text) or is_confidence(text, units[-1].text)):
+            break
+        end = units.pop().start
+    return end
+
+
+def without_confidence(text: Text, line: str) -> str:
+    """Return a line without the confidence in brackets at its end: `2 (confidence: 1)`."""
+    aside = re.search(r"\s*[(\[]([^()\[\]]{3,60})[)\]]\W*$", line)
+    return line[: aside.start()] if aside and is_confidence(text, aside[1]) else line
+
+
+def _is_confidence_heading(text: Text, line: str) -> bool:
+    """Return whether a line announces the confidence on the next one: `## Confidence`, `How sure am I?`"""
+    if len(line) > 40 or re.search(r"\d", line):
+        return False
+    return _ABOUT_ITSELF.match(line) is not None or text.words.starts("confidence", line) is not None
+
+
+def is_confidence(text: Text, line: str) -> bool:
+    """Return whether a line states the model's confidence."""
+    if _ABOUT_ITSELF.match(line):
+        return True
+    phrase = text.words.find("confidence", line[:40])
+    after = line[phrase.end() :] if phrase else ""
+    if phrase and re.search(r"\w\s*[(\[]\s*$", line[: phrase.start()]) and re.search(r"\d", after):
+        return False  # `2 (confidence: 1)`
+    below = re.match(r"\W*\d", line) and not after.strip(" )].")  # `4 (confidence)`
+    return phrase is not None and bool(_STATED.match(after) or below or re.match(r"\W*I(?:'m| am)\b", line))
+
+
+def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
+    """Return whether a weaker answer contradicts the accepted one: it follows it or directly precedes it."""
+    if first.rank <= WEAK:
+        return False
+    if first.start >= last.end:
+        return True
+    between = [unit for unit in text.units if first.end <= unit.start and unit.end <= last.start]
+    return last.rank <= PLAIN and first.end <= last.start and not between
+
+
+def _differ(first: Candidate[T], second: Candidate[T]) -> bool:
+    return first.value != second.value or first.value is None
+
+
+def _both(first: Candidate[T], second: Candidate[T]) -> str:
+    if first.problem or second.problem:
+        return second.problem or first.problem
+    return f"it states both {first.value} and {second.value}"
+
+
+def _corrected(text: Text, start: int, end: int) -> bool:
+    """Return whether a sentence between two places announces a correction."""
+    return any(announcement(unit.text, text.words) for unit in text.units if start < unit.end and unit.start <= end)
+
+
+def _taken_back(text: Text, end: int) -> bool:
+    return any(announcement(unit.text, text.words) for unit in text.units if unit.start >= end)
+
 
 # Lines that state several answers after one label: `1 for accuracy, 2 for style`.
 
-T = TypeVar("T")
 Begins = Callable[[str], tuple[T, int] | None]
 """Returns the value that a text begins with, and where its name ends; None if it begins with something else."""
 

@@ -12,11 +12,11 @@ from statistics import fmean
 import numpy as np
 from pydantic import Field
 
-from core.contention import contention
 from core.frozen import Frozen
 from core.labels import Scale, Value
 from core.statistics.measures.comparison import correct_p_values, paired_comparison
 from core.statistics.measures.resampling import sign_flip_p_value
+from core.verdicts import contention
 from core.wording import format_p
 
 LEVEL = 0.05

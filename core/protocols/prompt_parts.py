@@ -1,17 +1,22 @@
-"""Parts of prompts that protocols share: the question, and the criterion in ScaleEval's six formats.
+"""Parts of prompts that protocols share: the question, the criterion in ScaleEval's six formats, choices and scales.
 
 Section 8 and Table 7 of ScaleEval: one format is plain, five are perturbed, to measure how much a judge relies on the
 criterion. Each format is a function of a text and of a seeded generator, so a trace can be replayed exactly.
+A choice is converted from the order shown to the item's own; a scale gives the answer type that asks for its values.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
+from core.errors import check_literal
 from core.items import Criterion, Item
-from core.literals import check_literal
+from core.labels import Scale, Value
 from core.templates import Material, Templates, has_blank
+
+if TYPE_CHECKING:
+    from core.answers import Rating
 
 CriterionFormat = Literal["general", "shortened", "gibberish", "shuffled", "flipped", "masked"]
 CRITERION_FORMATS: tuple[CriterionFormat, ...] = get_args(CriterionFormat)
@@ -156,3 +161,43 @@ def _definition_text(criterion: Criterion, form: CriterionFormat, rng: Random) -
 
 def _replace_sometimes(rng: Random, letter: str, replacement: str, share: float) -> str:
     return replacement if rng.random() < share else letter
+
+
+def in_item_order(shown: tuple[int, ...]) -> Callable[[int], int]:
+    """Return a function from the place of a response to its number in the item; 0 is neither."""
+    return lambda place: (0, *shown)[place]
+
+
+def describe_choice(value: Value) -> str:
+    """Return `response 1`, `response 2` or `neither`."""
+    return "neither" if value == 0 else f"response {value}"
+
+
+def is_numeric(scale: Scale | None) -> bool:
+    """Return whether scores on the scale can be averaged: all categories are numbers, or it has two numeric ends."""
+    if scale is None or not (scale.categories or (scale.low is not None and scale.high is not None)):
+        return False
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in scale.categories)
+
+
+def rating_answer(scale: Scale, criterion: str, *, reasoning: bool = True) -> "Rating":
+    """Return the answer type that asks for a value of a numeric scale; `criterion` may label it in a reply."""
+    from core.answers import Rating
+
+    names = (criterion,) if criterion else ()
+    levels = tuple(value for value in scale.categories if isinstance(value, int | float))
+    if levels:
+        return Rating(levels=levels, names=names, reasoning=reasoning)
+    low, high = (0.0 if end is None else end for end in (scale.low, scale.high))
+    return Rating(low=low, high=high, names=names, reasoning=reasoning)
+
+
+def describe_scale(scale: Scale) -> str:
+    """Return `1, 2 or 3`, or `a number from 0 to 100`."""
+    if scale.categories:
+        *most, last = [
+            f"{category:g}" if isinstance(category, float) else str(category) for category in scale.categories
+        ]
+        return f"{', '.join(most)} or {last}" if most else last
+    low, high = (None if end is None else f"{end:g}" for end in (scale.low, scale.high))
+    return "a number" + (f" from {low}" if low else "") + (f" to {high}" if high else "")

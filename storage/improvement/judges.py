@@ -9,7 +9,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.contention import scale_length
 from core.errors import TiebreakError
 from core.formats.study_records import CriterionRecord
 from core.improvement import changes
@@ -17,6 +16,7 @@ from core.improvement.changes import Judge
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import registry
+from core.verdicts import scale_length
 from storage.db import audit
 from storage.db.tables import (
     CriterionVersionRow,

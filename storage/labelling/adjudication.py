@@ -19,12 +19,12 @@ from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.aius import EditedAius
-from core.contention import DISPUTE_THRESHOLD, contention, is_disputed
 from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.items import Criterion, Item, target_item
 from core.labels import Evidence, Scale, Target, Value
 from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, REFINED
+from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import AdjudicationRow, AnnotatorRow, ItemRow, LabelRow, MarkRow, OpinionRow, RunRow, TargetRow
 from storage.labelling import critique_panels

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from core.contention import DISPUTE_THRESHOLD
 from core.labels import Target
 from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
 from core.statistics.data.dataset import EncodedOpinions
@@ -18,6 +17,7 @@ from core.statistics.data.frames import ALL, Scale, select_rows, target_codes
 from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.judges import Decision, Ranking
+from core.verdicts import DISPUTE_THRESHOLD
 from core.wording import report_criterion
 from storage.reports import opinions as remembered
 

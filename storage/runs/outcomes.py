@@ -18,7 +18,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.contention import verdict_contention
 from core.reading_history import TurnReadings, turn_readings
 from core.trace import (
     Event,
@@ -34,6 +33,7 @@ from core.trace import (
     current_numbered_events,
 )
 from core.uncertainty import uncertainty
+from core.verdicts import verdict_contention
 from storage.db.connections import execute, insert_all
 from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, UnreadReplyRow
 from storage.labels import targets

@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aius import apply_edits
-from core.contention import contention
 from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.formats.gold import GoldRow
 from core.items import Item, target_item
 from core.labels import Adjudication, Evidence, Gold, Label, Scale, Target, Value, judges_gold
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
+from core.verdicts import contention
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.labels import labels, targets
 from storage.labels.targets import own_outcome

@@ -17,7 +17,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.contention import verdict_contention
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, RunRecord, TraceRecord
 from core.formats.text import current_line
@@ -27,6 +26,7 @@ from core.labels import Kind, Label, Opinion, Target, Value
 from core.protocols import registry
 from core.trace import Event, TraceFailed, TurnCompleted, Verdict, VerdictReached, current_events
 from core.uncertainty import uncertainty
+from core.verdicts import verdict_contention
 from storage.db.columns import EncodedJson, to_json
 from storage.db.connections import insert_all
 from storage.db.fingerprints import Row, label_columns, to_utc

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 
-from core.errors import TiebreakError
+from core.errors import TiebreakError, check_literal
 from core.frozen import Frozen
 from core.items import Item
-from core.literals import check_literal
 
 if TYPE_CHECKING:
     import pandas as pd

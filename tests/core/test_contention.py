@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.contention import DISPUTE_THRESHOLD, contention, is_disputed
 from core.labels import Scale
+from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 
 LEVELS = Scale(level="ordinal", categories=(1, 2, 3))
 

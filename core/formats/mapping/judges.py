@@ -8,7 +8,6 @@ from itertools import chain
 from typing import IO, Any
 
 from core.aspects import aspect_set_id, normalize_weights
-from core.contention import scale_length
 from core.errors import FileFormatError
 from core.formats.mapping.fields import ValueSource, source_name
 from core.formats.mapping.labels import declarations, ranked_pairs
@@ -20,7 +19,7 @@ from core.formats.validation_errors import join_names, quote_value
 from core.frozen import Frozen
 from core.labels import Label, Opinion, Scale, Target, Value
 from core.trace import Outcome, Turn, TurnCompleted, Usage, Verdict, VerdictReached
-from core.verdicts import choice_of_orders
+from core.verdicts import choice_of_orders, scale_length
 
 # Verdicts of a table in a temporary file, because there may be hundreds of thousands of them until the last row.
 

@@ -36,7 +36,7 @@ from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target, Value
 from core.protocols.chateval.settings import Persona, Settings
 from core.protocols.chateval.verdicts import NAME, conclude
-from core.protocols.score_scales import rating_answer
+from core.protocols.prompt_parts import rating_answer
 from core.trace import Event, Spec, Turn, TurnCompleted, VerdictReached
 
 # Parses the files of ChatEval's release: questions with the human majority, and the final messages of discussions.

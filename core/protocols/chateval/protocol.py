@@ -17,9 +17,7 @@ from core.labels import Value
 from core.protocols import PartialFlow, run_in_parallel
 from core.protocols.chateval.settings import Persona, Settings, Strategy
 from core.protocols.chateval.verdicts import conclude
-from core.protocols.choices import in_item_order
-from core.protocols.prompt_parts import criterion_text, item_material, number_images
-from core.protocols.score_scales import rating_answer
+from core.protocols.prompt_parts import criterion_text, in_item_order, item_material, number_images, rating_answer
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, unchanged
 

@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, Field, model_validator
 
-from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen, accept_former_values
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
-from core.protocols.score_scales import is_numeric
+from core.protocols.prompt_parts import is_numeric
 from core.protocols.several_criteria import further_criteria_problem
 from core.trace import Spec
+from core.verdicts import DISPUTE_THRESHOLD
 
 Strategy = Literal["one by one", "simultaneous", "simultaneous with summary", "independent"]
 VisibleContributions = Literal["all", "earlier speakers"]

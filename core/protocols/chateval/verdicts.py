@@ -10,11 +10,11 @@ from math import isclose
 from statistics import fmean
 from typing import Literal
 
-from core.contention import contention, is_disputed
 from core.labels import Opinion, Scale, Value
 from core.protocols.chateval.settings import Settings
-from core.protocols.choices import describe_choice
+from core.protocols.prompt_parts import describe_choice
 from core.trace import Turn, Verdict
+from core.verdicts import contention, is_disputed
 
 NAME = "chateval"
 TurnsByPersona = Mapping[tuple[str, tuple[int, ...]], Turn]

@@ -12,21 +12,20 @@ from random import Random
 from typing import Any
 
 from core.answers import Answer, Choice, Passage, Rating
-from core.contention import contention, is_disputed
 from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Kind, Opinion, Value
-from core.protocols.choices import in_item_order
 from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 from core.protocols.metacritique.evaluation import criticised_answer
 from core.protocols.metacritique.protocol import start_evaluation
 from core.protocols.metacritique.settings import CritiqueJudge
 from core.protocols.metacritique.settings import Settings as MetaCritiqueSettings
-from core.protocols.prompt_parts import item_material
+from core.protocols.prompt_parts import in_item_order, item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Outcome, Turn, Verdict, unchanged
+from core.verdicts import contention, is_disputed
 
 SINGLE_NAME, PAIRWISE_NAME, REFINEMENT_NAME = "metacritique-single", "metacritique-pairwise", "metacritique-refinement"
 QUALITY, REFINED = "critique", "refined answer"

@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.protocols.metacritique.settings import CritiqueJudge
+from core.verdicts import DISPUTE_THRESHOLD
 
 
 class SingleSettings(Frozen):

@@ -6,10 +6,10 @@ from typing import Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.protocols import Judge, check_unique_names
+from core.verdicts import DISPUTE_THRESHOLD
 
 Aggregation = Literal["weighted sum", "chain of aspects"]
 Totals = Literal["normalise", "as stated", "refuse"]

@@ -11,11 +11,11 @@ from statistics import fmean
 from typing import Literal
 
 from core import aspects as aspect_scores
-from core.contention import contention, is_disputed
 from core.labels import Opinion, Value
 from core.protocols import Judge
 from core.protocols.dna_eval.settings import ScoringSettings, Settings
 from core.trace import Turn, Verdict
+from core.verdicts import contention, is_disputed
 
 Decision = int | tuple[int, ...]
 """A value on which judges can agree: the better of two responses, or the ranks of more than two."""

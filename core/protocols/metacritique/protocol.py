@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from core.contention import contention, is_disputed
 from core.critiques import CritiqueScore, hypothesis_critiques, score_bounds, score_critique
 from core.errors import TiebreakError
 from core.items import Item
@@ -18,6 +17,7 @@ from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, 
 from core.protocols.metacritique.settings import Settings
 from core.templates import Templates
 from core.trace import Flow, Outcome, Turn, Verdict
+from core.verdicts import contention, is_disputed
 
 NAME = "metacritique"
 SCORES: Mapping[str, Literal["precision", "recall", "f1"]] = {"P": "precision", "R": "recall", "F1": "f1"}

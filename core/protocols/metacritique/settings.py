@@ -5,11 +5,11 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from core import protocols
-from core.contention import DISPUTE_THRESHOLD
 from core.critiques import critique_id_from_author
 from core.frozen import Frozen
 from core.protocols import check_unique_names
 from core.trace import Spec
+from core.verdicts import DISPUTE_THRESHOLD
 
 WritingStep = Literal["reference_answer", "reference_critique", "hypothesis_critique", "extract"]
 

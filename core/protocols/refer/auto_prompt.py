@@ -12,9 +12,9 @@ from pathlib import Path
 from core.errors import TiebreakError, UnreadableReply
 from core.items import Criterion, Item
 from core.llm.client import Model
+from core.protocols.prompt_parts import describe_scale, is_numeric
 from core.protocols.refer.protocol import describe_criterion, schema_parts
 from core.protocols.refer.settings import Settings
-from core.protocols.score_scales import describe_scale, is_numeric
 from core.templates import Material, Templates, load_templates, render
 from core.trace import Ask, Spec
 

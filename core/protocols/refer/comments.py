@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from core.answers import WORDS, Answer, Rating
-from core.answers.statements import spoken_text
+from core.answers.answer import spoken_text
 from core.errors import UnreadableReply
 
 _HEADING = re.compile(r"^\W*analysis\W*?:[\s*_]*", re.I)

@@ -12,16 +12,15 @@ from statistics import fmean
 from typing import Any, Literal
 
 from core.answers import Answer, Number, Option
-from core.contention import contention, is_disputed
 from core.errors import TiebreakError
 from core.items import Criterion, Item
 from core.labels import Opinion, Value
-from core.protocols.prompt_parts import number_images, response_material
+from core.protocols.prompt_parts import describe_scale, number_images, rating_answer, response_material
 from core.protocols.refer.comments import comment_text
 from core.protocols.refer.settings import Reviewer, Settings
-from core.protocols.score_scales import describe_scale, rating_answer
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
+from core.verdicts import contention, is_disputed
 
 NAME = "refer"
 

@@ -5,13 +5,13 @@ from typing import Any, Literal, Self
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
-from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Kind, Scale
 from core.protocols import Judge, check_unique_names
-from core.protocols.score_scales import is_numeric
+from core.protocols.prompt_parts import is_numeric
 from core.protocols.several_criteria import further_criteria_problem
+from core.verdicts import DISPUTE_THRESHOLD
 
 VerdictForm = Literal["score", "option", "number"]
 SharedReviews = Literal["scores", "comments", "both"]

@@ -12,16 +12,15 @@ from random import Random
 from typing import Literal
 
 from core.answers import Choice
-from core.contention import contention
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Opinion, Value
 from core.protocols import Judge, PartialFlow, run_in_parallel
-from core.protocols.choices import describe_choice, in_item_order
-from core.protocols.prompt_parts import criterion_text, item_material
+from core.protocols.prompt_parts import criterion_text, describe_choice, in_item_order, item_material
 from core.protocols.scaleeval.settings import Settings, Stopping
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
+from core.verdicts import contention
 
 NAME = "scaleeval"
 CHOICE = Choice(noun="Submission")

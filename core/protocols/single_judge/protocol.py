@@ -13,23 +13,24 @@ from statistics import fmean
 from typing import Literal
 
 from core.answers import Choice
-from core.contention import contention, is_disputed
 from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Kind, Opinion, Value
-from core.protocols.choices import describe_choice, in_item_order
 from core.protocols.prompt_parts import (
     criterion_text,
+    describe_choice,
+    describe_scale,
+    in_item_order,
     item_material,
     number_images,
+    rating_answer,
     response_material,
 )
-from core.protocols.score_scales import describe_scale, rating_answer
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.rating_probabilities import weighted_mean
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
-from core.verdicts import choice_of_orders
+from core.verdicts import choice_of_orders, contention, is_disputed
 
 LIKELY, NEGLIGIBLE = 0.1, 0.001
 """The smallest probability of a level that counts for the contention, and of one that the reason lists."""

@@ -4,14 +4,13 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from core.contention import DISPUTE_THRESHOLD
 from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
 from core.protocols import Judge
-from core.protocols.prompt_parts import CriterionFormat
-from core.protocols.score_scales import is_numeric
+from core.protocols.prompt_parts import CriterionFormat, is_numeric
 from core.protocols.several_criteria import further_criteria_problem
+from core.verdicts import DISPUTE_THRESHOLD
 
 
 class PairSettings(Frozen):

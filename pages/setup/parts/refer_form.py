@@ -9,12 +9,12 @@ from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm import secrets
 from core.llm.client import available_models
+from core.protocols.prompt_parts import is_numeric
 from core.protocols.refer import auto_prompt
 from core.protocols.refer import protocol as refer
 from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.settings import Reviewer, Settings
 from core.protocols.registry import PROTOCOLS
-from core.protocols.score_scales import is_numeric
 from core.trace import Ask, Spec
 from pages.parts import numbers, permissions, resources
 from pages.parts.text import escape_markdown

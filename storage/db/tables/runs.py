@@ -121,7 +121,7 @@ class TraceRow(Table, table=True):
     uncertainty: float = 0.0
     """See `core.uncertainty`."""
     contention: float | None = None
-    """See `core.contention`; None if there is no verdict, or if it cannot be computed."""
+    """See `core.verdicts`; None if there is no verdict, or if it cannot be computed."""
     shown_orders: Any = Field(default=None, sa_column=value_column())
     """The distinct orders in which its turns show the responses, sorted; None until it has a verdict."""
     claimed_by: str | None = None

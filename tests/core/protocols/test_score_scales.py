@@ -4,7 +4,7 @@ import pytest
 
 from core.errors import UnreadableReply
 from core.labels import Scale
-from core.protocols.score_scales import describe_scale, is_numeric, rating_answer
+from core.protocols.prompt_parts import describe_scale, is_numeric, rating_answer
 
 THREE = Scale(level="ordinal", categories=(1, 2, 3))
 HUNDRED = Scale(level="interval", low=0, high=100)

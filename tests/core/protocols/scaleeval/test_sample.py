@@ -21,7 +21,7 @@ from core.formats.records import (
 )
 from core.items import SCENARIOS
 from core.labels import PREFERENCE
-from core.protocols.choices import in_item_order
+from core.protocols.prompt_parts import in_item_order
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.protocol import CHOICE
 from core.protocols.scaleeval.settings import Settings
