@@ -38,7 +38,7 @@ from pages.results.parts.alignment_data import Version
 from pages.results.parts.judge_charts import format_estimate
 from storage.reports import judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
-from storage.reports.chosen_labels import DISPUTED_TARGETS
+from storage.reports.chosen_labels import ALL_TARGETS
 from storage.reports.judge_ranking import JudgeReport, RankingQuery
 from storage.studies.studies import Study
 
@@ -300,7 +300,7 @@ def draw_accuracy(report: JudgeReport) -> None:
 
 def printed_row(row: Mapping[str, Any], number: int | None) -> dict[str, Any]:
     """Return a row for the files of a chart: with the judge's number, without what the caption has, and the range."""
-    left_out = ("reference", "lowest", "highest", *(() if row["population"] == DISPUTED_TARGETS else ("population",)))
+    left_out = ("reference", "lowest", "highest", *(() if row["population"] != ALL_TARGETS else ("population",)))
     return {"number": number} | {name: cell for name, cell in row.items() if name not in left_out}
 
 

@@ -18,7 +18,7 @@ from storage.db import connections
 from storage.labelling import home
 from storage.labelling.home import QueueSummary
 from storage.reports import overview
-from storage.reports.chosen_labels import ALL_TARGETS, OF_DISPUTED
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS
 from storage.reports.overview import Leaders, StudyCounts
 from storage.studies.studies import Study
 
@@ -141,7 +141,7 @@ def judge_sentences(counts: StudyCounts, leaders: Leaders | str) -> list[str]:
     judge = leaders.judge
     accuracy = numbers.format_estimate(judge.accuracy.value, judge.accuracy.low, judge.accuracy.high)
     name = escape_markdown(judge.judge)
-    n = f"n {judge.accuracy.items:,}{'' if leaders.population == ALL_TARGETS else f' {OF_DISPUTED}'}"
+    n = f"n {judge.accuracy.items:,}{'' if leaders.population == ALL_TARGETS else f' {CAVEATS[leaders.population]}'}"
     compared = f" compared with {escape_markdown(leaders.debate)}" if leaders.debate else ""
     best = f"Most accurate{compared}: **{name}** · {accuracy} · {n} · {judge.decision}"
     return [" · ".join(size), best]

@@ -1,6 +1,7 @@
 """Which system is better: win rates and mean scores from people's labels and a judge's verdicts together."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ from pages.results.parts.alignment_rows import KINDS
 from pages.results.renderer import Intervals, Mark, Result, Section
 from storage.reports import opinions, systems
 from storage.reports.alignment import AlignmentData
-from storage.reports.chosen_labels import ALL_TARGETS, OF_DISPUTED
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, Population
 from storage.reports.systems import Choice, SystemReport
 from storage.studies.studies import Study
 
@@ -91,9 +92,11 @@ def format_labels(fewest: float, most: float) -> str:
 def describe(rows: Sequence[SystemRow]) -> str:
     """Return the best system, and whether its interval overlaps with that of the next; of which targets, if not all."""
     best, *others = rows
-    if best.population != ALL_TARGETS:
+    population = cast(Population, best.population)
+    if population != ALL_TARGETS:
         shares = (f"{row.system}: {numbers.format_estimate(*systems.shown_estimate(row))}" for row in rows)
-        return f"The systems are not ranked on all targets. By people's labels {OF_DISPUTED}, {'; '.join(shares)}."
+        basis = f"By people's labels {CAVEATS[population]}"
+        return f"The systems are not ranked on all targets. {basis}, {'; '.join(shares)}."
     text = f"{best.system}: {numbers.format_estimate(best.value, best.low, best.high)}"
     if not others:
         return f"{text}."
@@ -119,7 +122,7 @@ def system_chart(rows: Sequence[SystemRow], report: SystemReport) -> Intervals:
         ]
     series = ((TOGETHER, "circle"), (PEOPLE, "circle-open"), (VERDICTS, "x-thin-open"))
     unit = "Win rate, a tie is half a win" if report.kind == "preference" else "Mean score"
-    unit = f"{unit}, {OF_DISPUTED}" if report.note else unit
+    unit = ", ".join(filter(None, (unit, CAVEATS.get(report.population))))
     n = "n: labelled + only judged targets" if report.judge else "n: labelled targets"
     data = ChartData(rows, systems.method(report), "labelled targets")
     return Intervals("systems", "Systems, with 95 % intervals", f"{unit} ({n})", series, marks, data=data)

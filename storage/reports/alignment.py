@@ -37,7 +37,7 @@ from storage.labels import labels as stored_labels
 from storage.labels import targets
 from storage.reports import chosen_labels, order_consistency, references
 from storage.reports import opinions as remembered
-from storage.reports.chosen_labels import ALL_TARGETS, NO_VALUE_OF_ALL, NOTHING, OF_DISPUTED, Choices
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, NOTHING, Choices
 from storage.reports.opinions import (
     RaterPanel,
     categorical_opinions,
@@ -519,7 +519,8 @@ def rows_of(
     consistency = remembered.once(
         data.opinions, ("order consistency", by), lambda: _order_consistency(engine, study, data.opinions, by)
     )
-    return [_mark(row, data) for row in [*statistics, *_rows_with_ties(data, by, resamples), *consistency]]
+    rows = [*statistics, *_rows_with_ties(data, by, resamples), *consistency]
+    return [_mark(row, data, one_scenario=by == "scenario") for row in rows]
 
 
 def _order_consistency(engine: Engine, study: Study, opinions: "pd.DataFrame", by: By) -> list[AlignmentRow]:
@@ -558,8 +559,9 @@ def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
     """Return the data with labels of disputed targets only, for kinds and criteria whose labels are mainly of these."""
     parts = split_averages(data) if len(data.opinions) else ()
     encoded = (one for part in parts for one in encoded_opinions(part.opinions, part.scales, "all"))
-    found = chosen_labels.find(data.labels, data.gold, encoded, disputed)
-    if not (found.of_labels or found.of_reference):
+    of_everybody = data.reference.type in ("gold", "majority", "mean")
+    found = chosen_labels.find(data.labels, data.gold, encoded, disputed, of_everybody=of_everybody)
+    if found == NOTHING:
         return data
     labels = chosen_labels.keep_disputed(data.labels, found.of_labels)
     gold = chosen_labels.keep_disputed(data.gold, found.of_reference)
@@ -579,14 +581,16 @@ def _shared_model_marks(
     return {judge: f"{', '.join(shared)} is on the debate's panel too" for judge, shared in models.items() if shared}
 
 
-def _mark(row: AlignmentRow, data: AlignmentData) -> AlignmentRow:
+def _mark(row: AlignmentRow, data: AlignmentData, *, one_scenario: bool) -> AlignmentRow:
     """Return the row with the targets that it is of, and with its reference in words."""
     if row.statistic not in WITHOUT_LABELS:
-        population = data.choices.population(row.kind, row.criterion, of_labels=not row.reference)
+        population = data.choices.population(
+            row.kind, row.criterion, of_labels=not row.reference, one_scenario=one_scenario
+        )
         if population != ALL_TARGETS and row.statistic == OF_ALL:
-            return replace(row, value=None, low=None, high=None, reason=NO_VALUE_OF_ALL)
+            return replace(row, value=None, low=None, high=None, reason=NO_VALUES[population])
         if population != ALL_TARGETS:
-            row = replace(row, population=population, reason="; ".join(filter(None, (OF_DISPUTED, row.reason))))
+            row = replace(row, population=population, reason="; ".join(filter(None, (CAVEATS[population], row.reason))))
     if not row.reference:
         return row
     parts = (f"{data.reference}: {row.reference}", data.marks.get(row.judge))

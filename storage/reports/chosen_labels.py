@@ -1,12 +1,12 @@
-"""Labels that exist mainly for disputed targets: the figures of an analysis are then of disputed targets alone.
+"""Labels that exist mainly for disputed targets or for some scenarios: the figures of an analysis are then of these.
 
 Decided once for the labels and for the reference of each kind and criterion, when they are loaded for an analysis.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
@@ -14,29 +14,38 @@ from core.labels import Target
 from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
 from core.statistics.data.dataset import EncodedOpinions
 from core.statistics.data.frames import ALL, Scale, select_rows, target_codes
-from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio
+from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio, scenarios_without
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.judges import Decision, Ranking
 from core.verdicts import DISPUTE_THRESHOLD
-from core.wording import report_criterion
+from core.wording import format_count, list_names, report_criterion, scenario_name
 from storage.reports import opinions as remembered
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-Population = Literal["all targets", "disputed targets"]
+Population = Literal["all targets", "disputed targets", "scenarios with labels"]
 """The targets that a figure of labels is of."""
 OF_DISPUTED = "of disputed targets"
 ALL_TARGETS: Population = "all targets"
 DISPUTED_TARGETS: Population = "disputed targets"
 NO_VALUE_OF_ALL = "no value of all targets: labels are mainly of disputed targets"
-CAVEATS: Mapping[Population, str] = {DISPUTED_TARGETS: OF_DISPUTED}
+LABELLED_SCENARIOS: Population = "scenarios with labels"
+OF_SCENARIOS = "mainly of the scenarios with labels"
+CAVEATS: Mapping[Population, str] = {DISPUTED_TARGETS: OF_DISPUTED, LABELLED_SCENARIOS: OF_SCENARIOS}
 """The caveat of a figure that is not of all targets."""
 SENTENCES: Mapping[Population, str] = {
-    DISPUTED_TARGETS: f"Figures of people's labels are {OF_DISPUTED}: labels are mainly of these."
+    DISPUTED_TARGETS: f"Figures of people's labels are {OF_DISPUTED}: labels are mainly of these.",
+    LABELLED_SCENARIOS: f"Figures of people's labels are {OF_SCENARIOS}: targets of others have labels less often.",
 }
+NO_VALUES: Mapping[Population, str] = {
+    DISPUTED_TARGETS: NO_VALUE_OF_ALL,
+    LABELLED_SCENARIOS: "no value of all targets: some scenarios have no labels, or fewer than others",
+}
+"""Why there is no value of all targets."""
 RANDOM_SAMPLE = "There is no value of all targets: label a random sample of them."
+T = TypeVar("T")
 Key = tuple[str, str]
 """Kind and criterion."""
 
@@ -56,17 +65,35 @@ class ChosenLabels:
 
 
 @dataclass(frozen=True)
+class FewLabels:
+    """The scenarios whose targets have labels less often than those of others."""
+
+    scenarios: tuple[str, ...]
+    labelled: int
+    targets: int
+
+
+@dataclass(frozen=True)
 class Choices:
-    """What is mainly of disputed targets, by kind and criterion."""
+    """What is mainly of disputed targets, or of some scenarios, by kind and criterion."""
 
     of_reference: Mapping[Key, ChosenLabels]
     of_labels: Mapping[Key, ChosenLabels]
     """Of labels, or of several labels of a target, which the comparison of annotators with each other needs."""
+    few_of_reference: Mapping[Key, FewLabels] = field(default_factory=dict)
+    few_labels: Mapping[Key, FewLabels] = field(default_factory=dict)
 
-    def population(self, kind: str, criterion: str, *, of_labels: bool = False) -> Population:
-        """Return the targets that the figures of the reference, or of labels, are of; `criterion` can be "all"."""
-        chosen = self.of_labels if of_labels else self.of_reference
-        return DISPUTED_TARGETS if of_key(chosen, kind, criterion) else ALL_TARGETS
+    def population(
+        self, kind: str, criterion: str, *, of_labels: bool = False, one_scenario: bool = False
+    ) -> Population:
+        """Return the targets that the figures of the reference, or of labels, are of; `criterion` can be "all".
+
+        Figures of one scenario can be of all its targets, whichever other scenarios have labels.
+        """
+        if of_key(self.of_labels if of_labels else self.of_reference, kind, criterion):
+            return DISPUTED_TARGETS
+        few = of_key(self.few_labels if of_labels else self.few_of_reference, kind, criterion)
+        return LABELLED_SCENARIOS if few and not one_scenario else ALL_TARGETS
 
     def has_figures_of(self, target: Target) -> bool:
         """Return whether figures of the reference are of a target: it is disputed, or they are of all."""
@@ -76,11 +103,23 @@ class Choices:
     @property
     def notes(self) -> list[str]:
         """The notes on every kind and criterion, with their names."""
-        keys = dict.fromkeys((*self.of_reference, *self.of_labels))
+        keys = dict.fromkeys((*self.of_reference, *self.of_labels, *self.few_of_reference, *self.few_labels))
         return [f"{', '.join(filter(None, key))}: {self.note(*key)}" for key in keys]
 
-    def note(self, kind: str, criterion: str) -> str:
-        """Return a sentence about labels of a kind and criterion, or "all", that were chosen by dispute; "" if none."""
+    def note(self, kind: str, criterion: str, *, one_scenario: bool = False) -> str:
+        """Return sentences on labels of a kind and criterion, or "all", that are not of all targets; "" if none."""
+        few = [] if one_scenario else self._note_on_scenarios(kind, criterion)
+        return " ".join(filter(None, (self._note_on_disputes(kind, criterion), *few)))
+
+    def _note_on_scenarios(self, kind: str, criterion: str) -> list[str]:
+        found = of_key(self.few_of_reference, kind, criterion) or of_key(self.few_labels, kind, criterion)
+        return [
+            f"Figures of people's labels in all scenarios together are {OF_SCENARIOS}: only {one.labelled:,} of "
+            f"{format_count(one.targets, 'target')} of {list_names(one.scenarios)} have enough labels. {RANDOM_SAMPLE}"
+            for one in found
+        ]
+
+    def _note_on_disputes(self, kind: str, criterion: str) -> str:
         of_reference = of_key(self.of_reference, kind, criterion)
         found = of_reference or of_key(self.of_labels, kind, criterion)
         if not found:
@@ -105,7 +144,7 @@ def describe_populations(populations: Iterable[Population]) -> str:
     return " ".join([*sentences, RANDOM_SAMPLE]) if sentences else ""
 
 
-def of_key(chosen: Mapping[Key, ChosenLabels], kind: str, criterion: str) -> list[ChosenLabels]:
+def of_key(chosen: Mapping[Key, T], kind: str, criterion: str) -> list[T]:
     """Return those of a kind and criterion, or of every criterion for "all"; kind "aiu" is both kinds of AIUs."""
     return [
         one for key, one in chosen.items() if kind in (key[0], key[0].partition("_")[0]) and criterion in (ALL, key[1])
@@ -113,15 +152,22 @@ def of_key(chosen: Mapping[Key, ChosenLabels], kind: str, criterion: str) -> lis
 
 
 def find(
-    labels: "pd.DataFrame", gold: "pd.DataFrame", opinions: Iterable[EncodedOpinions], disputed: "pd.DataFrame"
+    labels: "pd.DataFrame",
+    gold: "pd.DataFrame",
+    opinions: Iterable[EncodedOpinions],
+    disputed: "pd.DataFrame",
+    *,
+    of_everybody: bool = True,
 ) -> Choices:
     """Return the labels and the values of the reference that are mainly of disputed targets.
 
     `opinions` are those of all judges of the analysis; `disputed` has the targets that a run disputed, with the columns
-    item, kind, criterion and part.
+    item, kind, criterion and part. `of_everybody`: the reference is of all labels, so targets with labels but without a
+    majority are no targets without labels.
     """
     of_reference: dict[Key, ChosenLabels] = {}
     of_labels: dict[Key, ChosenLabels] = {}
+    few: tuple[dict[Key, FewLabels], dict[Key, FewLabels]] = {}, {}
     for encoded in opinions:
         key = encoded.kind, encoded.criterion
         if encoded.pool is not None or key in of_labels:
@@ -136,7 +182,10 @@ def find(
         for chosen, masks in ((of_reference, [referenced > 0]), (of_labels, [given > 0, given > 1])):
             if (found := _chosen(encoded, of_targets, masks)) is not None:
                 chosen[key] = found
-    return Choices(of_reference, of_labels)
+        for chosen_scenarios, mask in zip(few, (referenced + of_everybody * given > 0, given > 0), strict=True):
+            if (rare := _few_labels(encoded, of_targets, mask)) is not None:
+                chosen_scenarios[key] = rare
+    return Choices(of_reference, of_labels, *few)
 
 
 def keep_disputed(frame: "pd.DataFrame", chosen: Mapping[Key, ChosenLabels]) -> "pd.DataFrame":
@@ -221,6 +270,18 @@ def _chosen(encoded: EncodedOpinions, disputes: _Disputes, masks: Sequence[Bools
     return ChosenLabels(counts, encoded.targets.loc[disputed, ["item", "criterion", "part"]])
 
 
+def _few_labels(encoded: EncodedOpinions, disputes: _Disputes, labelled: Bools) -> FewLabels | None:
+    """Return the scenarios whose targets have labels less often than those of others; None for a random part."""
+    scenario = encoded.attributes["scenario"]
+    if scenario is None or not labelled.any() or labelled.all():
+        return None
+    names, codes = np.unique(scenario.astype(str), return_inverse=True)
+    few = scenarios_without(labelled, codes, disputes.clusters)
+    own = np.isin(codes, few)
+    named = tuple(scenario_name(names[code]) for code in few)
+    return FewLabels(named, int((labelled & own).sum()), int(own.sum())) if few else None
+
+
 def _ratios(disputes: _Disputes, masks: Sequence[Bools]) -> Iterator[tuple[float, LabelCounts, Bools]]:
     for labelled in masks:
         if labelled.any() and not labelled.all():
@@ -232,39 +293,43 @@ def _ratios(disputes: _Disputes, masks: Sequence[Bools]) -> Iterator[tuple[float
 
 # Rankings and comparisons of judges by labels that are mainly of disputed targets: see `chosen_labels`.
 
-NO_DECISION = "labels are mainly of disputed targets, so there is no decision for all targets"
+NO_DECISIONS: Mapping[Population, str] = {
+    DISPUTED_TARGETS: "labels are mainly of disputed targets, so there is no decision for all targets",
+    LABELLED_SCENARIOS: "labels are mainly of some scenarios, so there is no decision for all targets",
+}
 
 
 def named_by_targets(found: Sequence[Comparison], population: Population) -> tuple[Comparison, ...]:
     """Return comparisons whose caveats say that they are of disputed targets, if they are."""
     if population == ALL_TARGETS:
         return tuple(found)
-    return tuple(replace(one, reason="; ".join(filter(None, (OF_DISPUTED, one.reason)))) for one in found)
+    return tuple(
+        replace(one, population=population, reason="; ".join(filter(None, (CAVEATS[population], one.reason))))
+        for one in found
+    )
 
 
-def of_disputed_targets(ranking: Ranking, population: Population) -> Ranking:
-    """Return a ranking without decisions, which are about all targets; labels are mainly of disputed ones.
+def of_chosen_targets(ranking: Ranking, population: Population, of_labels: Population) -> Ranking:
+    """Return a ranking without decisions, which are about all targets, if the reference or labels are not of all.
 
-    The accuracies are of disputed targets too, unless the reference is of all.
+    The accuracies are of the targets of the reference, `population`; the human ceiling is of those of labels.
     """
+    reason = next((one for one in (population, of_labels) if one != ALL_TARGETS), ALL_TARGETS)
+    if reason == ALL_TARGETS:
+        return ranking
 
-    def marked(estimate: Estimate, is_of_labels: bool) -> Estimate:
-        is_of_disputed = is_of_labels or population == DISPUTED_TARGETS
-        return (
-            replace(estimate, reason="; ".join(filter(None, (OF_DISPUTED, estimate.reason))))
-            if is_of_disputed
-            else estimate
-        )
+    def marked(estimate: Estimate, targets: Population) -> Estimate:
+        return replace(estimate, reason="; ".join(filter(None, (CAVEATS.get(targets, ""), estimate.reason))))
 
     judges = (
         replace(
             judge,
-            accuracy=marked(judge.accuracy, False),
-            less_ceiling=marked(judge.less_ceiling, True),
+            accuracy=marked(judge.accuracy, population),
+            less_ceiling=marked(judge.less_ceiling, reason),
             decision=Decision.not_enough_data,
-            reason=f"{NO_DECISION}; {OF_DISPUTED}: {judge.reason}",
+            reason=f"{NO_DECISIONS[reason]}; {CAVEATS[reason]}: {judge.reason}",
         )
         for judge in ranking.judges
     )
-    baselines = (replace(one, accuracy=marked(one.accuracy, False)) for one in ranking.baselines)
-    return replace(ranking, judges=tuple(judges), ceiling=marked(ranking.ceiling, True), baselines=tuple(baselines))
+    baselines = (replace(one, accuracy=marked(one.accuracy, population)) for one in ranking.baselines)
+    return replace(ranking, judges=tuple(judges), ceiling=marked(ranking.ceiling, reason), baselines=tuple(baselines))

@@ -33,7 +33,7 @@ from core.statistics.reports.judges import (
 from core.wording import NO_CRITERION, report_criterion, scenario_name
 from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
-from storage.reports.chosen_labels import ALL_TARGETS, DISPUTED_TARGETS, Population
+from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_values import JudgeQuery
@@ -83,6 +83,8 @@ class JudgeReport:
     """The reference with the number of its values by source, such as "gold: 52 adjudicated, 8 by people"."""
     population: Population = ALL_TARGETS
     """The targets that accuracies are of."""
+    of_labels: Population = ALL_TARGETS
+    """The targets that the human ceiling is of."""
     chosen: str = ""
     """A sentence about labels that are mainly of disputed targets; empty if they are not."""
 
@@ -149,11 +151,12 @@ def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeRe
         chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples, findings=findings(data, query)
     )
     left_out = _not_compared(data, query, dataset, chosen)
-    population = data.choices.population(query.kind, query.criterion)
-    note = data.choices.note(query.kind, query.criterion)
-    if note:
-        ranking = chosen_labels.of_disputed_targets(ranking, population)
-    return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}", population, note)
+    population = _population(data, query)
+    note = data.choices.note(query.kind, query.criterion, one_scenario=query.scenario is not None)
+    of_labels = _population(data, query, of_labels=True)
+    of_labels = of_labels if of_labels != ALL_TARGETS else population
+    ranking = chosen_labels.of_chosen_targets(ranking, population, of_labels)
+    return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}", population, of_labels, note)
 
 
 def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:
@@ -177,7 +180,13 @@ def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) 
         return ()
     known = dependence(data, query)
     found = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples, findings=known)
-    return chosen_labels.named_by_targets(found, data.choices.population(query.kind, query.criterion))
+    return chosen_labels.named_by_targets(found, _population(data, query))
+
+
+def _population(data: AlignmentData, query: RankingQuery, *, of_labels: bool = False) -> Population:
+    """Return the targets that the figures of a query are of."""
+    one_scenario = query.scenario is not None
+    return data.choices.population(query.kind, query.criterion, of_labels=of_labels, one_scenario=one_scenario)
 
 
 def dependence(data: AlignmentData, query: RankingQuery) -> Findings:
@@ -334,7 +343,7 @@ def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> 
         values = {"judge": name, "decision": decision, "accuracy": estimate.value, "targets": estimate.items}
         values |= {"low": estimate.low, "high": estimate.high, "reason": estimate.reason}
         values["reference"] = "" if decision == "ceiling" else report.reference
-        values["population"] = DISPUTED_TARGETS if decision == "ceiling" and report.chosen else report.population
+        values["population"] = report.of_labels if decision == "ceiling" else report.population
         rows.append({column: values.get(column) for column in rows[0]})
     return rows
 

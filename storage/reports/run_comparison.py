@@ -115,7 +115,8 @@ def load(engine: Engine, study: Study, names: Sequence[str], reference: str | No
         own = references.debate_run_ids(session, study.id, named.name) if named.type == "debate" else []
         costs = cost_by_run(session, run_ids)
     encoded = list(encode_opinions(opinions, scales, "criterion")) if len(opinions) else []
-    found = chosen_labels.find(people, gold, encoded, disputed)
+    of_everybody = named.type in ("gold", "majority", "mean")
+    found = chosen_labels.find(people, gold, encoded, disputed, of_everybody=of_everybody)
     gold = chosen_labels.keep_disputed(gold, found.of_reference)
     datasets = list(build_datasets(people, opinions, gold, scales, "all")) if len(opinions) else []
     datasets.sort(key=lambda dataset: -max(int(judge.asked.sum()) for judge in dataset.judges.values()))

@@ -17,13 +17,13 @@ from core.statistics.reports.systems import (
     GAME_COLUMNS,
     SCORE_COLUMNS,
     SystemRow,
-    of_disputed_targets,
     rate_by_games,
     rate_by_scores,
+    without_value_of_all,
 )
 from storage.reports import alignment, opinions, references
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.chosen_labels import DISPUTED_TARGETS, NO_VALUE_OF_ALL, OF_DISPUTED, ChosenLabels, is_among, of_key
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, NO_VALUES, ChosenLabels, Population, is_among, of_key
 from storage.reports.references import Reference
 from storage.studies.studies import Study
 
@@ -48,7 +48,9 @@ class SystemReport:
     reference: str
     rows: tuple[SystemRow, ...]
     note: str = ""
-    """That labels are mainly of disputed targets, so no row is of all; empty if they are not."""
+    """That labels are mainly of disputed targets or of some scenarios, so no row is of all; empty if they are not."""
+    population: Population = ALL_TARGETS
+    """The targets that the rows of all scenarios together are of."""
 
 
 @dataclass(frozen=True)
@@ -151,20 +153,22 @@ def table(report: SystemReport) -> list[dict[str, Any]]:
 
 
 def shown_estimate(row: SystemRow) -> tuple[float | None, float | None, float | None]:
-    """Return the value of a row with its interval; that of people alone if it is of disputed targets only."""
-    if row.population == DISPUTED_TARGETS:
+    """Return the value of a row with its interval; that of people alone if it is not of all targets."""
+    if row.population != ALL_TARGETS:
         return row.people, row.people_low, row.people_high
     return row.value, row.low, row.high
 
 
 def basis(report: SystemReport) -> str:
     """Return the labels, verdicts and targets of the figures of a report."""
-    return f"people's labels, and by verdicts, {OF_DISPUTED}" if report.note else "labels and verdicts together"
+    caveat = CAVEATS.get(report.population, "")
+    return f"people's labels, and by verdicts, {caveat}" if caveat else "labels and verdicts together"
 
 
 def method(report: SystemReport) -> str:
     """Return what a caption has to state: how the figures were computed, and that none is of all targets."""
-    return f"{OF_DISPUTED[0].upper()}{OF_DISPUTED[1:]} only. {CLUSTERED_T}" if report.note else PREDICTION_POWERED
+    caveat = CAVEATS.get(report.population, "")
+    return f"{caveat[0].upper()}{caveat[1:]}. {CLUSTERED_T}" if caveat else PREDICTION_POWERED
 
 
 def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000) -> SystemReport:
@@ -185,10 +189,19 @@ def rate(data: AlignmentData, choice: Choice, judge: str, resamples: int = 1000)
         )
     else:
         rows = rate_by_scores(values[list(SCORE_COLUMNS)].astype(VALUE_TYPES))
-    note = data.choices.note(choice.kind, choice.criterion) if chosen else ""
-    if chosen:
-        rows = [of_disputed_targets(row, DISPUTED_TARGETS, NO_VALUE_OF_ALL) for row in rows]
-    return SystemReport(choice.kind, choice.criterion, judge, _title(data.reference), tuple(rows), note)
+    of_labels = data.reference.type == "debate"
+
+    def population(one_scenario: bool) -> Population:
+        return data.choices.population(choice.kind, choice.criterion, of_labels=of_labels, one_scenario=one_scenario)
+
+    of_rows = [population(row.scenario != ALL) for row in rows]
+    rows = [
+        row if one == ALL_TARGETS else without_value_of_all(row, one, NO_VALUES[one])
+        for row, one in zip(rows, of_rows, strict=True)
+    ]
+    of_all = population(one_scenario=False)
+    note = data.choices.note(choice.kind, choice.criterion) if of_all != ALL_TARGETS else ""
+    return SystemReport(choice.kind, choice.criterion, judge, _title(data.reference), tuple(rows), note, of_all)
 
 
 def _chosen(data: AlignmentData, choice: Choice) -> list[ChosenLabels]:

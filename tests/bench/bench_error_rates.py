@@ -19,7 +19,7 @@ from core.statistics.data.arrays import Bools, Floats, Ints
 from core.statistics.data.patterns import JudgedPatterns, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures.alternative_annotator import run_on_patterns
-from core.statistics.measures.chosen_labels import dispute_ratio
+from core.statistics.measures.chosen_labels import dispute_ratio, scenarios_without
 from core.statistics.measures.comparison import Comparison, compare_scores, correct_comparisons
 from core.statistics.measures.planning import plan_labels, plan_separation, statistic_on_patterns
 from core.statistics.measures.resampling import bootstrap
@@ -262,6 +262,9 @@ def chosen_samples(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     disputed, one, documents = np.arange(600) < 256, np.zeros(600, int), np.repeat(np.arange(50), 12)
     first = np.append(rng.permutation(256), 256 + rng.permutation(344))
     few = np.append(rng.permutation(256)[: round(0.85 * units)], 256 + rng.permutation(344)[: round(0.15 * units)])
+    weights = np.where(disputed, 1.8, 1.0)
+    often = rng.choice(600, units, replace=False, p=weights / weights.sum())
+    scenarios = rng.choice(5, 600, p=(0.4, 0.3, 0.15, 0.1, 0.05))
     of_documents = rng.random(600) < rng.beta(0.4, 0.6, 50)[documents]
     whole = np.isin(documents, rng.choice(50, max(2, units // 12), replace=False))
 
@@ -271,8 +274,14 @@ def chosen_samples(rng: np.random.Generator, units: int) -> Mapping[str, float]:
     return {
         "random": found(rng.permutation(600)[:units]),
         "random documents of 12, as a whole": dispute_ratio(whole, of_documents, one, documents) is not None,
+        "random, by scenarios": bool(
+            scenarios_without(np.isin(np.arange(600), rng.permutation(600)[:units]), scenarios)
+        ),
+        "random documents of 12, by scenarios": bool(scenarios_without(whole, documents // 10, documents)),
+        "one scenario of five": bool(scenarios_without(np.arange(600) < min(units, 120), documents // 10)),
         "disputed ones first": found(first[:units]),
         "85 % disputed ones, 15 % others": found(few),
+        "disputed ones 1.8 times as often": found(often),
     }
 
 

@@ -1,4 +1,4 @@
-"""Whether labels exist mainly for disputed targets, so that figures computed from them are not of all targets.
+"""Whether labels exist mainly for disputed targets, or for some scenarios: figures of them are not of all targets.
 
 Disputed targets are harder than others and judges err more on them, so labels that were chosen by dispute are no sample
 of all targets. Labels of every target or of a random part of them are.
@@ -13,7 +13,7 @@ from core.statistics.data.arrays import Bools, Floats, Ints, students_t_cdf
 
 LEVEL = 0.0015
 """The one-sided level of a test. An analysis makes up to six, so at most 0.9 % of random samples are found."""
-MIN_RATIO = 2.0
+MIN_RATIO = 1.25
 """The share of labelled targets among disputed ones has to be at least this many times the share among the others."""
 NEGLIGIBLE = 1e-14
 """Probabilities at the ends of a distribution that are left out."""
@@ -36,15 +36,17 @@ def count_labels(labelled: Bools, disputed: Bools) -> LabelCounts:
     )
 
 
-def dispute_ratio(labelled: Bools, disputed: Bools, strata: Ints, clusters: Ints | None = None) -> float | None:
+def dispute_ratio(
+    labelled: Bools, disputed: Bools, strata: Ints, clusters: Ints | None = None, *, level: float = LEVEL
+) -> float | None:
     """Return how many times more often disputed targets are labelled than others; None unless mainly they are.
 
     `labelled` and `disputed` are (N,), `strata` (N,) the number of the set of judges that was asked about a target: a
     target can be disputed only by judges that were asked about it, so only targets of one stratum are compared. The
     ratio is Mantel and Haenszel's (1959). It has to be at least MIN_RATIO, and the probability of as many labelled
-    disputed targets below LEVEL if labels are independent of disputes: a sum of hypergeometric variables, for one
+    disputed targets below `level` if labels are independent of disputes: a sum of hypergeometric variables, for one
     stratum Fisher's exact test. With `clusters` (N,), such as items or documents that are labelled as a whole, a score
-    test with their squared sums as the variance (Liang & Zeger 1986) has to be below LEVEL too.
+    test with their squared sums as the variance (Liang & Zeger 1986) has to be below `level` too.
     """
     _, stratum = np.unique(strata, return_inverse=True)
     total = np.bincount(stratum).astype(float)
@@ -53,13 +55,33 @@ def dispute_ratio(labelled: Bools, disputed: Bools, strata: Ints, clusters: Ints
         for mask in (labelled, disputed, labelled & disputed)
     )
     ratio = _ratio(total, n_labelled, n_disputed, both)
-    if ratio < MIN_RATIO or _exact_p(total, n_labelled, n_disputed, both) >= LEVEL:
+    if ratio < MIN_RATIO or _exact_p(total, n_labelled, n_disputed, both) >= level:
         return None
     if clusters is not None:
         expected = (n_labelled / total)[stratum], (n_disputed / total)[stratum]
-        if _clustered_p((labelled - expected[0]) * (disputed - expected[1]), clusters) >= LEVEL:
+        if _clustered_p((labelled - expected[0]) * (disputed - expected[1]), clusters) >= level:
             return None
     return ratio
+
+
+def scenarios_without(labelled: Bools, scenarios: Ints, clusters: Ints | None = None) -> tuple[int, ...]:
+    """Return the scenarios (N,) whose targets have labels less often than those of the others; () for a random part.
+
+    Each scenario is compared with all others by the tests and the ratio of `dispute_ratio`, without strata, at LEVEL
+    over the number of tests (Bonferroni): whether it has fewer labels, and whether it has more, so that the others
+    have fewer.
+    """
+    names = np.unique(scenarios)
+    if names.size < 2:
+        return ()
+    one, level = np.zeros(scenarios.size, np.int64), LEVEL / (2 * names.size)
+
+    def has_more(own: Bools) -> bool:
+        return dispute_ratio(labelled, own, one, clusters, level=level) is not None
+
+    more = [int(name) for name in names if has_more(scenarios == name)]
+    few = [int(name) for name in names if (more and name not in more) or has_more(scenarios != name)]
+    return tuple(few)
 
 
 def _ratio(total: Floats, labelled: Floats, disputed: Floats, both: Floats) -> float:

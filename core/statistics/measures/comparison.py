@@ -32,6 +32,8 @@ class Comparison:
     p_corrected: float | None
     """`p_bootstrap` corrected for all comparisons made together."""
     reason: str = ""
+    population: str = "all targets"
+    """The targets that it is of: all, or those that labels are mainly of."""
 
 
 def better_first(comparison: Comparison, judges: Sequence[str]) -> Comparison:

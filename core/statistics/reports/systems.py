@@ -3,7 +3,7 @@
 A few labels of people correct many verdicts of a judge (prediction-powered inference, Angelopoulos et al. 2023). The
 estimate holds for any judge, however biased; a judge that predicts people's labels well makes the interval narrower.
 A missing verdict counts as the mean of the verdicts, which predicts nothing: without its targets, the estimate would be
-of those on which the judge decides. Labelled targets have to be a random sample of all: see `of_disputed_targets`.
+of those on which the judge decides. Labelled targets have to be a random sample of all: see `without_value_of_all`.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -58,7 +58,7 @@ class SystemRow:
     strength_high: float | None
     reason: str
     population: str = "all targets"
-    """The targets that the row is of: all, or "disputed targets" if labels are mainly of these; then it has no value
+    """The targets that the row is of: all, or those that labels are mainly of; then it has no value
     from labels and verdicts together."""
 
 
@@ -102,8 +102,8 @@ def rate_by_scores(scores: pd.DataFrame) -> list[SystemRow]:
     return rows
 
 
-def of_disputed_targets(row: SystemRow, population: str, reason: str) -> SystemRow:
-    """Return a row of disputed targets, without what is of all targets: labels of disputed ones are no sample of all.
+def without_value_of_all(row: SystemRow, population: str, reason: str) -> SystemRow:
+    """Return a row of a population, without what is of all targets: its labels are no sample of all.
 
     `reason` states why.
     """

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Engine
 
+from core.formats.records import ItemRecord, Record
 from storage.reports import alignment, judge_ranking, published, run_comparison, study_report, systems
-from storage.reports.chosen_labels import NO_VALUE_OF_ALL, OF_DISPUTED
+from storage.reports.chosen_labels import NO_VALUE_OF_ALL, OF_DISPUTED, OF_SCENARIOS
 from storage.reports.judge_ranking import Selection
 from tests.storage.reports.disputed_study import (
     SHARE_OF_A_IN_DISPUTES,
@@ -143,3 +144,35 @@ def test_published_tables_of_a_random_sample_have_no_caveat(engine: Engine) -> N
     rows = published.compute(engine, study, "dna-2")
     assert {row.population for row in rows} == {"all targets"} and published.note_of(rows) == ""
     assert "population" not in published.layout(rows, None, None).header
+
+
+def with_scenarios(names: str) -> list[Record]:
+    """Return the study of random pairs of the scenario "short" only; `names` are those of its scenarios."""
+    scenarios = names.split()
+    planned = records(lambda pairs: [pair for pair in pairs if pair.number % 3 == 0])
+
+    def named(record: Record) -> Record:
+        if not isinstance(record, ItemRecord):
+            return record
+        scenario = scenarios[int(record.item.id[1:]) % 3]
+        return record.model_copy(update={"item": record.item.model_copy(update={"scenario": scenario})})
+
+    return [named(record) for record in planned]
+
+
+def test_labels_of_one_scenario_give_no_win_rate_of_all(engine: Engine) -> None:
+    study = import_study(engine, with_scenarios("short long code"))
+    rows = {(row.system, row.scenario): row for row in systems.report(engine, study, judge="panel", resamples=10).rows}
+    of_all, of_short = rows["A", "all"], rows["A", "short"]
+    assert (of_all.value, of_all.low, of_all.population) == (None, None, "scenarios with labels")
+    assert (of_short.value is not None, of_short.population) == (True, "all targets")
+    data = alignment.load_data(engine, study)
+    assert "of code, long have enough labels" in data.choices.note("preference", "helpfulness")
+    accuracy = find_row(alignment.rows_of(engine, study, data, resamples=10), "j0", "accuracy_gold")
+    assert (accuracy.population, accuracy.reason.startswith(OF_SCENARIOS)) == ("scenarios with labels", True)
+    by_scenario = alignment.rows_of(engine, study, data, "scenario", resamples=10)
+    assert {row.population for row in by_scenario} == {"all targets"}
+    report = judge_ranking.of_data(data, Selection(), resamples=10)
+    assert report.chosen and {judge.decision for judge in report.ranking.judges} == {"not enough data"}
+    own = judge_ranking.of_data(data, Selection(scenario="short"), resamples=10)
+    assert (own.chosen, own.population) == ("", "all targets")

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import fisher_exact
 
 from core.statistics.measures import chosen_labels
-from core.statistics.measures.chosen_labels import dispute_ratio
+from core.statistics.measures.chosen_labels import dispute_ratio, scenarios_without
 
 
 def masks(disputed_labelled: int, disputed: int, others_labelled: int, others: int) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +27,8 @@ ONE_STRATUM = np.zeros(600, int)
         ((256, 256, 344, 344), None),
         ((43, 256, 57, 344), None),
         ((3, 256, 0, 344), None),  # likely by chance
-        ((256, 256, 200, 344), None),  # significant, but not mainly of disputed targets
+        ((256, 256, 200, 344), 1.72),  # a mixture of all disputed targets and most others
+        ((256, 256, 290, 344), None),  # significant, but nearly of all targets
     ],
 )
 def test_labels_of_disputed_targets_are_found_and_others_are_not(
@@ -84,3 +85,21 @@ def test_at_most_one_random_sample_in_a_hundred_is_found(size: int) -> None:
         labelled = np.isin(np.arange(600), rng.choice(600, size, replace=False))
         found += dispute_ratio(labelled, disputed, ONE_STRATUM) is not None
     assert found <= 5
+
+
+@pytest.mark.parametrize(
+    ("labelled", "few"),
+    [
+        ((200, 0, 0), (1, 2)),
+        ((200, 200, 40), (2,)),
+        ((70, 60, 55), ()),
+        ((3, 0, 0), ()),  # likely by chance
+        ((9, 0, 0), (1, 2)),  # neither has significantly fewer, but the first has more
+        ((200, 190, 180), ()),  # significant, but nearly all have labels
+    ],
+)
+def test_scenarios_with_fewer_labels_are_found(labelled: tuple[int, int, int], few: tuple[int, ...]) -> None:
+    scenario = np.repeat(np.arange(3), 200)
+    has_label = np.concatenate([np.arange(200) < count for count in labelled])
+    assert scenarios_without(has_label, scenario) == few
+    assert scenarios_without(has_label, np.zeros(600, int)) == ()
