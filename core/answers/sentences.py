@@ -5,12 +5,13 @@ example, the answer to a condition, or another person's; labels such as "Final a
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
+from core.answers.attributions import heads_others
 from core.answers.text import Text, Unit
 from core.answers.words import Words
 
@@ -165,12 +166,14 @@ _FORCED = re.compile(
 def introduced(text: Text, start: int) -> bool:
     """Return whether a heading directly above the line at `start` takes the answer there from the reply's author."""
     starts = [line.start for line in text.lines]
-    place = bisect_right(starts, start) - 1
-    for above in reversed(text.lines[max(0, place - DEPTH) : max(0, place)]):
+    place = bisect_left(starts, text.clean.rfind("\n", 0, max(0, start)) + 1)
+    for above in reversed(text.lines[max(0, place - DEPTH) : place]):
         heading = above.text.rstrip()
         if len(heading) > LONGEST_HEADING:
             return False
-        if _is_foreign(heading, text.words):
+        if heading == "json":  # the sign of a fence
+            continue
+        if _is_foreign(heading, text.words) or heads_others(heading):
             return True
         if not heading.endswith(":"):
             return False

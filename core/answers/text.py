@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
+from core.answers.attributions import attributed, noted_as_others, states_of_others
 from core.answers.words import Words, readable, squash
 from core.errors import UnreadableReply
 
@@ -155,6 +156,8 @@ SEARCHED = 50_000
 """Number of characters, from the end, that are searched for quoted blocks: replies are untrusted."""
 BLOCKS = 40
 """Maximum number of blocks that may be the reply's own, from the end."""
+COPIED = 4
+"""Minimum number of words of a line that is not repeated by chance."""
 FAR = 7
 """Maximum number of words between "contains" and what it contains."""
 
@@ -220,6 +223,10 @@ _MINE = re.compile(
     r"output|result|conclusion)\b|我|私|제|мой|моя|мои",
     re.I,
 )
+_FOUND = re.compile(
+    r"\b(?:see|finds?|found|notice[sd]?|discover(?:ed)?)\s+(?:this|these|the\s+(?:following|lines?|words?|text|sentence))\b",
+    re.I,
+)
 _SOMEBODY = re.compile(
     r"\b(?:response|submission|assistant|answer|text|critique|author|model|question|prompt|document|it|candidate|reply|"
     r"writer|user|speaker|line|sentence|first|second|one|other|material|solution|antwort|text|réponse|respuesta|resposta|"
@@ -248,11 +255,23 @@ def undecided(text: str) -> bool:
 
 def introduces_others(line: str, words: Words) -> bool:
     """Return whether the last clause of a line announces the words of others: `Response 1 ends with:`."""
+    if attributed(line):
+        return True
     clause = re.split(r"[.!?;,。，](?:\s+|$)|[。，]", line.rstrip(" \t:=\"'`*_([{<>|-–—")[-200:])[-1]
     verb = _FOREIGN.search(clause) or words.find("reported", clause)
     if verb is None or len(clause[verb.end() :].split()) > FAR:
         return False
     return _SOMEBODY.search(clause) is not None or not _MINE.search(clause)
+
+
+def copies_others(above: str, words: Words, shown: Sequence[str]) -> bool:
+    """Return whether the line above a repeated one is repeated as well, or announces it: `I find this in the text:`."""
+    if len(above.split()) >= COPIED and is_repeated(above, shown):
+        return True
+    if not above.rstrip().endswith(":"):
+        return False
+    verb = _FOREIGN.search(above) or words.find("reported", above)
+    return _FOUND.search(above) is not None or (verb is not None and not _MINE.search(above))
 
 
 def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: bool = False) -> list[Span]:
@@ -293,7 +312,9 @@ def _is_foreign(own: str, span: Span, text: str, words: Words, shown: Sequence[s
         return True
     first = next(filter(None, map(str.strip, after.split("\n"))), "")
     follows = bool(re.search(r"[^\W\d_]", first)) and not words.starts("courtesy", first)
-    return follows and (_DISOWNED.search(after) is not None or is_repeated(text[span[0] : span[1]], shown))
+    return follows and (
+        _DISOWNED.search(after) is not None or noted_as_others(first) or is_repeated(text[span[0] : span[1]], shown)
+    )
 
 
 def cut_reasoning(text: str) -> list[Span]:
@@ -484,11 +505,18 @@ class Text:
         head = "" if rule == "json" else stated.partition("\n")[0].rpartition(":")[0]
         if introduces_others(before + head, self.words) or (rule == "json" and self._within_a_line(before, end)):
             return True
+        if states_of_others(before + stated.partition("\n")[0]) or noted_as_others(self.clean[end:].partition("\n")[0]):
+            return True
         within = re.search(r"[^\W_]", before) is not None
         repeated = is_repeated(stated, self.shown)
         if (within or repeated or rule in ("json", "sentence")) and self._is_undecided:
             return True
-        return repeated and (within or not self._is_at_an_end(start, end))
+        return repeated and (within or not self._is_at_an_end(start, end) or self._is_copied(begin))
+
+    def _is_copied(self, begin: int) -> bool:
+        """Return whether the line above the one at `begin` shows that this one is copied from a shown text."""
+        above = next((line.text for line in reversed(self.lines) if line.start < begin), "")
+        return copies_others(above, self.words, self.shown)
 
     @cached_property
     def _is_undecided(self) -> bool:

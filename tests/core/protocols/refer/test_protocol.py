@@ -50,6 +50,15 @@ def test_unreadable_samples_are_left_out_of_the_mean_and_counted() -> None:
     assert review.verdict.reason.startswith("the mean of 2 samples, 2 more could not be read")
 
 
+def test_a_peers_rating_that_the_chair_repeats_is_not_the_chairs() -> None:
+    repeated = [Reply(text=text) for text in ("Peer 1's rating: 1", "Rating by reviewer 1: 1", "Peer 1's rating: 1")]
+    review = run_scripted(reviews_script(repeated, a=1, b=2, c=3), make_settings())
+    assert review.verdict is not None and (review.verdict.outcome, review.verdict.value) == ("no_verdict", None)
+    own = [Reply(text="Peer 1's rating: 1\nPeer 2's rating: 2\n\nArea chair's rating: 3")]
+    review = run_scripted(reviews_script(own, a=1, b=2, c=3), make_settings())
+    assert review.verdict is not None and review.verdict.value == 3
+
+
 def test_without_a_readable_sample_there_is_no_verdict() -> None:
     review = run_scripted(reviews_script([Reply(text="Ana", finish="cut off")] * 2, a=1, b=2, c=3), make_settings())
     assert review.verdict is not None
