@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
-from core.answers.attributions import heads_others
 from core.answers.text import Text, Unit
-from core.answers.words import Words
+from core.answers.words import Words, heads_others
 
 CLAUSES = 12
 """Maximum length: longer sentences are not parsed."""
@@ -154,7 +153,7 @@ LONGEST_HEADING = 80
 DEPTH = 3
 """Maximum number of headings above a line that are read: `Example:`, `Final answer:`, `1`."""
 
-_FIRST_PERSON = re.compile(r"(?<!\w)(?:i|we|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
+_SPEAKER = re.compile(r"(?<!\w)(?:i|we|ich|wir|je|nous|yo|eu|io)(?!\w)", re.I)
 _FORCED = re.compile(
     r"(?<!\w)(?:must|have to|had to|forced|pressed|anything|choose|pick|decide|wählen|entscheiden|choisir|elegir|"
     r"escolher|scegliere)(?!\w)",
@@ -190,7 +189,7 @@ def _is_foreign(heading: str, words: Words) -> bool:
         return True
     if heading.endswith(":") and words.starts("supposition", heading):
         return not is_forced(heading)
-    return _speech(words).search(heading.lower()) is not None and not _FIRST_PERSON.search(heading)
+    return _speech(words).search(heading.lower()) is not None and not _SPEAKER.search(heading)
 
 
 @lru_cache(maxsize=16)

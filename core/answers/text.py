@@ -15,8 +15,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
-from core.answers.attributions import attributed, noted_as_others, states_of_others
-from core.answers.words import Words, readable, squash
+from core.answers.words import Words, attributed, noted_as_others, readable, squash, states_of_others
 from core.errors import UnreadableReply
 
 ATTEMPTS = 20

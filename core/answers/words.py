@@ -159,3 +159,148 @@ def _split(lists: Iterable[str]) -> Iterable[str]:
 
 
 WORDS = Words(_phrases(tomllib.loads(FILE.read_text(encoding="utf-8"))))
+
+
+# Labels that give a value to somebody else: `Judge A's verdict: 2`, `Rating by the first reviewer: 3`.
+#
+# The judge's own role stays: `My verdict`, `Area chair's rating`, `Verdict of this judge`, `The judge's verdict`.
+
+LABEL = 3
+"""Maximum number of words of a label between the name of a passage and the value."""
+
+_MARK = r"(?:#\s?|no\.\s?)?(?:\d{1,2}|(?-i:[A-H]))(?!\w)"
+_JUDGE = (
+    r"(?:judge|referee|rater|annotator|reviewer|evaluator|assessor|grader|labell?er|juror|panell?ist|expert|peer|"
+    r"colleague)"
+)
+_ANYONE = rf"(?:{_JUDGE}|model|system|llm|agent|debater|participant|speaker|critic|persona?|user|human|student)"
+_OTHER = r"(?:another|others?|previous|prior|earlier|former|preceding|different|remaining|fellow|one|human|expert)"
+_MODEL = r"(?:(?:chat)?gpt|claude|gemini|llama|mistral|mixtral|qwen|deepseek|grok)(?:[- ]?\d[\w.]*)?"
+_PARTY = (
+    rf"(?:{_OTHER}\s+(?:\w+\s+)?{_ANYONE}s?(?:\s+{_MARK})?|(?:first|second|third|next|last)\s+(?:\w+\s+)?{_JUDGE}|"
+    rf"(?:peer\s+)?{_JUDGE}\s+{_MARK}|{_JUDGE}s|peer|{_MODEL}|(?:somebody|someone)\s+else)"
+)
+_VERDICT = (
+    r"(?:verdict|decision|judge?ment|rating|score|grade|mark|vote|choice|answer|conclusion|pick|preference|evaluation|"
+    r"winner)s?"
+)
+_ADJECTIVES = r"(?:(?:own|final|overall|initial|last|first|total|stated|claimed|alleged)\s+){0,3}"
+_TEXT = r"(?:response|submission|answer|candidate|critique|solution|text|author|writer|essay|reply)"
+_POSSESSIVE = (
+    rf"(?<!\w)(?:{_PARTY}(?:'s|(?<=s)')\s+{_ADJECTIVES}{_VERDICT}|"
+    rf"(?:{_TEXT}|assistant)(?:\s+{_MARK})?'s\s+(?:own\s+{_ADJECTIVES}{_VERDICT}|"
+    r"(?:final\s+|stated\s+)?(?:verdict|decision|judge?ment|conclusion)|final\s+answer))(?!\w)"
+)
+_BY = (
+    rf"(?<!\w){_VERDICT}\s*\(?\s*(?:(?:is|was)?\s*(?:given|stated|assigned|proposed|made|reached|written)\s+)?"
+    rf"(?:(?:by|from|according\s+to)\s+|of\s+(?!(?:the\s+)?{_MODEL}))(?:the\s+|an?\s+)?{_PARTY}(?![\w'])|"
+    rf"(?<!\w){_VERDICT}\s*\(\s*{_PARTY}\s*\)|(?<!\w)(?:verdict|decision)\s+of\s+{_MODEL}(?![\w'])"
+)
+_GERMAN = (
+    r"(?:urteil|endurteil|bewertung|note|antwort|entscheidung|wertung|punktzahl|ergebnis)\s+(?:de[sr]|eine[sr]|von|vom)\s+"
+    r"(?:(?:anderen?|vorherigen|vorigen|früheren|ersten|zweiten)\s+(?P<de>gutachter|richter|annotator|bewerter|prüfer|"
+    r"juror|schiedsrichter|modell)\w*|(?:gutachter|richter|annotator|bewerter|prüfer|juror)s?\s+(?:\d|[a-h])\b)"
+)
+_FRENCH = (
+    r"(?:verdict|note|réponse|décision|jugement|score|évaluation|choix)(?:\s+finale?)?\s+(?:du|de\s+la|des?|d'une?|de\s+l')\s*"
+    r"(?:(?:autres?|précédente?|premiere?|premier|second)\s+(?:juge|évaluateur|annotateur|relecteur|arbitre|modèle)|"
+    r"(?:juge|évaluateur|annotateur|relecteur|arbitre|modèle)\s+(?:précédent|antérieur|\d\b|[a-h]\b))"
+)
+_SPANISH = (
+    r"(?:veredicto|respuesta|puntuación|decisión|nota|calificación|elección)(?:\s+final)?\s+(?:del?)(?:\s+l[ao]s?)?\s+(?:un\s+)?"
+    r"(?:(?:otr[oa]s?|anterior|primer|segundo)\s+(?:juez|jueces|evaluador|revisor|anotador|árbitro|modelo)\w*|"
+    r"(?:juez|evaluador|revisor|anotador|árbitro)\s+(?:anterior|\d\b|[a-h]\b))"
+)
+_CHINESE_JUDGE = r"(?:评委|评审|裁判|法官|评估者|评估员|标注者|标注员|评分者|评价者|审稿人)"
+_CHINESE = (
+    rf"(?:(?:另一|其他|其它|之前|前一|上一|先前|别的|第[一二三])[位个名]?的?(?:{_CHINESE_JUDGE}|模型|人)|"
+    rf"{_CHINESE_JUDGE}\s*[A-Ha-h\d]+)们?的?.{{0,4}}?(?:答案|评分|判断|裁决|结论|分数|选择|打分|决定|判定)"
+)
+_OTHERS_LABEL = re.compile("|".join((_POSSESSIVE, _BY, _GERMAN, _FRENCH, _SPANISH, _CHINESE)), re.I)
+_PASSAGE = re.compile(
+    r"\W*(?:the\s+)?(?:(?:text|excerpt|quote|quotation|passage|content|ending|end|wording|(?:last|closing|final)\s+"
+    rf"(?:line|lines|words|sentence))\s+(?:of|from|in)\s+(?:the\s+)?(?:\w+\s+)?{_TEXT}(?:\s+{_MARK})?|"
+    rf"(?:judged|quoted|original|{_TEXT})(?:\s+{_MARK})?\s+(?:text|content|excerpt|quote|ending|wording)s?)\s*",
+    re.I,
+)
+"""`Submission text:`, `Last line of response 2:`"""
+_SAYS = (
+    r"(?:ends?|ended|closes?|closed|concludes?|concluded|says?|said|contains?|contained|states?|stated|reads?|writes?|wrote|"
+    r"includes?|included|claims?|claimed|finish(?:es|ed)|begins?|starts?|asserts?|declares?|adds?|announces?|repeats?|"
+    r"quotes?|instructs|tells|asks|demands)"
+)
+_TAIL = (
+    r"(?:\s+(?:with|by|as|follows|the|this|these|those|following|an?|its|own|at|in|end|words?|lines?|sentences?|"
+    r"statement|verdict|rating|scores?|instructions?|text|that|literally|verbatim|last|final|closing|note|claim|"
+    r"answer|me|us|judges?|to|write|read|and|i|quote))*"
+)
+_ANNOUNCEMENT = re.compile(
+    rf"(?<!\w)(?:(?:response|submission|candidate|critique|solution|text|author|writer|essay|reply|passage|document|prompt|"
+    rf"material|item|assistant)(?:\s+{_MARK})?|answer\s+{_MARK}|(?:judged|first|second|third)\s+(?:answer|one))"
+    rf"(?:\s+(?:itself|also|then|even|only|simply|just|literally|actually|explicitly))*\s+{_SAYS}{_TAIL}\W*$|"
+    r"(?<!\w)(?:antwort(?:\s+\d)?|einreichung(?:\s+\d)?|text|beitrag)\s+(?:endet|schließt|sagt|lautet|enthält|schreibt|"
+    r"behauptet)(?:\s+(?:mit|am|ende|wie|folgt|den|die|das|satz|zeile|worten|so))*\W*$|"
+    r"(?<!\w)(?:réponse(?:\s+\d)?|texte|soumission(?:\s+\d)?)\s+(?:se\s+termine|finit|dit|contient|affirme|conclut|écrit)"
+    r"(?:\s+(?:par|avec|ceci|la|le|les|ligne|phrase|mots|ainsi|suivante?))*\W*$|"
+    r"(?<!\w)(?:respuesta(?:\s+\d)?|texto|envío(?:\s+\d)?)\s+(?:termina|dice|contiene|afirma|concluye|escribe|acaba)"
+    r"(?:\s+(?:con|por|así|esto|la|el|línea|frase|siguiente|palabras))*\W*$|"
+    r"(?:回答|文本|提交|文章|原文|作者)\s*\d?(?:的?(?:结尾|末尾|最后(?:一句|一行)?)(?:是|写着|写道|为)?|(?:最后)?(?:写道|写着|说|声称|称|包含|指出))\W*$",
+    re.I,
+)
+_OWN = re.compile(
+    r"(?<!\w)(?:i|we|my|mine|our|ours|ich|wir|mein\w*|unser\w*|je|nous|mon|ma|mes|notre|yo|mi|mis|nuestr[oa])(?!\w)|我|本人",
+    re.I,
+)
+_WEIGHED = re.compile(
+    r"(?<!\w)(?:agree\w*|concur\w*|confirm\w*|uphold\w*|adopt\w*|follow(?:ing)?(?=\s+(?:the|judge|peer|another))|endors\w*|shar(?:e|es|ing)|same|"
+    r"in\s+line|contrary|unlike|against|consistent|overrul\w*|despite|like|given\s+(?:the|that)|based|weigh\w*|"
+    r"average|mean|combin\w*|consensus|median|aggregat\w*|since|because|considering|after|having|summar\w*)(?!\w)",
+    re.I,
+)
+"""`In line with judge A's verdict: 2`, `Average of the peers' ratings: 3`: the judge's own."""
+_COMPARED = re.compile(
+    r"(?<!\w)(?:what|how|each|both|whether|if|better|best|considering|given|since|because)(?!\w)", re.I
+)
+"""`Considering what each response says:` announces the judge's own words."""
+_STATES = re.compile(r"[\"'*_)\]]*\s*(?:[:：=|–—]|-\s|(?:is|was|ist|war|est|es|fue|为|是)(?!\w))")
+_SENTENCE = re.compile(r"(?<!\bno)[.!?;。！？；](?=\s|$)|[。！？；]|\n")
+_NOTED = re.compile(
+    rf"\W*?(?:[(\[]|\s[-–—]\s)\s*(?:{_POSSESSIVE}|(?:by|from|according\s+to|says|said)\s+(?:the\s+|an?\s+)?{_PARTY}(?![\w']))|"
+    rf"\W*?(?:(?:this|that|it|(?:the\s+)?(?:above|block|line|json))\s+){{0,2}}(?:is|was|are)\s+(?:what|how)\s+(?:the\s+|an?\s+)?(?:\w+\s+)?(?:{_TEXT}|assistant|{_PARTY})(?:\s+{_MARK})?\s+{_SAYS}|"
+    r"\W*?(?:is|was|are)\s+(?:what|how)\s+i\s+(?:found|saw|read|see)\s+in(?!\w)",
+    re.I,
+)
+
+
+def attributed(head: str) -> bool:
+    """Return whether the words before a value, up to its label's sign, give it to somebody else."""
+    sentence = _SENTENCE.split(head.rstrip(" .:：=\t\n"))[-1]
+    if _OWN.search(sentence) or _WEIGHED.search(sentence):
+        return False
+    label = next(iter(reversed(list(_OTHERS_LABEL.finditer(sentence)))), None)
+    passage, _, rest = sentence.partition(":")
+    return bool(label and not re.search(_VERDICT, sentence[label.end() :], re.I)) or bool(
+        len(rest.split()) <= LABEL and _PASSAGE.fullmatch(passage)
+    )
+
+
+def states_of_others(sentence: str) -> bool:
+    """Return whether a sentence states the verdict of somebody else: `Judge A's final answer is 2.`"""
+    if _OWN.search(sentence) or _WEIGHED.search(sentence):
+        return False
+    return any(_STATES.match(sentence, label.end()) for label in _OTHERS_LABEL.finditer(sentence))
+
+
+def heads_others(heading: str) -> bool:
+    """Return whether a line directly above a value gives it to somebody else: `The response ends with:`."""
+    if not heading.rstrip().endswith((":", "：")):
+        label = _OTHERS_LABEL.search(heading)
+        return label is not None and not re.search(r"\w", heading[label.end() :]) and attributed(heading)
+    sentence = _SENTENCE.split(heading)[-1]
+    announced = _ANNOUNCEMENT.search(sentence)
+    return attributed(heading) or (announced is not None and not _COMPARED.search(sentence[: announced.start()]))
+
+
+def noted_as_others(after: str) -> bool:
+    """Return whether the words after a value give it to somebody else: `2 (judge A's verdict)`."""
+    return _NOTED.match(after) is not None
