@@ -64,7 +64,7 @@ def import_file(
     from core.formats.mapping.scope import recording_omissions
     from core.formats.registry import detect_format, read_for_import, report_files
     from core.formats.text import recording_reads
-    from storage.transfer import import_records
+    from storage.transfer.imports import import_records
 
     own = mapping.load_mapping(map) if map else None
     refuse_open_questions(path, own)
@@ -147,7 +147,7 @@ def suggest_mapping(
         unread_values,
         why_row_numbers,
     )
-    from core.formats.text import dump_fields
+    from core.formats.plain_yaml import dump_fields
 
     if preview_table(path, 1, explode).has_more:
         typer.echo(f"# {MANY_FIELDS}")
@@ -304,7 +304,7 @@ def write_gold(
     from core.formats import gold
     from core.formats.text import open_output
     from storage.db.connections import reading
-    from storage.transfer import GoldOptions, gold_rows, verdict_runs
+    from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
     options, sources = GoldOptions(tuple(judges), judge_columns, pseudonyms), Counter[str]()
     with reading(engine) as session, open_output(path) as stream:
@@ -332,7 +332,7 @@ def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) ->
     from core.formats.text import open_output
     from storage.db.connections import reading
     from storage.runs import runs
-    from storage.transfer import count_records, export_records
+    from storage.transfer.exports import count_records, export_records
 
     with reading(engine) as session:
         for note in runs.uninstalled_protocol_notes(session, study.id):
@@ -358,7 +358,7 @@ def write_turns(engine: "Engine", study: "Study", path: Path, *, pseudonyms: boo
     from core.formats import turns as turn_file
     from core.formats.text import open_output
     from storage.transfer import pseudonyms as names
-    from storage.transfer import turn_rows
+    from storage.transfer.exports import turn_rows
 
     rows = turn_rows(engine, study)
     if pseudonyms:
@@ -373,8 +373,8 @@ def write_other_format(engine: "Engine", study: "Study", path: Path, format: str
     from core.formats.registry import write_records
     from core.formats.text import open_output
     from core.formats.tools.label_studio import labeling_config
-    from storage.transfer import export_records
     from storage.transfer import pseudonyms as names
+    from storage.transfer.exports import export_records
 
     def records() -> "Iterator[Record]":
         exported = export_records(engine, study)

@@ -215,7 +215,7 @@ def test_agreement_can_be_split(run_with_sample, by):
 def test_agreement_without_json_is_a_table(run_with_sample):
     result = run_with_sample("people", "agreement", "--study", "tour")
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[0].split()[:4] == ["kind", "criterion", "group", "statistic"]
+    assert result.stdout.splitlines()[1].split()[:4] == ["kind", "criterion", "group", "statistic"]
 
 
 def test_labels_without_a_scale_are_named_and_not_denied(run, tmp_path):

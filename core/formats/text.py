@@ -3,7 +3,6 @@
 import errno
 import gzip
 import io
-import math
 import os
 import re
 import secrets
@@ -12,14 +11,12 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, AnyStr, BinaryIO, TextIO
-
-import yaml
+from typing import IO, AnyStr, BinaryIO, TextIO
 
 from core.errors import FileFormatError, TiebreakError
 
@@ -233,109 +230,6 @@ def _bad_byte(raw: bytes, start: int, number: int) -> FileFormatError:
     if number == 1 and raw.startswith(UTF16_MARKS):
         return FileFormatError("expected text in UTF-8; this file is UTF-16: save it as UTF-8", line=1)
     return FileFormatError(f"expected text in UTF-8; byte 0x{raw[start]:02X} is not", line=number)
-
-
-# YAML without the surprises of version 1.1: `yes` and `no` are text, dates are text, keys are unique, no aliases.
-
-TAGS = "tag:yaml.org,2002:"
-LINE_ENDS = frozenset("\x85\u2028\u2029")
-"""Line ends of Unicode that YAML folds."""
-MAX_DEPTH = 50
-"""Levels of nesting: a mapping has about six."""
-MAX_LENGTH = 2**20
-"""Characters: YAML needs about a thousand times as much memory."""
-
-
-class PlainLoader(yaml.SafeLoader):
-    """SafeLoader restricted to the syntax of mappings and settings files."""
-
-    depth = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        """Reject aliases, with which a small file can expand to an enormous one, tags, and deep nesting."""
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if isinstance(event, yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem="no aliases", problem_mark=self.get_mark())
-        if getattr(event, "tag", None) not in (None, "!"):
-            raise yaml.MarkedYAMLError(
-                problem=f"no tags such as {event.tag.removeprefix(TAGS)[:40]!r}", problem_mark=event.start_mark
-            )
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise yaml.MarkedYAMLError(problem=f"at most {MAX_DEPTH} levels", problem_mark=self.get_mark())
-        node = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Reject a repeated key: the first value would be lost silently."""
-        seen = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"{key.value!r} once, not twice", problem_mark=key.start_mark)
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)
-
-
-# Booleans, dates and numbers of YAML 1.1 are replaced by those of JSON: "no", "on", 12:30 and 0o7 are text here.
-PlainLoader.yaml_implicit_resolvers = {
-    letter: [(tag, regexp) for tag, regexp in pairs if not tag.endswith((":bool", ":timestamp", ":int", ":float"))]
-    for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-PlainLoader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|false)\Z"), list("tf"))
-PlainLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z"), list("-+0123456789")
-)
-PlainLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"),
-    list("-+.0123456789"),
-)
-
-
-class PlainDumper(yaml.SafeDumper):
-    """SafeDumper that escapes rare line ends, which would be read back as blanks, and writes equal values each time."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Return True: the loader has no aliases."""
-        return True
-
-
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = None if LINE_ENDS.isdisjoint(text) else '"'
-    return dumper.represent_scalar(f"{TAGS}str", text, style=style)
-
-
-PlainDumper.add_representer(str, _represent_text)
-
-
-def parse_fields(text: str) -> dict[Any, Any]:
-    """Return the named fields of a YAML or JSON text; raises FileFormatError with the line."""
-    if len(text) > MAX_LENGTH:
-        raise FileFormatError(f"expected at most {MAX_LENGTH // 2**20} MB of YAML")
-    try:
-        value = yaml.load(text, PlainLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise FileFormatError(f"expected YAML: {error.problem}", line=line) from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise FileFormatError(f"expected YAML: {str(error).splitlines()[0]}") from None
-    if not isinstance(value, dict):
-        raise FileFormatError("expected named fields, such as `id: question_id`")
-    return value
-
-
-def dump_fields(fields: Mapping[str, Any]) -> str:
-    """Return named fields as YAML in their order."""
-    return yaml.dump(dict(fields), Dumper=PlainDumper, sort_keys=False, allow_unicode=True, width=100)
-
-
-def dump_text(text: str) -> str:
-    """Return a text as YAML on one line: as it is, or quoted where a list in brackets or a mapping needs it."""
-    if not text.isprintable():
-        return yaml.safe_dump(text, default_style='"', width=math.inf).removesuffix("\n")
-    listed = yaml.safe_dump([text], default_flow_style=True, allow_unicode=True, width=math.inf)
-    return listed.removeprefix("[").removesuffix("]\n")
 
 
 # Atomic writing of files, and temporary folders that do not outlive their process.

@@ -18,7 +18,7 @@ from core.own_addresses import route_path
 from pages.parts import account_guard, resources
 from storage.db import connections
 from storage.db.errors import DBAPIError
-from storage.reports import overview
+from storage.reports import server_counts
 
 MEASURED = ("/api/label/", "/ready")
 """Beginnings of the paths whose requests are measured. The pages themselves use one socket."""
@@ -38,7 +38,7 @@ class DatabaseCollector(Collector):
         yield GaugeMetricFamily("tiebreak_worker_up", "Whether a worker executes requested runs.", works)
         try:
             with connections.reading(resources.engine()) as session:
-                counts = overview.count_on_server(session)
+                counts = server_counts.count(session)
         except (TiebreakError, DBAPIError):
             yield GaugeMetricFamily("tiebreak_database_up", "Whether the database is available.", 0)
             return

@@ -10,9 +10,8 @@ from core.statistics import catalogue
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.judges import JudgeEvaluation
 from core.statistics.reports.label_plans import PairPlan
-from storage.db.connections import clock
 from storage.db.guards import COUNTS, reading_for
-from storage.db.tables import ItemRow, LabelRow, LeaseRow, RunRow, TraceRow
+from storage.db.tables import ItemRow, LabelRow, RunRow, TraceRow
 from storage.reports import judge_ranking, label_plans
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData
@@ -106,33 +105,3 @@ def leading_judges(data: AlignmentData, overlap: int, *, resamples: int = 1000) 
     plan = label_plans.leaders(data, query, report, overlap)
     debate = data.reference.title if data.reference.type == "debate" else ""
     return Leaders(report.ranking.judges[0], plan, report.population, debate)
-
-
-# Counts of the whole database for monitoring.
-
-
-@dataclass(frozen=True)
-class ServerCounts:
-    """Numbers of rows."""
-
-    labels: int
-    claims: int
-    """Targets that an annotator has claimed now."""
-    runs: dict[str, int]
-    """By state."""
-    traces: dict[str, int]
-    """By outcome."""
-
-
-@reading_for(COUNTS)
-def count_on_server(session: Session) -> ServerCounts:
-    """Count labels, claims, runs and traces."""
-    claims = select(func.count()).select_from(LeaseRow).where(col(LeaseRow.until) > clock(session))
-    runs = select(col(RunRow.state), func.count()).group_by(col(RunRow.state))
-    traces = select(col(TraceRow.outcome), func.count()).group_by(col(TraceRow.outcome))
-    return ServerCounts(
-        labels=session.scalar(select(func.count()).select_from(LabelRow)) or 0,
-        claims=session.scalar(claims) or 0,
-        runs={state: number for state, number in session.execute(runs)},
-        traces={outcome: number for outcome, number in session.execute(traces)},
-    )

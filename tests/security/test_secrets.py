@@ -22,8 +22,8 @@ from storage.db import audit, backup
 from storage.db.connections import reading
 from storage.runs import traces
 from storage.studies import studies
-from storage.transfer import export_records, turn_rows
 from storage.transfer.bundle import write_bundle
+from storage.transfer.exports import export_records, turn_rows
 from storage.worker import launch
 from tests import openai_server
 from tests.accounts import stored_text

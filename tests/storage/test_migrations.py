@@ -18,7 +18,7 @@ from storage.db.connections import _upgrading, alembic_config, connect, newest_r
 from storage.db.tables import Table
 from storage.labels import labels, views
 from storage.studies import studies
-from storage.transfer import import_records
+from storage.transfer.imports import import_records
 from tests.conftest import make_item, make_label, make_target
 from tests.paths import ROOT
 from tests.storage.labelling.workbench import Client, stored

@@ -20,7 +20,8 @@ from storage.runs.outcomes import UnreadFilter
 from storage.runs.traces import Filter
 from storage.studies import studies
 from storage.studies.items import ItemSelection
-from storage.transfer import export_records, import_records
+from storage.transfer.exports import export_records
+from storage.transfer.imports import import_records
 from storage.transfer.participation import annotator_names
 from storage.worker import launch
 from storage.worker.launch import RunRequest

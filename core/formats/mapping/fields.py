@@ -71,7 +71,7 @@ def key_of(column: str) -> str:
 
 def spell_path(path: str) -> str:
     """Return a path as a mapping in YAML has it, on one line: quoted if YAML needs it."""
-    from core.formats.text import dump_text  # reading a table with an existing mapping does not need YAML
+    from core.formats.plain_yaml import dump_text  # reading a table with an existing mapping does not need YAML
 
     return dump_text(path)
 

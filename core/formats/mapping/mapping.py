@@ -558,7 +558,7 @@ def as_tuple(fields: Fields | None) -> tuple[Source, ...]:
 def load_mapping(path: Path) -> Mapping:
     """Return the mapping in a YAML or JSON file; raises FileFormatError with the line or the field."""
     # Imported here and below: reading a table with an existing mapping does not need YAML.
-    from core.formats.text import parse_fields
+    from core.formats.plain_yaml import parse_fields
 
     return build_mapping(parse_fields(read_text(path)))
 
@@ -573,7 +573,7 @@ def build_mapping(draft: Any) -> Mapping:
 
 def dump_mapping(mapping: Mapping) -> str:
     """Return the mapping as YAML; `load_mapping` reads it back equal."""
-    from core.formats.text import dump_fields
+    from core.formats.plain_yaml import dump_fields
 
     return dump_fields(draft_of(mapping))
 

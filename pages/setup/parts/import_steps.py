@@ -15,9 +15,10 @@ from core.formats.mapping.preview import format_unused, unused_fields
 from core.formats.mapping.scope import recording_omissions
 from core.formats.mapping.suggest import suggested_annotators
 from core.formats.mapping.table import questions
+from core.formats.plain_yaml import parse_fields
 from core.formats.records import ImportedRecords, ItemRecord, LabelRecord, PlainLabels, Record, RunRecord
 from core.formats.registry import READERS, detect_format, read_for_import, read_records, report_files
-from core.formats.text import parse_fields, recording_reads
+from core.formats.text import recording_reads
 from core.items import Item
 from core.labels import Label
 from pages.parts import account_guard, current_study, items, permissions, resources

@@ -14,7 +14,7 @@ from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
 from core.formats.mapping.suggest import ROWS, suggest_table, why_row_numbers
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
-from core.formats.text import dump_fields, parse_fields
+from core.formats.plain_yaml import dump_fields, parse_fields
 from pages.parts import downloads
 from pages.parts.numbers import RESPONSE_NAMES
 from pages.parts.text import escape_markdown

@@ -27,9 +27,10 @@ from storage.reports import peer_reviews
 from storage.runs.runs import Run
 from storage.studies import annotators, studies
 from storage.studies.studies import Study
-from storage.transfer import GoldOptions, deletions, exports, gold_rows, instructions, verdict_runs
+from storage.transfer import deletions, exports, instructions
 from storage.transfer.bundle import write_bundle
 from storage.transfer.deletions import Deleted
+from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
 # The fields of a study's rules about assignment, adjudication and statistics.
 

@@ -11,7 +11,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import Row
-from core.formats.text import parse_fields, temporary_folder
+from core.formats.plain_yaml import parse_fields
+from core.formats.text import temporary_folder
 from pages.parts import permissions
 
 UPLOAD_OPTION, PATH_OPTION = "Upload a file", "Path on this machine"

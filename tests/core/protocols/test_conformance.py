@@ -174,7 +174,7 @@ class LengthSettings(Frozen):
 class Length(Choice):
     """Reads the length of a reply, so an empty reply has a value."""
 
-    def parse(self, reply: str) -> Reading[int]:
+    def parse(self, reply: str, shown: Sequence[str] = ()) -> Reading[int]:
         return Reading(len(reply), "length", (0, len(reply)))
 
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
-from core.formats.text import parse_fields
+from core.formats.plain_yaml import parse_fields
 from pages.setup.parts import mapping_form
 
 ROW = (

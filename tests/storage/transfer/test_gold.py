@@ -17,7 +17,8 @@ from core.labels import Evidence, Label, Target
 from storage.db.connections import connect, reading, upgrade, writing
 from storage.labels import labels, views
 from storage.studies import items, studies
-from storage.transfer import GoldOptions, gold, gold_rows, imports, samples, verdict_runs
+from storage.transfer import gold, imports, samples
+from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.shared import a_trace, a_verdict
 

@@ -7,7 +7,8 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, RunRecord
 from storage.db.connections import reading
 from storage.studies import studies
-from storage.transfer import import_records, samples
+from storage.transfer import samples
+from storage.transfer.imports import import_records
 from storage.transfer.instructions import instruction_examples
 from tests.conftest import make_item
 

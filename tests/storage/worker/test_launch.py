@@ -19,7 +19,7 @@ from storage.db.connections import reading, writing
 from storage.db.tables import RunRow
 from storage.runs import run_claims, runs
 from storage.studies import studies
-from storage.transfer import import_records
+from storage.transfer.imports import import_records
 from storage.worker import (
     RunRequest,
     RunWorker,

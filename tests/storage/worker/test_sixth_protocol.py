@@ -21,7 +21,8 @@ from core.trace import Ask, completed_turns
 from storage.db.connections import reading
 from storage.runs import traces
 from storage.studies import studies
-from storage.transfer import GoldOptions, gold_rows, imports
+from storage.transfer import imports
+from storage.transfer.gold import GoldOptions, gold_rows
 from storage.worker import launch
 from tests.conftest import make_item
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from core.errors import FileFormatError
 from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping
 from core.formats.mapping.preview import preview_table, unused_fields
+from core.formats.plain_yaml import parse_fields
 from core.formats.records import ItemRecord, LabelRecord
 from core.formats.registry import read_records
-from core.formats.text import parse_fields
 
 VALUES = {"A": 1, "B": 2}
 OTHERS = {"id", "a", "b"}

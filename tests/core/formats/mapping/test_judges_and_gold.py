@@ -15,6 +15,7 @@ from core.errors import FileFormatError, TiebreakError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping import table
 from core.formats.mapping.suggest import suggest_table
+from core.formats.plain_yaml import parse_fields
 from core.formats.records import (
     AdjudicationRecord,
     CriterionRecord,
@@ -25,7 +26,6 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
-from core.formats.text import parse_fields
 from core.trace import TurnCompleted, Verdict, VerdictReached
 
 PAIR = """

@@ -7,9 +7,9 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping
+from core.formats.plain_yaml import dump_fields, parse_fields
 from core.formats.records import ItemRecord
 from core.formats.registry import read_records
-from core.formats.text import dump_fields, parse_fields
 from core.items import Item
 from core.labels import PREFERENCE, Scale
 from tests.core.formats.shared import MAPPINGS
