@@ -46,7 +46,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
 
     `device`: see `logins.device_of`.
     """
-    name, network = _stored_name(name), _network(address)
+    name, network = _stored_name(engine, name), _network(address)
     place = connections.write(engine, lambda session: _store_attempt(session, name, network, device))
     with connections.reading(engine) as session:
         account = _find(session, name)
@@ -124,7 +124,7 @@ def change_password(engine: Engine, name: str, current: str, new: str) -> None:
 
     There is a limit as of sign-ins, so a stolen session cannot be used to guess the password.
     """
-    hashed, name = registry.hash_password(new), _stored_name(name)
+    hashed, name = registry.hash_password(new), _stored_name(engine, name)
 
     def begin(session: Session) -> None:
         at = _begin_attempt(session)
@@ -215,10 +215,11 @@ def _find(session: Session, name: str) -> Account | None:
     return registry.find(session, name) if name else None
 
 
-def _stored_name(name: str) -> str:
-    """Return the name as it is counted, which is the name that an account is found by; empty for an invalid one."""
+def _stored_name(engine: Engine, name: str) -> str:
+    """Return the name as it is counted, in the case of the annotator that it finds; empty for an invalid one."""
     try:
-        return annotators.normalize_name(name)
+        with connections.reading(engine) as session:
+            return annotators.stored_name(session, name)
     except TiebreakError:
         return ""
 

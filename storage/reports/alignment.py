@@ -557,8 +557,7 @@ def load_data(
 
 def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
     """Return the data with labels of disputed targets only, for kinds and criteria whose labels are mainly of these."""
-    parts = split_averages(data) if len(data.opinions) else ()
-    encoded = (one for part in parts for one in encoded_opinions(part.opinions, part.scales, "all"))
+    encoded = remembered.once(data.opinions, ("encoded for choices", _key(data.scales)), lambda: _encode_parts(data))
     of_everybody = data.reference.type in ("gold", "majority", "mean")
     found = chosen_labels.find(data.labels, data.gold, encoded, disputed, of_everybody=of_everybody)
     if found == NOTHING:
@@ -566,6 +565,11 @@ def _restrict(data: AlignmentData, disputed: "pd.DataFrame") -> AlignmentData:
     labels = chosen_labels.keep_disputed(data.labels, found.of_labels)
     gold = chosen_labels.keep_disputed(data.gold, found.of_reference)
     return replace(data, labels=labels, gold=gold, choices=found, all_labels=data.labels)
+
+
+def _encode_parts(data: AlignmentData) -> tuple[EncodedOpinions, ...]:
+    parts = split_averages(data) if len(data.opinions) else ()
+    return tuple(one for part in parts for one in encoded_opinions(part.opinions, part.scales, "all"))
 
 
 def _shared_model_marks(

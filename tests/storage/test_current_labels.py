@@ -211,7 +211,8 @@ def test_opinions_are_encoded_once_for_all_labels(engine: Engine, monkeypatch: p
         for dataset, expected in zip(data.categorical_datasets, other.categorical_datasets, strict=True):
             assert_same(dataset, expected)
         assert data.categorical_datasets
-    assert len(encoded) == 5  # once for these opinions, and once each time that they are loaded again
+    # Once by categories and once to find out of which targets labels are: for these, and each time they are loaded again.
+    assert len(encoded) == 10
 
 
 @pytest.mark.parametrize("by", ["all", "scenario"])
@@ -231,9 +232,10 @@ def test_alignment_of_encoded_opinions_is_that_of_opinions_that_are_loaded_again
     for name, number, value in (("cat", 4, 1), ("ann", 0, 2), ("dan", 3, 1)):
         save(engine, study.id, name, number, value)
         encoded.clear()
-        data, other = (alignment.load_data(engine, study, "gold", given) for given in (loaded, None))
+        data = alignment.load_data(engine, study, "gold", loaded)
         rows = alignment.rows_of(engine, study, data, by, resamples=50)
         again = list(encoded)
+        other = alignment.load_data(engine, study, "gold")
         assert rows == alignment.rows_of(engine, study, other, by, resamples=50) and rows
     assert again == []
 

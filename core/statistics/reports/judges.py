@@ -623,6 +623,8 @@ class JudgeComparisonRow:
     p_corrected: float | None
     """`p_bootstrap`, corrected for all comparisons of the kind, criterion and group."""
     reason: str
+    population: str = "all targets"
+    """As in `Comparison`."""
 
 
 def judge_comparison_rows(
