@@ -211,7 +211,7 @@ def test_opinions_are_encoded_once_for_all_labels(engine: Engine, monkeypatch: p
         for dataset, expected in zip(data.categorical_datasets, other.categorical_datasets, strict=True):
             assert_same(dataset, expected)
         assert data.categorical_datasets
-    # Once by categories and once to find out of which targets labels are: for these, and each time they are loaded again.
+    # By categories, and to find out of which targets labels are: for these, and each time they are loaded again.
     assert len(encoded) == 10
 
 
