@@ -23,6 +23,7 @@ from storage.labelling import assignment
 from storage.labels import targets
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
+from storage.reports.chosen_labels import ALL_TARGETS, CAVEATS, Population
 from storage.reports.disagreements import Pair
 from storage.reports.judge_ranking import RankingQuery, Selection, find_dataset, pairs_at
 from storage.studies.studies import Study
@@ -59,12 +60,17 @@ class JudgeErrors:
     query, and the probabilities of its causes. Empty without a decomposition."""
     without: tuple[str, ...] = ()
     """Annotators whose labels the judge repeats: they tell nothing about its errors, and are left out."""
+    population: Population = ALL_TARGETS
+    """The targets that the causes are of."""
 
     @property
     def sentence(self) -> str:
         """The decomposition in words, with its n, and whose labels are left out."""
         people = list_names(self.without)
-        return self._decomposition + (f" It repeats the labels of {people}, which are left out." if people else "")
+        repeats = f"It repeats the labels of {people}, which are left out." if people else ""
+        caveat = CAVEATS.get(self.population, "")
+        of_targets = f"These figures are {caveat}." if caveat else ""
+        return " ".join(filter(None, (self._decomposition, repeats, of_targets)))
 
     @property
     def _decomposition(self) -> str:
@@ -100,6 +106,8 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_R
         for name, reason in judge_ranking.not_compared(data, query).items()
         if name not in dataset.judges
     ]
+    population = judge_ranking.population_of_labels(data, query)
+    found = [replace(errors, population=population) for errors in found]
     return sorted(found, key=lambda errors: -errors.causes.disagreements)
 
 
@@ -191,5 +199,7 @@ def table(found: Sequence[JudgeErrors]) -> list[dict[str, object]]:
                 f"{name}_high": share and share.high,
             }
         row |= {"error_rate_on_clear": causes.error_rate, "kappa": causes.kappa}
-        rows.append(row | {"without": ", ".join(errors.without), "reason": causes.reason})
+        reason = "; ".join(filter(None, (CAVEATS.get(errors.population), causes.reason)))
+        row |= {"without": ", ".join(errors.without), "reason": reason, "population": errors.population}
+        rows.append(row)
     return rows

@@ -153,8 +153,7 @@ def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeRe
     left_out = _not_compared(data, query, dataset, chosen)
     population = _population(data, query)
     note = data.choices.note(query.kind, query.criterion, one_scenario=query.scenario is not None)
-    of_labels = _population(data, query, of_labels=True)
-    of_labels = of_labels if of_labels != ALL_TARGETS else population
+    of_labels = population_of_labels(data, query)
     ranking = chosen_labels.of_chosen_targets(ranking, population, of_labels)
     return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}", population, of_labels, note)
 
@@ -181,6 +180,12 @@ def compare(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) 
     known = dependence(data, query)
     found = compare_judges(chosen, abstentions=query.abstentions, resamples=resamples, findings=known)
     return chosen_labels.named_by_targets(found, _population(data, query))
+
+
+def population_of_labels(data: AlignmentData, query: RankingQuery) -> Population:
+    """Return the targets that figures of several labels of a query are of, such as the human ceiling and causes."""
+    of_labels = _population(data, query, of_labels=True)
+    return of_labels if of_labels != ALL_TARGETS else _population(data, query)
 
 
 def _population(data: AlignmentData, query: RankingQuery, *, of_labels: bool = False) -> Population:

@@ -32,6 +32,7 @@ from storage.reports import (
     systems,
 )
 from storage.reports.alignment import load_data
+from storage.reports.chosen_labels import CAVEATS
 from storage.reports.judge_ranking import Selection
 from storage.studies.studies import Study
 
@@ -143,7 +144,7 @@ def _causes(engine: Engine, study: Study) -> Section:
                 "targets": errors.causes.decided,
                 "disagreements": errors.causes.disagreements,
                 **{cause: shares.get(cause, "") for cause in CAUSES},
-                "caveat": errors.causes.reason,
+                "caveat": "; ".join(filter(None, (CAVEATS.get(errors.population), errors.causes.reason))),
             }
         )
     title, sizes = "Causes of the disagreements of judges and people", [errors.causes.decided for errors in found]

@@ -6,7 +6,15 @@ import pytest
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, Record
-from storage.reports import alignment, judge_ranking, published, run_comparison, study_report, systems
+from storage.reports import (
+    alignment,
+    judge_errors,
+    judge_ranking,
+    published,
+    run_comparison,
+    study_report,
+    systems,
+)
 from storage.reports.chosen_labels import NO_VALUE_OF_ALL, OF_DISPUTED, OF_SCENARIOS
 from storage.reports.judge_ranking import Selection
 from tests.storage.reports.disputed_study import (
@@ -84,7 +92,9 @@ def test_judges_have_no_decision_from_disputed_targets(engine: Engine) -> None:
 def test_the_tables_and_the_report_of_a_study_name_the_disputed_targets(engine: Engine) -> None:
     study = import_study(engine, records(disputed_only))
     tables, _ = study_report.result_tables(engine, study)
-    assert {row["population"] for row in (*tables["judges"], *tables["systems"])} == {"disputed targets"}
+    every = [row for name in ("judges", "systems", "causes", "comparisons") for row in tables[name]]
+    assert {row["population"] for row in every} == {"disputed targets"}
+    assert all(OF_DISPUTED in errors.sentence for errors in judge_errors.of_study(engine, study, Selection()))
     sections = {section.title: section for section in study_report.sections(engine, study)}
     for title in ("Judges", "Systems"):
         assert any(OF_DISPUTED in sentence for sentence in sections[title].sentences)
