@@ -88,7 +88,7 @@ def test_labels_and_pages_go_on_after_postgresql_was_restarted_under_open_browse
     postgres.restart(0.0)
     label(page, first=False)
     wait_for_labels(page, engine, 32)
-    other.get_by_role("link", name="Agreement", exact=True).first.click()
+    other.get_by_role("link", name="People", exact=True).first.click()
     other.get_by_role("heading", name="Agreement").first.wait_for()
     assert other.get_by_text("details are in the server's log").count() == 0
     other.close()

@@ -12,7 +12,7 @@ from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_run_comparison import planted
 
 FIGURES = {
-    "agreement": "Overall: ",
+    "agreement": "## 0.",
     "compare_runs": "Verdicts that changed",
     "alignment": "Disagreement with people",
     "judges": "common to all judges",
