@@ -184,11 +184,6 @@ def section_of(script: str) -> Section:
     return next(section for section in SECTIONS if section.script == script)
 
 
-def entry_of(section: Section) -> Entry:
-    """Return the entry of a section."""
-    return next(entry for entry in ENTRIES if section in entry.sections)
-
-
 def offered(entry: Entry, granted: Collection[Permission], contents: StudyContents) -> list[Section]:
     """Return the sections of an entry that a visitor with these permissions in a study is offered.
 
