@@ -451,7 +451,7 @@ def adopt(
     ] = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Replace standing AIUs by those of --run; you confirm which ones are the same."),
+        typer.Option("--replace", help="Replace current AIUs by those of --run; you confirm which ones are the same."),
     ] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,

@@ -314,8 +314,8 @@ def of_chosen_targets(ranking: Ranking, population: Population, of_labels: Popul
 
     The accuracies are of the targets of the reference, `population`; the human ceiling is of those of labels.
     """
-    reason = next((one for one in (population, of_labels) if one != ALL_TARGETS), ALL_TARGETS)
-    if reason == ALL_TARGETS:
+    chosen = next((one for one in (population, of_labels) if one != ALL_TARGETS), ALL_TARGETS)
+    if chosen == ALL_TARGETS:
         return ranking
 
     def marked(estimate: Estimate, targets: Population) -> Estimate:
@@ -325,11 +325,11 @@ def of_chosen_targets(ranking: Ranking, population: Population, of_labels: Popul
         replace(
             judge,
             accuracy=marked(judge.accuracy, population),
-            less_ceiling=marked(judge.less_ceiling, reason),
+            less_ceiling=marked(judge.less_ceiling, chosen),
             decision=Decision.not_enough_data,
-            reason=f"{NO_DECISIONS[reason]}; {CAVEATS[reason]}: {judge.reason}",
+            reason=f"{NO_DECISIONS[chosen]}; {CAVEATS[chosen]}: {judge.reason}",
         )
         for judge in ranking.judges
     )
     baselines = (replace(one, accuracy=marked(one.accuracy, population)) for one in ranking.baselines)
-    return replace(ranking, judges=tuple(judges), ceiling=marked(ranking.ceiling, reason), baselines=tuple(baselines))
+    return replace(ranking, judges=tuple(judges), ceiling=marked(ranking.ceiling, chosen), baselines=tuple(baselines))

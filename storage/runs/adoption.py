@@ -33,7 +33,7 @@ CHUNK = 2_000
 
 @dataclass(frozen=True)
 class Reextraction:
-    """A critique whose standing AIUs differ from those that a run extracted."""
+    """A critique whose current AIUs differ from those that a run extracted."""
 
     item: str
     critique: str
@@ -72,7 +72,7 @@ def adopt_all(session: Session, study_id: int, annotator: str, run: str | None =
 
 
 def reextractions(session: Session, study_id: int, run: str) -> list[Reextraction]:
-    """Return the critiques whose standing AIUs differ from those that a run extracted."""
+    """Return the critiques whose current AIUs differ from those that a run extracted."""
     edits = aius.edits_by_item(session, study_id)
     criticised = {item.id: item for item in items.of_study(session, study_id) if item.critiques}
     found = []
@@ -93,7 +93,7 @@ def reextractions(session: Session, study_id: int, run: str) -> list[Reextractio
 def replace_aius(
     session: Session, study_id: int, annotator: str, run: str, confirmed: Mapping[tuple[str, str], Mapping[str, str]]
 ) -> int:
-    """Replace the standing AIUs of critiques by those that a run extracted; returns the number of critiques.
+    """Replace the current AIUs of critiques by those that a run extracted; returns the number of critiques.
 
     `confirmed` has (item, critique) -> new id -> old id, for every critique to be replaced.
     """

@@ -57,7 +57,7 @@ class Settings(Frozen):
     """Maximum number of words of each rationale, as stated in the prompts."""
 
     edited_aius: bool | None = None
-    """Whether the run judges the standing AIUs, critiques and references: with annotators' edits before its start. New
+    """Whether the run judges the current AIUs, critiques and references: with annotators' edits before its start. New
     runs do, unless this is false; runs of earlier versions judged items as they were imported."""
 
     @field_validator("judges")

@@ -129,7 +129,7 @@ def draw_result() -> None:
 # Confirms for many items at once which AIUs of a later extraction are the standing ones in other words.
 
 TICKS = {"none": 2.0, "95 % alike": 0.95, "90 % alike": 0.9, "all": 0.0}
-"""What is ticked at first -> the least similarity."""
+"""What is selected in advance -> the least similarity."""
 Proposal = tuple[Reextraction, AiuMatch]
 
 
@@ -143,11 +143,11 @@ def draw_matches(study: Study, annotator: str | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("AIUs that were extracted by", names, key="matches_run", width=320)
         ticked = st.segmented_control(
-            "Ticked at first", list(TICKS), default="none", required=True, key="matches_ticks"
+            "Selected in advance", list(TICKS), default="none", required=True, key="matches_ticks"
         )
     found = _reextractions(study.id, run, _edits(study))
     if not found:
-        st.info("The standing AIUs are those of this run: there is nothing to replace.")
+        st.info("The current AIUs are those of this run: there is nothing to replace.")
         return
     proposals = [(reextraction, match) for reextraction in found for match in reextraction.matches()]
     confirmed = _draw_pairs(proposals, TICKS[str(ticked)], f"matches_{run}_{ticked}")
