@@ -30,8 +30,6 @@ from storage.studies.studies import Study
 GROUPS: dict[str, RaterGroup] = {"People": "people", "Judges": "judges"}
 PAGE = "agreement"
 STAGES = {"": "", "first": "First opinions", "last": "Last opinions"}
-PAIR_NAME_WIDTH = 121
-"""Pixels of the name of a rater in the list of pairs: twelve characters."""
 
 
 def shown_version(study: Study) -> Version:
@@ -343,7 +341,6 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
         }
         for pair, row in ordered
     ]
-    table = tables.shorten(lines, {"A": PAIR_NAME_WIDTH, "B": PAIR_NAME_WIDTH})
     few = sum(row.items < FEW_ITEMS for _, row in ordered)
     st.caption(
         f"{name} of {numbers.format_count(len(ordered), 'pair')} with a value, those that share the most targets (n) "
@@ -351,14 +348,13 @@ def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> 
         "A × B: the numbers of the raters in the matrix."
     )
     tables.draw_clickable(
-        table.lines,
+        lines,
         key,
         lambda row, _: item_drilldown.select(raters=ordered[row][0]),
         max_height=480,
         row_height=tables.DENSE_ROW,
-        column_config=tables.fit_figures(table.lines, "AB") | table.columns,
+        column_config=tables.figure_columns(lines, "AB"),
     )
-    table.draw_full_names()
 
 
 def draw_pairs(stage_figures: list[PanelReport], query: ItemQuery, choice: StatisticChoice) -> None:
@@ -394,12 +390,9 @@ def draw_table(stage_figures: list[PanelReport], query: ItemQuery, choice: Stati
         item_drilldown.select(criterion=criterion, scenario=scenario)
 
     shown_lines = agreement_rows.without_single_criterion(list(lines.values()), by_scenario=by_scenario)
-    names = {name: width for name, width in agreement_rows.WIDTHS.items() if any(name in line for line in shown_lines)}
-    figures = tables.fit_figures(shown_lines, names, agreement_rows.COLUMNS)
-    table = tables.shorten(shown_lines, tables.fit_names(shown_lines, names, figures))
+    figures = tables.figure_columns(shown_lines, agreement_rows.NAMES, agreement_rows.COLUMNS)
     key = f"figures_{st.session_state.get('charted', 0)}"
-    tables.draw_clickable(table.lines, key, select_line, column_config=figures | table.columns)
-    table.draw_full_names()
+    tables.draw_clickable(shown_lines, key, select_line, column_config=figures)
     shown = set().union(*lines.values())
     tables.draw_notes({name: column for name, column in agreement_rows.COLUMNS.items() if name in shown})
     downloads.draw_csv_download(

@@ -11,7 +11,7 @@ from core.formats.tables import flatten
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow
 from core.statistics.reports.alignment import AlignmentRow, By
-from pages.parts import charts, downloads, numbers, resources, shell, tables
+from pages.parts import charts, downloads, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import ReferenceLine, Series
 from pages.results.parts import (
@@ -167,9 +167,7 @@ def draw_without_labels(study: Study, data: AlignmentData, lines: Sequence[align
         (shell.STUDIES, "Import labels", ":material/upload_file:"),
     )
     right_aligned = {name: st.column_config.TextColumn(alignment="right") for name in ("No verdict", "$ per 1,000")}
-    table = tables.shorten(lines, {"Judge": 300})
-    st.dataframe(table.lines, key="bare", hide_index=True, column_config=table.columns | right_aligned)
-    table.draw_full_names()
+    st.dataframe(lines, key="bare", hide_index=True, column_config=right_aligned)
 
 
 def draw_comparison(

@@ -29,8 +29,6 @@ from storage.studies.studies import Study
 
 PAGE, SENTENCES = "causes", 3
 """The name of the page, and the judges with a sentence: the chart and the table have all."""
-JUDGE_WIDTH = 400
-"""The largest width of the names in the table, in pixels."""
 SECTIONS = ("Causes", "Slices", "Replies", "To label")
 
 
@@ -199,10 +197,8 @@ def draw_causes(found: Sequence[JudgeErrors]) -> None:
 def draw_table(lines: Sequence[dict[str, str]]) -> None:
     """Draw the table of judges, without columns that have no value."""
     lines = [{name: line[name] for name in line if any(one[name] not in ("", "–") for one in lines)} for line in lines]
-    figures = tables.fit_figures(lines, ("Judge",))
-    table = tables.shorten(lines, tables.fit_names(lines, {"Judge": JUDGE_WIDTH}, figures))
-    st.dataframe(table.lines, key="causes_table", hide_index=True, column_config=figures | table.columns)
-    table.draw_full_names()
+    columns = tables.figure_columns(lines, ("Judge",))
+    st.dataframe(lines, key="causes_table", hide_index=True, column_config=columns)
 
 
 def table_line(errors: JudgeErrors) -> dict[str, str]:

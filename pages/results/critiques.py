@@ -22,8 +22,6 @@ from storage.studies.studies import Study
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
 PEOPLE = "people"
-AUTHOR_WIDTH = 260
-"""Largest width of a column of authors or judges, in pixels."""
 GROUP_NAMES = {"human": "all people", "llm": "all models"}
 SCORES = ("precision", "recall", "f1")
 ACCURACY_NOTE = "Accuracy of a judge: the share of AIUs that it judges as people do."
@@ -117,15 +115,12 @@ def draw_leaderboard(leaderboard: Leaderboard, rows: Sequence[Row], source: str,
             names = [escape_markdown(display_name(row)) for row in ranking if row.reason == reason]
             st.caption(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''}: {escape_markdown(reason)}.")
     lines = [table_line(row) for row in ranking]
-    figures = tables.fit_figures(lines, {"Author"})
-    table = tables.shorten(lines, tables.fit_names(lines, {"Author": AUTHOR_WIDTH}, figures))
     tables.draw_clickable(
-        table.lines,
+        lines,
         "board",
         lambda row, _: _select(display_name(ranking[row])),
-        column_config=figures | table.columns,
+        column_config=tables.figure_columns(lines, {"Author"}),
     )
-    table.draw_full_names()
     st.caption(
         "AIU: atomic information unit, one claim of a critique. Precision: the share of a critique's AIUs that are "
         "true. Recall: the share of the reference critique's AIUs that it has. F1: their harmonic mean."
@@ -245,12 +240,9 @@ def draw_judges(leaderboard: Leaderboard) -> None:
             "of AIUs is in parentheses."
         )
     lines = accuracy_lines(leaderboard.accuracies)
-    names = {"Judge": AUTHOR_WIDTH, "Task": AUTHOR_WIDTH}
     help_text = {"Range": st.column_config.TextColumn(alignment="right", help=numbers.RANGE_HELP)}
-    figures = tables.fit_figures(lines, names, help_text)
-    table = tables.shorten(lines, tables.fit_names(lines, names, figures))
-    st.dataframe(table.lines, hide_index=True, column_config=figures | table.columns)
-    table.draw_full_names()
+    figures = tables.figure_columns(lines, {"Judge", "Task"}, help_text)
+    st.dataframe(lines, hide_index=True, column_config=figures)
     tables.draw_notes(figures)
 
 

@@ -20,8 +20,8 @@ from storage.studies.studies import Study
 
 PAGE = "discussions"
 SEPARATOR = " ← "
-NAME_WIDTH, MAX_HEIGHT = 210, 265
-"""Pixels of names, which leave room for a figure on a phone, and of a table; a longer one is scrolled."""
+MAX_HEIGHT = 265
+"""Pixels of a table; a longer one is scrolled."""
 P_COLUMN = {
     "p": st.column_config.TextColumn(
         alignment="right", help="Sign test of as many changes to the reference as from it; Holm."
@@ -103,13 +103,11 @@ def draw_changes(rows: Sequence[ChangeRow]) -> None:
         }
         for row in rows
     ]
-    table = tables.shorten(lines, {"Judge": NAME_WIDTH})
-    columns = tables.fit_figures(table.lines, {"Judge"}, P_COLUMN) | table.columns
+    columns = tables.figure_columns(lines, {"Judge"}, P_COLUMN)
     key = f"changes_{st.session_state.get('opened', 0)}"
     tables.draw_clickable(
-        table.lines, key, lambda row, _: select(rows[row].judge), max_height=MAX_HEIGHT, column_config=columns
+        lines, key, lambda row, _: select(rows[row].judge), max_height=MAX_HEIGHT, column_config=columns
     )
-    table.draw_full_names()
     tables.draw_notes(columns)
 
 
@@ -130,11 +128,9 @@ def draw_ablations(rows: Sequence[AblationRow]) -> None:
         }
         for row in rows
     ]
-    table = tables.shorten(lines, {"Judges": NAME_WIDTH})
-    columns = tables.fit_figures(table.lines, {"Judges"}) | table.columns
+    columns = tables.figure_columns(lines, {"Judges"})
     height = min(tables.HEADER + tables.ROW * len(lines), MAX_HEIGHT)
-    st.dataframe(table.lines, key="ablations", hide_index=True, height=height, column_config=columns)
-    table.draw_full_names()
+    st.dataframe(lines, key="ablations", hide_index=True, height=height, column_config=columns)
     st.caption(
         f"The majority of the latest opinions on {numbers.format_count(rows[0].targets, 'target')}; no majority is an "
         "error. Computed from the stored replies, without calls: before the discussion a panel without a judge is "

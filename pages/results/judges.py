@@ -44,8 +44,6 @@ from storage.studies.studies import Study
 
 SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
 PAGE = "judges"
-JUDGE_WIDTH = 400
-"""Largest width of the names in the table, in pixels."""
 CEILING_HELP = (
     "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own accuracy "
     "against it. It also counts targets without a majority of all, so it is not the difference of the column Accuracy "
@@ -315,10 +313,8 @@ def draw_table(ranking: Ranking) -> None:
         if estimate.value is not None
     ]
     lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
-    columns = tables.fit_figures(lines, ("Judge",), COLUMNS)
-    table = tables.shorten(lines, tables.fit_names(lines, {"Judge": JUDGE_WIDTH}, columns))
-    st.dataframe(table.lines, key="judges_table", hide_index=True, column_config=columns | table.columns)
-    table.draw_full_names()
+    columns = tables.figure_columns(lines, ("Judge",), COLUMNS)
+    st.dataframe(lines, key="judges_table", hide_index=True, column_config=columns)
     draw_reasons(ranking)
     tables.draw_notes(columns)
 

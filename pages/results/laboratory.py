@@ -20,8 +20,6 @@ from storage.studies import studies
 from storage.studies.studies import Study
 
 PAGE = "laboratory"
-NAME_WIDTH = 210
-"""Largest width of a column of weights' names, in pixels."""
 
 
 @st.cache_data(max_entries=32, show_spinner="Aggregating stored scores …")
@@ -77,11 +75,7 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
             data=ChartData(report.curve),
         )
     lines = [scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes]
-    names = {"Weights": NAME_WIDTH, "Minus": NAME_WIDTH}
-    figures = tables.fit_figures(lines, names, {"Note": st.column_config.TextColumn()})
-    table = tables.shorten(lines, tables.fit_names(lines, names, figures))
-    st.dataframe(table.lines, hide_index=True, column_config=figures | table.columns)
-    table.draw_full_names()
+    st.dataframe(lines, hide_index=True, column_config=tables.figure_columns(lines, {"Weights", "Minus", "Note"}))
     if report.weights:
         draw_weights(report.weights)
     if report.changes:
@@ -119,7 +113,7 @@ def draw_weights(rows: Sequence[WeightRow]) -> None:
     for row in rows:
         lines.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
     rows_of_aspects = list(lines.values())
-    columns = tables.fit_figures(rows_of_aspects, {"Aspect"})
+    columns = tables.figure_columns(rows_of_aspects, {"Aspect"})
     st.dataframe(rows_of_aspects, hide_index=True, column_config=columns)
     st.caption("In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for.")
 

@@ -20,8 +20,6 @@ from storage.studies.studies import Study
 
 DOCS = "docs/published.md"
 PAGE = "published"
-WIDTHS = {"Scorer": 210, "Group": 250, "Statistic": 190}
-"""The largest width of each column of names, in pixels: the value and its interval are visible beside them."""
 
 
 @st.cache_data(max_entries=64, show_spinner="Computing the table …")
@@ -104,10 +102,8 @@ def draw_table(
         lines = [{**one, "Population": row.population} for one, row in zip(lines, rows, strict=True)]
     if len({row.statistic for row in rows}) == 1:  # the sentence and the chart name it, and the notes need its room
         lines = [{name: cell for name, cell in one.items() if name != "Statistic"} for one in lines]
-    shortened = tables.shorten(lines, WIDTHS)
-    columns = tables.fit_figures(lines, {*WIDTHS, "Note"}) | shortened.columns
-    st.dataframe(shortened.lines, key="published_rows", hide_index=True, column_config=columns)
-    shortened.draw_full_names()
+    columns = tables.figure_columns(lines, {"Scorer", "Group", "Statistic", "Note"})
+    st.dataframe(lines, key="published_rows", hide_index=True, column_config=columns)
     downloads.draw_csv_download(lambda: downloads.dataclass_csv(PublishedRow, rows), f"{table.name}.csv")
 
 

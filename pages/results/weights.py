@@ -30,8 +30,6 @@ from storage.studies.studies import Study
 
 PAGE = "weights"
 MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
-RATER_WIDTH = 190
-"""Largest width of a column of raters, in pixels."""
 PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
 
 
@@ -219,11 +217,8 @@ def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
     ]
     help_text = "Equal weights have no order. The paper counts them as the same order; here they are left out."
     zero_column = {"Undefined as 0": st.column_config.TextColumn(alignment="right", help=help_text)}
-    names = {"Rater": RATER_WIDTH, "Other rater": RATER_WIDTH}
-    figures = tables.fit_figures(lines, {*names, "Between"}, zero_column)
-    table = tables.shorten(lines, names)
-    clicked = tables.draw_clickable(table.lines, "pairs", column_config=figures | table.columns)
-    table.draw_full_names()
+    figures = tables.figure_columns(lines, {"Rater", "Other rater", "Between"}, zero_column)
+    clicked = tables.draw_clickable(lines, "pairs", column_config=figures)
     tables.draw_notes(zero_column)
     st.caption("Click a row, or a point of the chart, to list the weightings.")
     return None if clicked is None else rows[clicked]

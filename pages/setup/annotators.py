@@ -6,10 +6,9 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from core.statistics.reports.agreement import AgreementRow, agreement_row
-from pages.parts import charts, numbers, permissions, resources, shell, tables
+from pages.parts import charts, numbers, permissions, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.charts import Series
-from pages.parts.tables import ShortenedTable
 from pages.parts.text import natural_order
 from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
@@ -20,7 +19,6 @@ from storage.reports.annotators import AnnotatorSummary, Pace, Share
 from storage.reports.training import TrainingResult
 from storage.studies.studies import Study
 
-NAME_WIDTH = 170  # pixels: a long name is shortened, so a phone shows a figure next to it
 KIND_NAMES = {
     "preference": "preferences",
     "score": "scores",
@@ -69,15 +67,12 @@ def draw_tables(summaries: list[AnnotatorSummary]) -> None:
             }
         )
     for lines in (pace, quality):
-        table = _draw_table(lines)
-    table.draw_full_names()
+        _draw_table(lines)
 
 
-def _draw_table(lines: Sequence[Mapping[str, object]]) -> ShortenedTable:
+def _draw_table(lines: Sequence[Mapping[str, object]]) -> None:
     """Draw lines with an annotator each; a missing figure is a dash."""
-    table = tables.shorten(lines, {"Annotator": NAME_WIDTH})
-    st.dataframe(table.lines, hide_index=True, column_config=_columns() | table.columns, placeholder="–")
-    return table
+    st.dataframe(lines, hide_index=True, column_config=_columns(), placeholder="–")
 
 
 def _columns() -> dict[str, ColumnConfig | str | None]:
@@ -115,7 +110,7 @@ def draw_training(results: list[TrainingResult]) -> None:
         return
     st.subheader("Training and hidden checks", anchor=False)
     state = {True: "passed", False: "not passed", None: "not finished"}
-    table = _draw_table(
+    _draw_table(
         [
             {
                 "Annotator": result.annotator,
@@ -129,7 +124,6 @@ def draw_training(results: list[TrainingResult]) -> None:
             for result in results
         ]
     )
-    table.draw_full_names()
     st.caption("Shares of right answers with Wilson's 95 % intervals.")
 
 

@@ -26,8 +26,8 @@ COLUMNS: Mapping[str, Any] = {
     if entry.table or entry.role is Role.weights
 } | {"Targets": st.column_config.NumberColumn(help=TARGETS_HELP)}
 
-WIDTHS = {"Opinions": 85, "Criterion": 140, "Scenario": 180}
-"""The largest width of a name, in pixels: the statistics are visible beside it."""
+NAMES = ("Opinions", "Criterion", "Scenario")
+"""Columns of text."""
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ PLAN_COLUMNS = {
     ),
     "Most in": st.column_config.TextColumn(help="The scenario in which most of the waiting targets are."),
 }
-PLAN_WIDTHS = {"Judge": 215, "Other judge": 215, "Most in": 160, "Why": 160}
-"""The largest widths of columns of names and reasons, in pixels."""
+PLAN_NAMES = ("Judge", "Other judge", "Most in", "Why")
+"""Columns of text."""
 
 
 def draw_label_plan(found: PlanReport | None, leaders: PairPlan | None, judges: Sequence[str]) -> None:
@@ -204,12 +204,8 @@ def draw_label_plan(found: PlanReport | None, leaders: PairPlan | None, judges: 
 def draw_table(lines: Sequence[Mapping[str, str]]) -> None:
     """Draw the table of pairs, without columns that are empty."""
     lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
-    widths = {name: width for name, width in PLAN_WIDTHS.items() if lines and name in lines[0]}
-    figures = tables.fit_figures(lines, widths, PLAN_COLUMNS)
-    table = tables.shorten(lines, tables.fit_names(lines, widths, figures))
-    notes = {name: column | table.columns[name] for name, column in PLAN_COLUMNS.items() if name in table.columns}
-    st.dataframe(table.lines, key="plans", hide_index=True, column_config=figures | table.columns | notes)
-    table.draw_full_names()
+    figures = tables.figure_columns(lines, PLAN_NAMES, PLAN_COLUMNS)
+    st.dataframe(lines, key="plans", hide_index=True, column_config=figures)
 
 
 def plan_line(pair: PairPlan, judges: Sequence[str]) -> dict[str, str]:

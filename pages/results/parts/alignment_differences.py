@@ -348,21 +348,18 @@ def draw_list(
     """
     ordered = ordered_pairs(comparisons, judges)
     pairs = [f"{one.judge} × {one.other_judge}" for one in ordered]
-    table = tables.shorten([list_line(one, judges) for one in ordered], {"A": 240, "B": 240})
     st.caption(
         "A × B: the numbers of the judges, the more accurate first. A − B: the difference in accuracy, with its 95 % "
         "interval. p: corrected by Holm's method, the smallest first; * if it is under 0.05. n: targets. A click on a "
         "row lists the targets on which the two judges differ."
     )
     tables.draw_clickable(
-        table.lines,
+        [list_line(one, judges) for one in ordered],
         list_key(pairs, selected),
         lambda row, _: select(pairs[row]),
         row_height=tables.DENSE_ROW,
-        column_config=table.columns
-        | {name: st.column_config.Column(width=width, alignment="right") for name, width in WIDTHS.items()},
+        column_config={name: st.column_config.Column(width=width, alignment="right") for name, width in WIDTHS.items()},
     )
-    table.draw_full_names()
     with st.container(key="narrow-numbers"), st.expander("Judges by number", icon=":material/tag:"):  # on a phone only
         st.markdown("\n".join(f"{number}. {escape_markdown(name)}" for number, name in enumerate(judges, start=1)))
 
@@ -435,22 +432,18 @@ def draw_table(
         )
         for place in order
     ]
-    names = {"Judge": 270} | ({"Scenario": 160} if by_scenario else {})
     undefined = {
         _name_place(*place): str(line.pop(alignment_rows.REASON_COLUMN))
         for place, line in zip(order, lines, strict=True)
     }
-    figures = tables.fit_figures(lines, names)
-    table = tables.shorten(lines, tables.fit_names(lines, names, figures))
     # A click on the table gives a new one, without the selected cell; a click on a chart leaves it as it is.
     tables.draw_clickable(
-        table.lines,
+        lines,
         f"table_{st.session_state.get(TABLE_NUMBER, 0)}",
         lambda row, _: _select_place(*order[row]),
         max_height=MAX_HEIGHT,
-        column_config=table.columns | figures,
+        column_config=tables.figure_columns(lines, {"Judge", "Scenario"}),
     )
-    table.draw_full_names()
     numbers.draw_reasons(undefined)
 
 

@@ -1,7 +1,7 @@
 """The items of a selected figure with their values, and links to each item and its trace."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -28,8 +28,6 @@ PARAMETERS = {"scenario": "scenario", "criterion": "among", "raters": "raters"}
 HIDDEN_TEXT = "hidden"
 MAX_COLUMNS, OTHERS = 6, "Others"
 """Raters who have columns of their own if there are more of them, and the column of the others."""
-NAME_WIDTHS, FEW, HEADING_WIDTH = {"Scenario": 130}, 3, 112
-"""Pixels of names, and of the heading of a rater if there are more than `FEW` raters: a screen of 1440 has them all."""
 ROW_HEIGHT, MAX_HEIGHT = 28, 360
 
 
@@ -151,26 +149,19 @@ def draw_table(judged_items: list[TargetValues]) -> None:
         for judged_item in judged_items
     ]
     key = f"selected_items_{st.session_state.get('opened', 0)}"
-    table = tables.shorten(rows, NAME_WIDTHS)
-    headings = tables.headings(raters, tables.HEADING_WIDTH if len(raters) <= FEW else HEADING_WIDTH)
     tables.draw_clickable(
-        table.lines,
+        rows,
         key,
         lambda row, column: _open_item(judged_items[row], column),
         row_height=ROW_HEIGHT,
         max_height=MAX_HEIGHT,
-        column_config=table.columns
-        | {name: heading | {"width": value_width(rows, name, heading["label"])} for name, heading in headings.items()}
-        | {OTHERS: st.column_config.TextColumn(help="The values of the other raters; an open item names them.")},
+        column_config={
+            OTHERS: st.column_config.TextColumn(help="The values of the other raters; an open item names them.")
+        },
     )
     trace_id = st.session_state.pop("open_trace", None)
     if trace_id is not None:
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace_id)})
-
-
-def value_width(rows: Sequence[Mapping[str, str]], rater: str, heading: str) -> int:
-    """Return the pixels of a rater's column in which its heading and values are complete."""
-    return tables.text_width([heading, *(row.get(rater, "") for row in rows)])
 
 
 def table_line(

@@ -397,8 +397,8 @@ def _difference_hover(row: str, column: str, difference: float | None, compariso
 
 HEIGHT = 270
 """Pixels without the legend: a phone shows both charts and the table of long names in less than three screens."""
-NAME_WIDTH, TABLE_HEIGHT = 210, 300
-"""Pixels of names, which leave room for a figure on a phone, and of the table; a longer one is scrolled."""
+TABLE_HEIGHT = 300
+"""Pixels of the table; a longer one is scrolled."""
 LOGARITHMIC_FROM = 20
 """Ratio of the largest cost to the smallest from which the axis is logarithmic."""
 
@@ -473,11 +473,9 @@ def cost_lines(rows_by_unit: Mapping[str, Sequence[JudgePrice]]) -> list[dict[st
 
 def draw_table(lines: Sequence[Mapping[str, str]]) -> None:
     """Draw the judges of the charts with their names, prices and durations."""
-    figures = tables.fit_figures(lines, {"Judge", "Efficient by"})
-    table = tables.shorten(lines, {"Judge": NAME_WIDTH})
+    figures = tables.figure_columns(lines, {"Judge", "Efficient by"})
     height = min(tables.HEADER + tables.ROW * len(lines), TABLE_HEIGHT)
-    st.dataframe(table.lines, key="costs", hide_index=True, height=height, column_config=figures | table.columns)
-    table.draw_full_names()
+    st.dataframe(lines, key="costs", hide_index=True, height=height, column_config=figures)
 
 
 def prices(ranking: Ranking, costs: Mapping[str, JudgeCost], unit: str) -> list[JudgePrice]:

@@ -59,8 +59,6 @@ def _hover_text(name: str, estimate: Estimate) -> str:
 
 MAX_SENTENCES = 3
 """Pairs that are described before their table; of more the sentences are hidden until they are opened."""
-NAME_WIDTH, NOTE_WIDTH = 240, 160
-"""The largest width of a run's name and of a note, in pixels."""
 ONLY_IN_FILE = ("percent", "gwet_ac1")
 """Statistics of pairs that the table leaves out: a screen has no room for them beside κ and the changed verdicts."""
 DRAWN = ("accuracy_gold", "pearson")
@@ -74,7 +72,7 @@ def draw_settings(compared: ComparedRuns) -> None:
     names = [titles[run.name] for run in compared.runs]
     if compared.settings:
         rows = [{"Setting": one.path, **dict(zip(names, one.values, strict=True))} for one in compared.settings]
-        st.dataframe(rows, key="run_settings", hide_index=True, column_config=tables.headings(names))
+        st.dataframe(rows, key="run_settings", hide_index=True)
     elif not compared.texts:
         st.caption("The runs have the same settings and prompts.")
     for difference in compared.texts:
@@ -184,12 +182,8 @@ def _pair_line(pair: Pair, titles: Mapping[str, str]) -> dict[str, str]:
 
 def _draw_table(lines: Sequence[Mapping[str, Any]], names: Sequence[str], key: str) -> None:
     """Draw a table with columns of names, which leave room for the figures, and a list of the full names."""
-    figures = tables.fit_figures(lines, names)
-    if "Note" in figures:
-        figures["Note"] = st.column_config.TextColumn(width=NOTE_WIDTH)
-    table = tables.shorten(lines, tables.fit_names(lines, dict.fromkeys(names, NAME_WIDTH), figures))
-    st.dataframe(table.lines, key=key, hide_index=True, column_config=figures | table.columns)
-    table.draw_full_names()
+    columns = tables.figure_columns(lines, {*names, "Note"})
+    st.dataframe(lines, key=key, hide_index=True, column_config=columns)
 
 
 def _draw_download(rows: Sequence[dict[str, Any]], file_name: str) -> None:

@@ -31,8 +31,6 @@ COLUMNS = {
     ),
     "p": st.column_config.TextColumn(alignment="right", help="Corrected over all slices of all judges."),
 }
-TARGETS_WIDTH = 560
-"""The largest width of the condition of a slice, in pixels."""
 
 
 def chosen_slice() -> Slice | None:
@@ -90,12 +88,8 @@ def draw_rationales(report: RationaleReport, judge: str) -> None:
 def draw_table(rows: Sequence[SliceRow], key: str) -> None:
     """Draw the table of slices; a click on a row selects its slice."""
     lines = [table_line(row) for row in rows]
-    figures = tables.fit_figures(lines, ("Targets",), COLUMNS)
-    table = tables.shorten(lines, tables.fit_names(lines, {"Targets": TARGETS_WIDTH}, figures))
-    tables.draw_clickable(
-        table.lines, key, lambda row, _: select(rows[row].slice), column_config=figures | table.columns
-    )
-    table.draw_full_names()
+    figures = tables.figure_columns(lines, ("Targets",), COLUMNS)
+    tables.draw_clickable(lines, key, lambda row, _: select(rows[row].slice), column_config=figures)
 
 
 def summarize(judge: str, found: Sequence[SliceRow], tested: Sequence[SliceRow]) -> str:
@@ -186,9 +180,7 @@ def draw_comparison(study: Study, found: Sequence[Slice], compare: Compare) -> N
         }
         for row in rows
     ]
-    table = tables.shorten(lines, {"Judge": 300})
-    st.dataframe(table.lines, key="compared_slices", hide_index=True, column_config=table.columns)
-    table.draw_full_names()
+    st.dataframe(lines, key="compared_slices", hide_index=True)
     st.caption(
         "How often each judge differs from people in the first slice minus the second; targets of both are left out. "
         "Fisher's exact test, corrected over the judges."

@@ -2,7 +2,6 @@
 
 from pages.parts import tables
 from pages.parts.axes import GAP, LINE_HEIGHT, MAX_FULL, ROW_HEIGHT, place_rows, wrap_name
-from pages.parts.text import escape_markdown
 
 LONG = "meta-llama/Meta-Llama-3.1-405B-Instruct-Turbo, both orders, chain of thought, majority of five samples"
 
@@ -32,28 +31,6 @@ def test_many_long_names_are_shortened_and_stay_different() -> None:
     assert len(set(rows.labels.values())) == len(names)
     assert rows.height < 1.8 * ROW_HEIGHT * len(names) < place_rows(names[:MAX_FULL]).height
     assert place_rows(names[:MAX_FULL]).labels[names[0]] == wrap_name(names[0])
-
-
-def test_names_in_a_table_have_one_line_and_stay_different() -> None:
-    lines = [{"Judge": LONG + end, "Other": other, "n": 3} for end, other in ((" A", LONG), (" B", "gpt"))]
-    table = tables.shorten(lines, {"Judge": 260, "Other": 260})
-    first, second = (str(line["Judge"]) for line in table.lines)
-    assert first != second and len(first) * tables.CHARACTER < 260 and first.endswith("A")
-    assert {line["n"] for line in table.lines} == {3} and lines[0]["Judge"] == LONG + " A"
-    assert table.full_names == {first: LONG + " A", second: LONG + " B", table.lines[0]["Other"]: LONG}
-    assert table.columns["Judge"]["width"] <= 260
-    ends = [f"gpt-4o-2024, {heat}, {'rubric ' * 9}{end}" for heat in ("cold", "warm") for end in "AB"]
-    dots = tables.shorten([{"Judge": name} for name in ends], {"Judge": 190})
-    # Pixels of a letter and of an ellipsis in the widest font.
-    assert all(7.6 * len(line["Judge"]) + 6 * line["Judge"].count("…") <= 172 for line in dots.lines)
-    short = tables.shorten([{"Judge": "gpt-4o-mini"}], {"Judge": 260})
-    assert short.columns["Judge"]["width"] < 120 and not short.full_names
-
-
-def test_a_heading_is_shortened_and_has_the_name_as_its_help() -> None:
-    headings = tables.headings([LONG, "gpt-4o"])
-    assert headings[LONG]["help"] == escape_markdown(LONG) and len(headings[LONG]["label"]) < 24
-    assert headings["gpt-4o"]["help"] is None and headings["gpt-4o"]["label"] == "gpt-4o"
 
 
 def test_a_pair_is_named_by_the_places_of_its_names() -> None:

@@ -1,6 +1,5 @@
 """The table of targets behind a figure: raters with columns of their own, and one column for the others."""
 
-from pages.parts import tables
 from pages.results.parts import item_drilldown
 from storage.reports.agreement_items import TargetValues
 from tests.conftest import make_target
@@ -16,8 +15,3 @@ def test_raters_without_a_column_share_one_that_hides_their_values_before_the_la
     assert line(blind=False) == {"Item": "i", "Scenario": "math", "a": "1", item_drilldown.OTHERS: "2 → 1 · 0"}
     hidden = item_drilldown.HIDDEN_TEXT
     assert line(blind=True) == {"Item": "i", "Scenario": "math", "a": hidden, item_drilldown.OTHERS: hidden}
-
-
-def test_the_column_of_a_rater_is_as_wide_as_its_longest_value() -> None:
-    rows = [{"Item": "i", "run 3": "1"}, {"Item": "j", "run 3": "no verdict"}]
-    assert item_drilldown.value_width(rows, "run 3", "run 3") == tables.text_width(["no verdict"])
