@@ -7,6 +7,7 @@ charts with their files, and tables with their CSV files.
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -14,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import streamlit as st
 
 from core.formats.tables import Table
-from pages.parts import chart_files, charts, numbers, resources, shell, tables
-from pages.parts.axes import ROW_HEIGHT, place_rows
+from pages.parts import chart_files, charts, colours, heat_map, numbers, resources, shell, tables
+from pages.parts.axes import ROW_HEIGHT, place_rows, wrap_names
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import alignment_data, chosen_labels_note, item_drilldown
@@ -30,6 +31,8 @@ Query = TypeVar("Query")
 NO_BREAK = "\u00a0"
 MARK_HEIGHT = 10
 """Pixels that a further mark in a row takes, so that their intervals do not touch."""
+CELL_HEIGHT, MAX_CELL_TEXT = 48, 14
+"""Pixels of a row of a matrix, and the rows up to which its cells have texts."""
 Report = TypeVar("Report")
 
 
@@ -62,7 +65,54 @@ class Intervals:
     marks: Sequence[Mark]
     zero: float | None = None
     """The value of a dashed line: no effect."""
+    lines: Sequence[tuple[str, float]] = ()
+    """Dashed lines with their names."""
     sign: bool = False
+    data: ChartData = field(default_factory=ChartData)
+    on_select: Callable[[], None] | None = None
+    selected: Any = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a matrix that has a value."""
+
+    row: str
+    column: str
+    value: float
+    text: str
+    details: Sequence[str]
+    """The lines on hover."""
+    opens: Any = None
+    """What a click on the cell selects."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A chart with a coloured cell for every two names."""
+
+    name: str
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Cell]
+    down: str = ""
+    across: str = ""
+    """The names of the axes."""
+    numbered: bool = False
+    """Whether the columns have the numbers of the rows instead of their names, and the values both signs."""
+    data: ChartData = field(default_factory=ChartData)
+    on_select: Callable[[], None] | None = None
+    selected: Any = None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart that is neither of these."""
+
+    name: str
+    figure: "go.Figure"
+    alt: str
     data: ChartData = field(default_factory=ChartData)
     on_select: Callable[[], None] | None = None
     selected: Any = None
@@ -76,9 +126,12 @@ class Result:
     title: str = ""
     caption: str = ""
     warning: str = ""
-    figures: Sequence[Intervals] = ()
+    figures: Sequence[Intervals | Matrix | Drawn] = ()
+    """Several are beside each other."""
     remark: str = ""
     """Below the figures."""
+    notes: Sequence[str] = ()
+    """Markdown that is shown on request."""
     tables: Sequence[Table] = ()
     on_click: Callable[[int, str], None] | None = None
     """Called after a click on the row of a table."""
@@ -99,40 +152,65 @@ class Section(Generic[Query, Report]):
     """Its result can be pickled, and is shared by all visitors."""
     show: Callable[[Study, AlignmentData, Query, Report], Result | str]
     """Returns what is drawn, or the sentence of an empty state."""
-    empty: str
+    empty: str | Callable[[AlignmentData], str]
+    """The sentence if the study has nothing to choose from."""
     links: Sequence[shell.Link] = ()
     """Pages that can end the empty state."""
+    below: Callable[[Study, AlignmentData, Query, Report], None] | None = None
+    """Draws what depends on the visitor, such as the targets of a selection."""
 
     def draw_page(self, study: Study) -> None:
         """Draw the result of a study, and draw it again when a label or an opinion is added."""
-        start = time.thread_time()
-        url = str(resources.engine().url)
-        drawn_version = alignment_data.shown_version(study, self.name)
-        alignment_data.rerun_on_change(study, drawn_version, self.name)
-        item_drilldown.apply_selection()
-        reference, row = alignment_data.draw_reference_choice(study, drawn_version)
-        if not alignment_data.has_data(study, self.name, drawn_version, reference):
-            return
-        data = alignment_data.load_data(url, study.id, drawn_version, reference)
-        with row:
-            query = self.filters(data)
+        draw_sections(study, [self])
+
+
+def draw_sections(study: Study, sections: Sequence[Section[Any, Any]], opened: str = "") -> None:
+    """Draw the open one of several sections with its choices; `opened` is its title if the address has none."""
+    start = time.thread_time()
+    url = str(resources.engine().url)
+    page = sections[0].name
+    drawn_version = alignment_data.shown_version(study, page)
+    alignment_data.rerun_on_change(study, drawn_version, page)
+    item_drilldown.apply_selection()
+    reference, row = alignment_data.draw_reference_choice(study, drawn_version)
+    if not alignment_data.has_data(study, page, drawn_version, reference):
+        return
+    data = alignment_data.load_data(url, study.id, drawn_version, reference)
+    section, place = _open_section(sections, opened)
+    with row:
+        query = section.filters(data)
+
+    def compute(version: Version) -> Any:
+        newer = alignment_data.load_data(url, study.id, version, reference)
+        return load(url, study.id, version, reference, section.name, query, section, study, newer)
+
+    with place:
         if query is None:
-            st.info(self.empty)
-            shell.draw_links(study, *self.links)
+            st.info(escape_markdown(section.empty if isinstance(section.empty, str) else section.empty(data)))
+            shell.draw_links(study, *section.links)
             return
-
-        def compute(version: Version) -> Report:
-            newer = alignment_data.load_data(url, study.id, version, reference)
-            report: Report = load(url, study.id, version, reference, self.name, query, self, study, newer)
-            return report
-
         report = compute(drawn_version)
-        alignment_data.computed(study, self.name, drawn_version, start, compute)
-        result = self.show(study, data, query, report)
+        alignment_data.computed(study, page, drawn_version, start, compute)
+        result = section.show(study, data, query, report)
         if isinstance(result, str):
-            st.info(result)
-        else:
-            draw_result(result)
+            st.info(escape_markdown(result))
+            return
+        draw_result(result)
+        if section.below is not None:
+            section.below(study, data, query, report)
+
+
+def _open_section(
+    sections: Sequence[Section[Any, Any]], opened: str
+) -> tuple[Section[Any, Any], AbstractContextManager[Any]]:
+    """Draw the tabs of several sections; returns the open one and where it is drawn."""
+    if len(sections) == 1:
+        return sections[0], nullcontext()
+    titles = [section.title for section in sections]
+    tabs = alignment_data.draw_tabs(titles, opened or titles[0])
+    return next(
+        ((section, tab) for section, tab in zip(sections, tabs, strict=True) if tab.open), (sections[0], tabs[0])
+    )
 
 
 @st.cache_data(max_entries=128, show_spinner="Computing …")
@@ -159,9 +237,13 @@ def draw_result(result: Result) -> None:
         st.markdown(f"**{escape_markdown(result.headline)}**")
     chosen_labels_note.draw(result.warning)
     _draw_caption(result.caption)
-    for chart in filter(lambda chart: chart.marks, result.figures):
-        draw_chart(chart, result.headline)
+    _draw_figures(
+        [chart for chart in result.figures if isinstance(chart, Drawn) or _has_values(chart)], result.headline
+    )
     _draw_caption(result.remark)
+    if result.notes:
+        with st.expander("Notes", icon=":material/info:"):
+            st.caption("\n\n".join(result.notes))  # one element: each costs the browser time
     for table in filter(lambda table: table.rows, result.tables):
         key = f"{table.name}_{st.session_state.get('opened', 0)}" if result.on_click else ""
         tables.draw(table, result.on_click, key)
@@ -174,12 +256,33 @@ def _draw_caption(text: str) -> None:
         st.caption(text)
 
 
-def draw_chart(chart: Intervals, alt: str) -> None:
-    """Draw a chart of intervals with the menu of its files."""
-    names = list(dict.fromkeys(_row_names(chart)))
-    drawn = figure(replace(chart, data=ChartData(), on_select=None, selected=None))
+def _has_values(chart: Intervals | Matrix) -> bool:
+    return bool(chart.marks if isinstance(chart, Intervals) else chart.cells)
+
+
+def _draw_figures(figures: Sequence[Intervals | Matrix | Drawn], alt: str) -> None:
+    if len(figures) == 1:
+        draw_chart(figures[0], alt)
+    elif figures:
+        for column, chart in zip(st.columns(len(figures), gap="large"), figures, strict=True):
+            with column:
+                draw_chart(chart, alt)
+
+
+def draw_chart(chart: Intervals | Matrix | Drawn, alt: str) -> None:
+    """Draw a chart with the menu of its files."""
+    names: Sequence[str] = chart.data.names
+    if isinstance(chart, Drawn):
+        drawn = chart.figure
+    elif isinstance(chart, Matrix):
+        drawn = matrix_figure(replace(chart, data=ChartData(), on_select=None, selected=None))
+        names = chart.rows
+    else:
+        drawn = figure(replace(chart, data=ChartData(), on_select=None, selected=None))
+        names = list(dict.fromkeys(_row_names(chart)))
+    text = chart.alt if isinstance(chart, Drawn) else alt or chart.title
     data = replace(chart.data, names=names)
-    charts.draw(drawn, chart.name, alt, chart.on_select or "ignore", data, chart.selected)
+    charts.draw(drawn, chart.name, text, chart.on_select or "ignore", data, chart.selected)
 
 
 @chart_files.built_once
@@ -213,9 +316,12 @@ def figure(chart: Intervals) -> "go.Figure":
         )
     if chart.zero is not None:
         drawn.add_vline(x=chart.zero, line={"dash": "dash", "color": charts.GREY}, layer="below")
+    for number, (line, value) in enumerate(chart.lines):
+        text = {"text": f"{line} {value:.2f}", "y": rows.end + 0.6 * number, "yref": "y", "yanchor": "bottom"}
+        drawn.add_vline(x=value, line={"dash": "dash", "color": charts.GREY}, layer="below", annotation=text)
     drawn.update_yaxes(
         tickvals=list(rows.positions.values()), ticktext=[rows.labels[name] for name in rows.positions],
-        range=[-0.1, rows.end + 0.1], showgrid=False, zeroline=False,
+        range=[-0.1, rows.end + 0.1 + 0.6 * len(chart.lines)], showgrid=False, zeroline=False,
     )  # fmt: skip
     drawn.update_xaxes(title=chart.axis, showgrid=True, zeroline=False, nticks=5)
     several = len(chart.series) > 1
@@ -244,3 +350,41 @@ def _hover(chart: Intervals, mark: Mark) -> str:
         "Click to list the targets" if mark.opens is not None else "",
     ]
     return "<br>".join(filter(None, lines))
+
+
+@chart_files.built_once
+def matrix_figure(matrix: Matrix) -> "go.Figure":
+    """Return the matrix, the first row on top."""
+    import plotly.graph_objects as go
+
+    rows, columns = ({name: place for place, name in enumerate(names)} for names in (matrix.rows, matrix.columns))
+    values: list[list[float | None]] = [[None] * len(columns) for _ in rows]
+    texts = [[""] * len(columns) for _ in rows]
+    for cell in matrix.cells:
+        values[rows[cell.row]][columns[cell.column]] = cell.value
+        texts[rows[cell.row]][columns[cell.column]] = cell.text
+    largest = max((abs(cell.value) for cell in matrix.cells), default=0) or 1
+    pale, accent = colours.PALE[charts.theme()], charts.accent_colour()
+    scale = [[0, "#B35806"], [0.5, pale], [1, accent]] if matrix.numbered else [[0, pale], [1, accent]]
+    drawn = go.Figure(
+        go.Heatmap(
+            z=values, zmin=-largest if matrix.numbered else 0, zmax=largest, colorscale=scale, showscale=False,
+            text=texts, texttemplate="%{text}", xgap=3, ygap=3, hoverinfo="skip",
+        )
+    )  # fmt: skip
+    places = [(columns[cell.column], rows[cell.row]) for cell in matrix.cells]
+    hover_texts = ["<br>".join(escape(line, quote=False) for line in cell.details) for cell in matrix.cells]
+    drawn.add_trace(heat_map.clickable_cells(places, [cell.opens for cell in matrix.cells], hover_texts))
+    labels = list(wrap_names(matrix.rows).values())
+    if matrix.numbered:
+        labels = [f"{label} <b>{number}</b>" for number, label in enumerate(labels, start=1)]
+        heads = heat_map.column_numbers(len(columns))
+    else:
+        heads = [heat_map.wrap_label(name, len(columns)) for name in matrix.columns]
+    side = "top" if matrix.numbered else "bottom"
+    drawn.update_xaxes(title=matrix.across, tickvals=list(columns.values()), ticktext=heads, side=side)
+    drawn.update_yaxes(title=matrix.down, tickvals=list(rows.values()), ticktext=labels)
+    heat_map.set_ranges(drawn, len(columns), len(rows))
+    row_height = CELL_HEIGHT if len(rows) <= MAX_CELL_TEXT else heat_map.COMPACT_CELL
+    charts.apply_layout(drawn, matrix.title, 130 + row_height * len(rows), right_margin=False)
+    return drawn.update_layout(margin_t=84) if matrix.numbered else drawn

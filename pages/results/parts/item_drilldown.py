@@ -1,7 +1,7 @@
 """The items of a selected figure with their values, and links to each item and its trace."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -28,15 +28,20 @@ PARAMETERS = {"scenario": "scenario", "criterion": "among", "raters": "raters"}
 HIDDEN_TEXT = "hidden"
 MAX_COLUMNS, OTHERS = 6, "Others"
 """Raters who have columns of their own if there are more of them, and the column of the others."""
-ROW_HEIGHT, MAX_HEIGHT = 28, 360
+MAX_HEIGHT = 360
+"""Pixels of the table; a longer one is scrolled."""
+
+
+def pick(**parameters: str | None) -> None:
+    """Write parameters to the URL, without those that are None, and close the open item; for a click on a figure."""
+    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
+    st.session_state["clicked"] = {"item": None, "part": None} | parameters
 
 
 def select(scenario: str | None = None, criterion: str | None = None, raters: tuple[str, ...] = ()) -> None:
-    """Select the items of a scenario, criterion or pair in place of the last selection; for a click on a figure."""
+    """Select the items of a scenario, criterion or pair in place of the last selection."""
     selection = {"scenario": scenario, "criterion": criterion, "raters": " × ".join(raters) or None}
-    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    cleared = {"item": None, "part": None}
-    st.session_state["clicked"] = {PARAMETERS[name]: value for name, value in selection.items()} | cleared
+    pick(**{PARAMETERS[name]: value for name, value in selection.items()})
 
 
 def clear_selection() -> None:
@@ -46,8 +51,7 @@ def clear_selection() -> None:
 
 def close_item() -> None:
     """Close the open item, after a change of a widget that has a URL parameter of its own."""
-    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {"item": None, "part": None}
+    pick()
 
 
 def apply_selection() -> None:
@@ -96,68 +100,60 @@ def draw_selected_items(study: Study, query: ItemQuery, version: tuple[int, ...]
     judged_items, total = agreement_items.find_items(
         resources.engine(), study, query, shell.current_annotator(), values=values, limit=MAX_ITEMS
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {total:,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
     parts = [agreement_rows.criterion_name(selected_criterion or ""), scenario, " × ".join(raters)]
-    st.caption(" · ".join(escape_markdown(part) for part in parts if part))
-    if not judged_items:
-        return
-    draw_table(judged_items)
-    if total > MAX_ITEMS:
-        st.caption(f"The {MAX_ITEMS} targets with the most disagreement, of {numbers.format_count(total, 'target')}.")
-    if any(judged_item.blind for judged_item in judged_items):
-        st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
-    judged_item = opened(judged_items)
-    if judged_item is not None:
-        draw_detail(study, judged_item)
+    found = Drilldown(tuple(judged_items), hidden=0, more=total - len(judged_items))
+    draw_targets(study, found, " · ".join(filter(None, parts)), clear_selection)
+
+
+def draw_targets(study: Study, drilldown: Drilldown, selection: str, close: Callable[[], None]) -> None:
+    """Draw the targets of a selection, which `close` ends, and the opened one; `selection` is its description."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"Selected targets: {drilldown.selected:,}", anchor=False, width="content")
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
+    st.caption(escape_markdown(selection))
+    item = draw_drilldown(drilldown)
+    if item is not None:
+        if len({other.target.criterion for other in drilldown.items if other.target.item == item.target.item}) > 1:
+            criterion = escape_markdown(report_criterion(item.target.criterion))
+            st.caption(f"Values on {criterion}; the table has every criterion.")
+        draw_detail(study, item)
 
 
 def draw_drilldown(drilldown: Drilldown) -> TargetValues | None:
-    """Draw the table of the targets and how many more are hidden; returns the opened one."""
+    """Draw the table of the targets and how many are not in it; returns the opened one."""
     if drilldown.hidden:
         hidden = numbers.format_count(drilldown.hidden, "target")
         st.caption(f":material/visibility_off: {hidden} hidden until you have labelled them.")
     if not drilldown.items:
         return None
-    draw_list(drilldown)
+    draw_table(drilldown.items[:MAX_ITEMS])
+    if drilldown.total > MAX_ITEMS:
+        st.caption(f"The first {MAX_ITEMS} of {numbers.format_count(drilldown.total, 'target')}.")
+    if any(item.blind for item in drilldown.items):
+        st.caption(":material/visibility_off: Opinions on items that you have not labelled are hidden.")
     return opened(drilldown.items)
 
 
-def draw_list(drilldown: Drilldown) -> None:
-    """Draw the items that are listed, and how many are not."""
-    draw_table(list(drilldown.items[:MAX_ITEMS]))
-    if drilldown.total > MAX_ITEMS:
-        st.caption(f"The first {MAX_ITEMS} of {numbers.format_count(drilldown.total, 'target')}.")
-
-
-def draw_table(judged_items: list[TargetValues]) -> None:
+def draw_table(judged_items: Sequence[TargetValues]) -> None:
     """Draw one row per item; the last column opens its trace, any other column the item.
 
     The raters with the most values come first, so that judges are not behind many annotators.
     """
     counts = Counter(rater for judged_item in judged_items for rater in judged_item.values)
     raters = sorted(counts, key=lambda rater: (-counts[rater], rater))
-    if len(raters) > MAX_COLUMNS + 1:
-        raters, others = raters[:MAX_COLUMNS], raters[MAX_COLUMNS:]
-    else:
-        others = []
+    shown = len(raters) if len(raters) <= MAX_COLUMNS + 1 else MAX_COLUMNS
     several_criteria = len({judged_item.target.criterion for judged_item in judged_items}) > 1
     with_trace = any(judged_item.trace is not None for judged_item in judged_items)
     rows = [
-        table_line(judged_item, raters, others, several_criteria=several_criteria, with_trace=with_trace)
-        for judged_item in judged_items
+        table_line(one, raters[:shown], raters[shown:], several_criteria=several_criteria, with_trace=with_trace)
+        for one in judged_items
     ]
-    key = f"selected_items_{st.session_state.get('opened', 0)}"
     tables.draw_clickable(
         rows,
-        key,
+        f"selected_items_{st.session_state.get('opened', 0)}",
         lambda row, column: _open_item(judged_items[row], column),
-        row_height=ROW_HEIGHT,
         max_height=MAX_HEIGHT,
-        column_config={
-            OTHERS: st.column_config.TextColumn(help="The values of the other raters; an open item names them.")
-        },
+        column_config={OTHERS: st.column_config.TextColumn(help="The values of the others; an open item names them.")},
     )
     trace_id = st.session_state.pop("open_trace", None)
     if trace_id is not None:
