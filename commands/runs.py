@@ -28,7 +28,7 @@ from commands.output import (
     progress_bar,
 )
 from core.errors import TiebreakError
-from core.llm.defaults import PARALLEL_CALLS
+from core.llm import PARALLEL_CALLS
 from core.wording import format_count
 
 if TYPE_CHECKING:

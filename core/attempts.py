@@ -1,18 +1,33 @@
 """The attempts at an ask: the messages to send, the turn of a reply, and whether a stored turn answers the ask."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from core.answers import Answer, Format, Rating, Reading
 from core.answers.answer import spoken_text
-from core.errors import ContextExceeded, UnreadableReply
+from core.errors import ContextExceeded, TiebreakError, UnreadableReply
+from core.labels import Value
 from core.llm.client import Reply
 from core.llm.reuse import NO_CALL
-from core.llm.wire import Finish
-from core.rating_probabilities import level_probabilities
+from core.llm.wire import Finish, TokenChoice
 from core.templates import Material, judged_texts, render, with_system_lines
-from core.trace import Ask, Ending, ReadingReplaced, ReplyUnreadable, Spec, Turn, with_reading
+from core.trace import (
+    Ask,
+    Ending,
+    Event,
+    Flow,
+    ReadingReplaced,
+    ReplyUnreadable,
+    Spec,
+    Turn,
+    TurnCompleted,
+    Verdict,
+    current_events,
+    with_reading,
+)
 
 _ENDINGS: dict[Finish, Ending] = {"stop": "complete", "cut off": "length", "refused": "refused", "too long": "context"}
 _INCOMPLETE: dict[Ending, str] = {
@@ -249,3 +264,145 @@ def _readable_replies(turn: Turn, first: Turn | None) -> list[Material]:
     with_text = [other.reply for other in turns if other.statement.strip()]
     names = ("first reply", "second reply") if len(with_text) > 1 else ("reply",) * len(with_text)
     return [Material(name, text) for name, text in zip(names, with_text, strict=True)]
+
+
+# The probabilities of the levels of a rating, from the log probabilities of the token that states it.
+#
+# G-Eval's score is the sum of the levels weighted by these probabilities (Liu et al. 2023, arXiv:2303.16634, eq. 1).
+
+MIN_COVERAGE = 0.5
+"""The smallest probability of all levels together; with less, the place does not state the rating."""
+UNCLEAR = 0.01
+_STRIPPED = " \t\n\r\"'*_`"
+
+
+def level_name(level: float | str) -> str:
+    """Return a level as replies write it."""
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def level_probabilities(
+    levels: Sequence[float | str],
+    value: Value,
+    text: str,
+    span: tuple[int, int] | None,
+    tokens: Sequence[TokenChoice],
+) -> dict[str, float]:
+    """Return level -> its probability at the token that states the rating; they add up to at most 1.
+
+    `value` was read in the characters `span` of the reply. Raises UnreadableReply with the reason if there are no
+    probabilities that can be used.
+    """
+    if not tokens:
+        raise UnreadableReply("no log probabilities were returned")
+    names = [level_name(level) for level in levels]
+    name = level_name(value) if isinstance(value, int | float | str) else ""
+    choice = _stating(name, text, span, tokens) if name in names else None
+    if choice is None:
+        raise UnreadableReply("the rating is not one token of the reply, so its probabilities are not known")
+    found: dict[str, float] = {}
+    for token, logprob in choice.alternatives.items():
+        stripped = token.strip(_STRIPPED)
+        if stripped in names:
+            found[stripped] = found.get(stripped, 0.0) + math.exp(logprob)
+    for short in found:
+        longer = [other for other in names if other != short and other.startswith(short)]
+        if longer and not found.keys() & set(longer) and found[short] > UNCLEAR and short != name:
+            raise UnreadableReply(f"the first tokens of {short} and {longer[0]} cannot be distinguished")
+    covered = sum(found.values())
+    if covered < MIN_COVERAGE:
+        raise UnreadableReply(f"only {covered:.2f} of the probability is on ratings")
+    return {level: found[level] for level in names if level in found}
+
+
+def _stating(name: str, text: str, span: tuple[int, int] | None, tokens: Sequence[TokenChoice]) -> TokenChoice | None:
+    """Return the token that is this number alone, in the span of the reading.
+
+    In JSON the rating is the last field; elsewhere the first number of the span is the rating, as in `3 out of 3`.
+    """
+    start, end = span or (0, len(text))
+    numbers = re.finditer(rf"(?<![\d.]){re.escape(name)}(?!\.?\d)", text)
+    places = [match.start() for match in numbers if start <= match.start() < end]
+    if not places:
+        return None
+    place = places[-1] if text.lstrip().startswith(("{", "```")) else places[0]
+    for choice in tokens:
+        if choice.start <= place < choice.start + len(choice.token):
+            return choice if choice.token.strip(_STRIPPED) == name else None
+    return None
+
+
+# The verdict of a finished trace under other readings of its replies, without a call.
+#
+# A reply answers the prompt that it was sent for. If another reading of one reply changes a later prompt, or leads to
+# a further ask, the verdict cannot be computed from the stored replies: it would need new calls.
+
+Reread = Callable[[int, Ask, Turn], Turn]
+"""(number of the ask, ask, stored turn) -> the turn with the reading to use."""
+
+
+class NeedsCalls(TiebreakError):
+    """The verdict cannot be computed from the stored replies; the message says why."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A flow that was run to its verdict with stored turns."""
+
+    asks: Mapping[int, Ask]
+    turns: Mapping[int, Turn]
+    """The turns by the number of their ask, with the readings that were used."""
+    verdict: Verdict
+
+
+def stored_turns(events: Sequence[Event]) -> dict[int, Turn]:
+    """Return the turns of a trace by the number of their ask, with their current readings."""
+    return {event.ask: event.turn for event in current_events(events) if isinstance(event, TurnCompleted)}
+
+
+def replay(start: Callable[[], Flow], stored: Mapping[int, Turn], reread: Reread | None = None) -> Replay:
+    """Run a flow to its verdict with stored turns; `start` creates it, equal each time.
+
+    Without `reread` the stored readings are used. With it, each ask has to be the one that the stored reply answered,
+    which is compared with a replay of the stored readings. The templates may be newer than the replies: their wording
+    changes neither prompts nor replies. Raises NeedsCalls.
+    """
+    original = None if reread is None else _Run(start(), stored).finish()
+    return _Run(start(), stored, reread, original).finish()
+
+
+@dataclass
+class _Run:
+    flow: Flow
+    stored: Mapping[int, Turn]
+    reread: Reread | None = None
+    original: Replay | None = None
+    asks: dict[int, Ask] = field(default_factory=dict)
+    turns: dict[int, Turn] = field(default_factory=dict)
+
+    def finish(self) -> Replay:
+        try:
+            asks = next(self.flow)
+            while True:
+                asks = self.flow.send([self._turn(ask) for ask in asks])
+        except StopIteration as end:
+            return Replay(self.asks, self.turns, end.value)
+        finally:
+            self.flow.close()
+
+    def _turn(self, ask: Ask) -> Turn:
+        number = len(self.asks)
+        self._check(number, ask)
+        turn = self.stored[number]
+        self.asks[number] = ask
+        self.turns[number] = turn if self.reread is None else self.reread(number, ask, turn)
+        return self.turns[number]
+
+    def _check(self, number: int, ask: Ask) -> None:
+        if number not in self.stored:
+            raise NeedsCalls(f"{ask.speaker} would be asked for another {ask.step} in round {ask.round}.")
+        if difference := describe_difference(self.stored[number], ask, is_first=False):
+            raise NeedsCalls(f"The replies do not match the asks of this version: {difference}.")
+        before = None if self.original is None else self.original.asks.get(number)
+        if before is not None and before.prompt != ask.prompt:
+            raise NeedsCalls(f"The prompt of {ask.speaker}'s {ask.step} in round {ask.round} would be different.")

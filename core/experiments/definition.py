@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from core.errors import FileFormatError
 from core.formats.text import read_text
 from core.frozen import Frozen
-from core.llm.defaults import PARALLEL_CALLS
+from core.llm import PARALLEL_CALLS
 from core.protocols import settings_file
 from core.trace import Spec
 

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TextIO
 
 from core.formats.tables import escape_formula
-from core.reading_history import PastReading
-from core.trace import Turn
+from core.trace import PastReading, Turn
 
 Attempt = Literal["first", "second", "extractor"]
 

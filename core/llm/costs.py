@@ -11,10 +11,8 @@ from typing import Any, TypeVar
 from core.attempts import extraction_ask, first_request, second_request
 from core.items import Item, Pairs
 from core.labels import Value
-from core.llm import local_server
-from core.llm.defaults import PARALLEL_CALLS
-from core.protocols import Protocol
-from core.protocols.flows import start_flow, trace_parts
+from core.llm import PARALLEL_CALLS, local_server
+from core.protocols import Protocol, start_flow, trace_parts
 from core.templates import Templates
 from core.trace import Ask, Flow, ReplyUnreadable, Spec, Turn, Usage
 from core.wording import format_count, format_minutes

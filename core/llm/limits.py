@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from core.errors import RunStopped, TemporaryFailure
-from core.llm import local_server
-from core.llm.defaults import PARALLEL_CALLS
+from core.llm import PARALLEL_CALLS, local_server
 from core.trace import Ask, Spec
 
 RECORDED_AHEAD = 0.25

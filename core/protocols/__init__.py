@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from core.errors import TiebreakError
 from core.frozen import Frozen
-from core.items import Criterion, Item
+from core.items import Criterion, Item, Pairs, pair_item
 from core.labels import Kind, Scale
 from core.templates import Templates, blanks, check_template, load_templates, replace_templates
-from core.trace import Ask, Flow, Spec, Turn
+from core.trace import Ask, Flow, Spec, Turn, Verdict
 
 Subject = Literal["pair", "score", "critique", "answer"]
 """The subject of a verdict: which of two responses is better, a score of one response, a critique, an answer."""
@@ -160,3 +161,40 @@ def _advance(flow: PartialFlow, turns: list[Turn]) -> Sequence[Ask]:
 def trace_rng(seed: int, item: Item, part: str = "") -> Random:
     """Return the random generator of one trace: the same run seed, item and part always give the same choices."""
     return Random(f"{seed}:{item.id}:{part}" if part else f"{seed}:{item.id}")
+
+
+# The flows of a run: one for each item, or one for each pair of an item's responses.
+
+
+def trace_parts(protocol: Protocol, settings: Any, item: Item, pairs: Pairs | None = None) -> list[str]:
+    """Return the part of each trace of an item in a run: "" for one trace on the item, or the pairs of its responses.
+
+    Without `pairs`, a protocol that compares exactly two responses is run on all pairs, and one that compares several
+    on all of them at once. Raises TiebreakError for `pairs` if nothing is compared.
+    """
+    comparison = protocol.compares(settings)
+    if pairs is not None and not comparison:
+        raise TiebreakError(f"{protocol.title} compares no responses with these settings, so it has no pairs.")
+    if pairs is None and comparison != "two":
+        return [""]
+    return (pairs or Pairs()).parts(item)
+
+
+def start_flow(
+    protocol: Protocol, item: Item, settings: Any, *, seed: int, templates: Templates, part: str = ""
+) -> Flow:
+    """Return the flow of one trace. If `part` is a pair, it is on those two responses of the item alone.
+
+    What it concludes about the pair is then stored under that part.
+    """
+    flow = protocol.flow(pair_item(item, part), settings, trace_rng(seed, item, part), templates)
+    return _with_part(flow, part) if part else flow
+
+
+def _with_part(flow: Flow, part: str) -> Flow:
+    verdict: Verdict = yield from flow
+    opinions = tuple(
+        opinion.model_copy(update={"part": part}) if opinion.kind == "preference" and not opinion.part else opinion
+        for opinion in verdict.opinions
+    )
+    return verdict.model_copy(update={"opinions": opinions})

@@ -16,8 +16,7 @@ from core.items import Item
 from core.labels import PREFERENCE, Opinion
 from core.llm.client import ScriptedModel
 from core.llm.costs import estimate_run
-from core.protocols import Protocol
-from core.protocols.flows import start_flow
+from core.protocols import Protocol, start_flow
 from core.protocols.settings_file import load_settings
 from core.runner import run_flow
 from core.trace import EVENT_ADAPTER, Ask, Event, ReplyUnreadable, TraceFailed, TurnCompleted, Verdict, completed_turns

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from core import aiu_spans, critique_ratings
+from core import aiu_texts, critique_ratings
 from core.aius import Add, Change, EditedAius, Merge, NotAtomic, Piece, Remove, Reword, Split
 from core.critiques import Aiu, Critique, hypothesis_critiques, precision_target, recall_target, reference_critique
 from core.errors import TiebreakError
@@ -258,8 +258,8 @@ def _target(work: Work, task: Task, loaded: CritiqueState, question: _Question) 
 
 
 @lru_cache(maxsize=1024)  # a critique is shown with every action on it, and the search takes milliseconds
-def _spans(critique: Critique) -> dict[str, aiu_spans.Span]:
-    return aiu_spans.locate_aius(critique)
+def _spans(critique: Critique) -> dict[str, aiu_texts.Span]:
+    return aiu_texts.locate_aius(critique)
 
 
 def _aiu_name(work: Work, task: Task, aiu: str) -> str:

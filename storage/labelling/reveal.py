@@ -20,8 +20,7 @@ from core.labels import Opinion, Target, Value
 from core.own_addresses import own_address
 from core.protocols import registry
 from core.protocols.critique_baselines.protocol import CritiqueAsk, pair_name
-from core.protocols.metacritique.evaluation import AiuJudgement, collect_judgements
-from core.protocols.metacritique.protocol import replay_turns
+from core.protocols.metacritique.protocol import AiuJudgement, collect_judgements, replay_turns
 from core.protocols.metacritique.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached, current_numbered_events

@@ -13,7 +13,7 @@ from sqlalchemy import Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aiu_matching import AiuMatch, match_aius
+from core.aiu_texts import AiuMatch, match_aius
 from core.aius import Adopt, Change, Reextract, adds_something, apply_edits
 from core.critiques import Aiu, Critique
 from core.errors import TiebreakError

@@ -18,7 +18,6 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.reading_history import TurnReadings, turn_readings
 from core.trace import (
     Event,
     ReadingReplaced,
@@ -28,11 +27,12 @@ from core.trace import (
     TraceRestarted,
     Turn,
     TurnCompleted,
+    TurnReadings,
     Verdict,
     VerdictReached,
     current_numbered_events,
+    turn_readings,
 )
-from core.uncertainty import uncertainty
 from core.verdicts import verdict_contention
 from storage.db.connections import execute, insert_all
 from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, UnreadReplyRow
@@ -381,7 +381,6 @@ def _outcome_columns(verdict: Verdict) -> dict[str, Any]:
     return {
         "outcome": verdict.outcome,
         "problem": "",
-        "uncertainty": uncertainty(verdict.opinions),
         "contention": verdict_contention(verdict),
     }
 

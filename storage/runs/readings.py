@@ -12,14 +12,11 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.attempts import reread_turn
+from core.attempts import NeedsCalls, Replay, replay, reread_turn, stored_turns
 from core.errors import TiebreakError, UnreadableReply
 from core.labels import Value
-from core.protocols import registry
-from core.protocols.flows import start_flow
+from core.protocols import registry, start_flow
 from core.protocols.settings_file import validate_settings
-from core.reading_history import TurnReadings, turn_readings
-from core.replay import NeedsCalls, Replay, replay, stored_turns
 from core.trace import (
     Ask,
     Event,
@@ -27,8 +24,10 @@ from core.trace import (
     ReadingReplaced,
     ReadingWithdrawn,
     Turn,
+    TurnReadings,
     VerdictReached,
     current_events,
+    turn_readings,
     with_reading,
 )
 from storage.db.connections import reading, writing

@@ -11,7 +11,7 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.items import Item
-from core.llm.defaults import PARALLEL_CALLS
+from core.llm import PARALLEL_CALLS
 from core.protocols import registry
 from core.wording import format_count
 from storage.db import audit

@@ -266,7 +266,6 @@ class Trace:
     scenario: str | None
     status: Status
     problem: str
-    uncertainty: float
     contention: float | None
 
     @property
@@ -395,7 +394,6 @@ def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tu
             outcome_on(criterion).label("outcome"),
             (false() if at is None else is_claimed(at)).label("claimed"),
             col(TraceRow.problem),
-            col(TraceRow.uncertainty),
             col(TraceRow.contention),
         )
         .select_from(TraceRow)
@@ -406,8 +404,8 @@ def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tu
 
 def trace_of_row(row: Sequence[Any]) -> Trace:
     """Return the trace of a row of `trace_query`."""
-    id, study_id, run_id, run, protocol, criterion, item, part, scenario, outcome, claimed, problem, *measures = row
-    uncertainty, contention = measures
+    id, study_id, run_id, run, protocol, criterion, item, part, scenario, outcome, claimed, *rest = row
+    problem, contention = rest
     return Trace(
         id=id,
         study_id=study_id,
@@ -420,6 +418,5 @@ def trace_of_row(row: Sequence[Any]) -> Trace:
         scenario=scenario,
         status="running" if outcome == "waiting" and claimed else outcome,
         problem=problem,
-        uncertainty=uncertainty,
         contention=contention,
     )

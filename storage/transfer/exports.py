@@ -25,14 +25,15 @@ from core.formats.records import (
 )
 from core.formats.turns import Attempt, TurnRow, turn_row
 from core.items import Item
-from core.reading_history import PastReading, turn_readings
 from core.trace import (
     NumberedEvent,
+    PastReading,
     ReplyExtracted,
     ReplyUnreadable,
     TraceRestarted,
     TurnCompleted,
     current_numbered_events,
+    turn_readings,
 )
 from storage.db.connections import reading
 from storage.db.tables import (

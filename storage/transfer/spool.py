@@ -25,7 +25,6 @@ from core.items import Item
 from core.labels import Kind, Label, Opinion, Target, Value
 from core.protocols import registry
 from core.trace import Event, TraceFailed, TurnCompleted, Verdict, VerdictReached, current_events
-from core.uncertainty import uncertainty
 from core.verdicts import verdict_contention
 from storage.db.columns import EncodedJson, to_json
 from storage.db.connections import insert_all
@@ -240,11 +239,7 @@ def _trace_columns(record: TraceRecord, current: Sequence[Event], verdicts: Sequ
     }
     match record.events[-1] if record.events else None:
         case VerdictReached(verdict=verdict):
-            row |= {
-                "outcome": verdict.outcome,
-                "uncertainty": uncertainty(verdict.opinions),
-                "contention": verdict_contention(verdict),
-            }
+            row |= {"outcome": verdict.outcome, "contention": verdict_contention(verdict)}
         case TraceFailed(problem=problem):
             row |= {"outcome": "failed", "problem": problem}
     return row

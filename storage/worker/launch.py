@@ -17,15 +17,13 @@ from core.attempts import first_request, make_turn
 from core.errors import TiebreakError
 from core.frozen import Frozen
 from core.items import Item, Pairs
-from core.llm import costs, images
+from core.llm import PARALLEL_CALLS, costs, images
 from core.llm.client import Model, Reply
 from core.llm.costs import CostEstimate, RecordedCalls
-from core.llm.defaults import PARALLEL_CALLS
 from core.llm.images import image_url, media_folder
 from core.llm.reuse import DrawCounter, call_keys
 from core.llm.router import Router
-from core.protocols import Protocol, registry, settings_file
-from core.protocols.flows import start_flow, trace_parts
+from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
 from core.templates import replace_templates
 from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
 from storage.db.connections import batches, reading, write, writing
@@ -62,7 +60,7 @@ class RunRequest:
     extractor: Spec | None = None
     """The model that is asked which value an unreadable reply states; None for none."""
     pairs: Pairs | None = None
-    """Which pairs of an item's responses are compared; see `core.protocols.flows.trace_parts` for None."""
+    """Which pairs of an item's responses are compared; see `core.protocols.trace_parts` for None."""
     own_prompts: Mapping[str, str] = field(default_factory=dict)
     """Template name -> text that this run uses instead of the study's."""
 

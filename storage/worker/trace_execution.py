@@ -18,8 +18,7 @@ from core.items import Item
 from core.llm.client import Model
 from core.llm.limits import Limits
 from core.llm.reuse import EarlierReply, ReplyKey, ReusedReplies, reply_key
-from core.protocols import Protocol, registry
-from core.protocols.flows import start_flow
+from core.protocols import Protocol, registry, start_flow
 from core.protocols.settings_file import validate_settings
 from core.runner import run_flow
 from core.trace import Event, Spec, TraceFailed, TurnCompleted

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.labels import Scale
-from core.llm.defaults import PARALLEL_CALLS
+from core.llm import PARALLEL_CALLS
 from core.llm.limits import Limits
 from core.statistics.reports.agreement import agreement_rows
 from storage.transfer import samples

@@ -1,6 +1,6 @@
 """Proposals of which AIUs of two extractions are the same."""
 
-from core.aiu_matching import match_aius
+from core.aiu_texts import match_aius
 from core.critiques import Aiu
 
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 from core.answers import Answer, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Weights
-from core.attempts import NOT_STATED, extraction_ask
+from core.attempts import NOT_STATED, extraction_ask, stored_turns
 from core.errors import PermanentFailure, UnreadableReply
 from core.llm.client import Reply, ScriptedModel
 from core.llm.limits import Limits
-from core.replay import stored_turns
 from core.runner import run_flow
 from core.trace import Ask, Event, Flow, ReplyExtracted, Spec, TraceFailed, Turn, TurnCompleted, Verdict
 

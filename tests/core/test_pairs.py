@@ -1,15 +1,15 @@
 import pytest
 from pydantic import ValidationError
 
+from core.attempts import replay
 from core.critiques import Critique
 from core.errors import FileFormatError, TiebreakError
 from core.items import Pairs, Response, item_name, pair_item, pair_numbers, pair_part, target_item
 from core.labels import Opinion
 from core.llm.costs import estimate_run
-from core.protocols.flows import start_flow, trace_parts
+from core.protocols import start_flow, trace_parts
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import parse_run_file
-from core.replay import replay
 from core.trace import Spec, Turn
 from tests.conftest import make_item, make_target
 

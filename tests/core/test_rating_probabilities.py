@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from core.attempts import level_probabilities
 from core.errors import UnreadableReply
 from core.llm.wire import token_choices
-from core.rating_probabilities import level_probabilities, weighted_mean
+from core.protocols.single_judge.protocol import weighted_mean
 
 LEVELS = (1, 2, 3, 4, 5)
 

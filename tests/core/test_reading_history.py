@@ -1,6 +1,5 @@
 """The readings of a reply over time: which one counts, and which ones were replaced or withdrawn."""
 
-from core.reading_history import turn_readings
 from core.trace import (
     Event,
     ReadingReplaced,
@@ -11,6 +10,7 @@ from core.trace import (
     Turn,
     TurnCompleted,
     completed_turns,
+    turn_readings,
 )
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from core import attempts
 from core.answers import Choice
-from core.attempts import can_extract, reread_turn
+from core.attempts import NeedsCalls, can_extract, replay, reread_turn, stored_turns
 from core.llm.client import Reply
-from core.replay import NeedsCalls, replay, stored_turns
 from core.trace import (
     Ask,
     Event,

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from core.attempts import NeedsCalls
 from core.errors import TiebreakError
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
@@ -11,7 +12,6 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.scaleeval.settings import Settings
 from core.protocols.single_judge.settings import PairSettings
-from core.replay import NeedsCalls
 from core.trace import Spec, TurnCompleted, Usage, completed_turns
 from storage.db.connections import reading, writing
 from storage.reports.opinions import opinion_frame

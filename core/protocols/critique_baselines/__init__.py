@@ -7,11 +7,13 @@ from core.protocols.critique_baselines.protocol import (
     PAIRWISE_NAME,
     REFINEMENT_NAME,
     SINGLE_NAME,
+    PairwiseSettings,
+    RefinementSettings,
+    SingleSettings,
     pairwise_flow,
     refinement_flow,
     single_flow,
 )
-from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
 
 SINGLE_PROTOCOL = Protocol(
     name=SINGLE_NAME,

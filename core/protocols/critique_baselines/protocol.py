@@ -9,23 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from random import Random
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from core.answers import Answer, Choice, Passage, Rating
 from core.critique_ratings import SEVEN_POINT_SCALE
 from core.critiques import Critique, hypothesis_critiques
 from core.errors import TiebreakError
+from core.frozen import Frozen
 from core.items import Item
 from core.labels import Kind, Opinion, Value
-from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
-from core.protocols.metacritique.evaluation import criticised_answer
-from core.protocols.metacritique.protocol import start_evaluation
+from core.protocols.metacritique.protocol import criticised_answer, start_evaluation
 from core.protocols.metacritique.settings import CritiqueJudge
 from core.protocols.metacritique.settings import Settings as MetaCritiqueSettings
 from core.protocols.prompt_parts import in_item_order, item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Outcome, Turn, Verdict, unchanged
-from core.verdicts import contention, is_disputed
+from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 
 SINGLE_NAME, PAIRWISE_NAME, REFINEMENT_NAME = "metacritique-single", "metacritique-pairwise", "metacritique-refinement"
 QUALITY, REFINED = "critique", "refined answer"
@@ -38,6 +39,46 @@ ANSWERS: Mapping[str, Answer[Any]] = {
     "compare answers": Choice(noun="Answer", letters=True),
 }
 CritiquePair = tuple[Critique, Critique]
+
+
+class SingleSettings(Frozen):
+    """A rating of each critique."""
+
+    judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
+    """The judges that rate. The paper has one, GPT-4."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """The contention of the judges on any critique above which the verdict is disputed: the range of their ratings as a
+    share of the scale. 0.5: ratings that are more than 3 apart."""
+
+
+class PairwiseSettings(Frozen):
+    """A comparison of each pair of critiques."""
+
+    judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
+    """The judges that compare. The paper has one, GPT-4."""
+    among: Literal["models", "people", "everybody"] = "models"
+    """Whose critiques are compared with each other. The paper compares the critiques of models only: those of people
+    differ in style, and the style would decide."""
+    shuffle: bool = True
+    """Randomise for each pair which critique is read first, as the paper did; no effect if both orders are asked."""
+    both_orders: bool = False
+    """Ask twice about each pair, once in each order. A choice that changes with the order is no preference, and has the
+    contention 1."""
+    dispute_threshold: float = Field(default=DISPUTE_THRESHOLD, ge=0, le=1)
+    """The contention of the choices on any pair above which the verdict is disputed: two judges that differ have 1, two
+    against one 0.5."""
+
+
+class RefinementSettings(PairwiseSettings):
+    """A comparison of the answers that each pair of critiques leads to."""
+
+    writer: CritiqueJudge | None = None
+    """The model that refines the answers. Empty: the first judge. The paper uses GPT-4 for both."""
+
+    @property
+    def effective_writer(self) -> CritiqueJudge:
+        """The writer, by default the first judge."""
+        return self.writer or self.judges[0]
 
 
 def single_flow(item: Item, settings: SingleSettings, rng: Random, templates: Templates) -> Flow:

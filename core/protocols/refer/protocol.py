@@ -4,6 +4,7 @@ K peers evaluate in parallel (Eq. 1); the area chair, which sees their reviews, 
 score is the mean of its readable samples (Eq. 3). For reasoning tasks the verdict is an answer.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +12,22 @@ from random import Random
 from statistics import fmean
 from typing import Any, Literal
 
-from core.answers import Answer, Number, Option
-from core.errors import TiebreakError
+from core.answers import WORDS, Answer, Number, Option, Rating
+from core.answers.answer import spoken_text
+from core.errors import TiebreakError, UnreadableReply
 from core.items import Criterion, Item
 from core.labels import Opinion, Value
 from core.protocols.prompt_parts import describe_scale, number_images, rating_answer, response_material
-from core.protocols.refer.comments import comment_text
 from core.protocols.refer.settings import Reviewer, Settings
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 from core.verdicts import contention, is_disputed
 
 NAME = "refer"
+
+_HEADING = re.compile(r"^\W*analysis\W*?:[\s*_]*", re.I)
+_SENTENCE = re.compile(r"[^\n]*?(?:[.!?][\"'”’)*_]*(?=\s)|(?=\n)|$)[^\S\n]*\n*", re.S)
+_OUT_OF = re.compile(r"\d\s*(?:/|out\s+of|von|sur|de)\s*\d", re.I)
 
 
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
@@ -86,6 +91,25 @@ def shared_review(turn: Turn, settings: Settings) -> str:
         return score
     comment = comment_text(turn.reply, expected_answer(settings)) or "(no comment)"
     return comment if settings.shared_with_chair == "comments" else f"{comment}\n{score}"
+
+
+def comment_text(reply: str, answer: Answer[Any]) -> str:
+    """Return the reply without the parts that state the answer, so no part of it can be read as one; may be empty.
+
+    Of a rating, every sentence that speaks of a rating and has a number is left out too.
+    """
+    text = spoken_text(reply)
+    while text:
+        try:
+            shorter = _without_span(text, answer.parse(text).span)
+        except UnreadableReply:
+            break
+        if shorter == text:
+            return ""
+        text = shorter
+    if isinstance(answer, Rating):
+        text = "".join(sentence for sentence in _SENTENCE.findall(text) if not _mentions_rating(sentence, answer))
+    return _HEADING.sub("", text.strip()).strip()
 
 
 def schema_parts(settings: Settings, templates: Templates, role: Literal["peer", "chair"]) -> Mapping[str, str]:
@@ -232,3 +256,26 @@ def _as_number(value: Value) -> float:
     if isinstance(value, bool | str | dict):
         raise TypeError(f"{value!r} is not a score")
     return float(value)
+
+
+def _without_span(text: str, span: tuple[int, int]) -> str:
+    """Return the text without the sentences that the span touches."""
+    remaining, position = [], 0
+    for sentence in _SENTENCE.findall(text):
+        end = position + len(sentence)
+        if end <= span[0] or position >= span[1]:
+            remaining.append(sentence)
+        position = end
+    return "".join(remaining)
+
+
+def _mentions_rating(sentence: str, answer: Rating) -> bool:
+    if _OUT_OF.search(sentence):
+        return True
+    if any(character.isdigit() for character in sentence) and WORDS.find("rating", sentence):
+        return True
+    try:
+        answer.parse(sentence)
+    except UnreadableReply:
+        return False
+    return True

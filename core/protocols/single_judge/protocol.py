@@ -6,7 +6,7 @@ first (Chiang and Lee 2023, arXiv:2310.05657); in both the score is the mean of 
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from statistics import fmean
@@ -27,7 +27,6 @@ from core.protocols.prompt_parts import (
     response_material,
 )
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
-from core.rating_probabilities import weighted_mean
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
 from core.verdicts import choice_of_orders, contention, is_disputed
@@ -175,6 +174,11 @@ def conclude_weighted(turn: Turn, settings: ScoreSettings) -> Verdict:
         disputed=is_disputed(distance, settings.dispute_threshold),
         contention=distance,
     )
+
+
+def weighted_mean(probabilities: Mapping[str, float]) -> float:
+    """Return the sum of the levels weighted by their probabilities, which are divided by their sum."""
+    return sum(float(level) * p for level, p in probabilities.items()) / sum(probabilities.values())
 
 
 def _is_weighted(turn: Turn) -> bool:

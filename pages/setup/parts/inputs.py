@@ -4,7 +4,7 @@ import re
 
 import streamlit as st
 
-from core.aiu_matching import AiuMatch
+from core.aiu_texts import AiuMatch
 from core.protocols import registry
 from pages.parts import numbers, paging, permissions, resources, tables
 from pages.parts.text import escape_markdown

@@ -12,8 +12,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from core.errors import TiebreakError
 from core.formats.study_records import CriterionRecord
 from core.items import Criterion, Item, Pairs
-from core.llm import secrets
-from core.llm.defaults import PARALLEL_CALLS
+from core.llm import PARALLEL_CALLS, secrets
 from core.protocols import Protocol, registry, scales_of, settings_file
 from core.protocols.prompt_parts import format_note
 from core.protocols.registry import PROTOCOLS

@@ -13,8 +13,8 @@ from core import aspects as aspect_math
 from core.aspects import Scores, Weights, overall_score, weighted_scores
 from core.items import Item
 from core.labels import Target
-from core.protocols.dna_baselines import protocol as dna_baselines
-from core.protocols.dna_baselines.settings import Settings as BaselineSettings
+from core.protocols import dna_baselines
+from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.dna_eval import verdicts
 from core.protocols.dna_eval.settings import ScoringSettings, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import Judgement

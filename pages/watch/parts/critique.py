@@ -5,13 +5,19 @@ from typing import Any
 
 import streamlit as st
 
-from core.aiu_spans import locate_aius, split_text
+from core.aiu_texts import locate_aius, split_text
 from core.critiques import Critique
 from core.items import Item
 from core.labels import Kind
 from core.protocols.metacritique import protocol as metacritique
-from core.protocols.metacritique.evaluation import WRITING_STEPS, AiuJudgement, Job, collect_judgements
-from core.protocols.metacritique.protocol import Replay, ScoreRange
+from core.protocols.metacritique.protocol import (
+    WRITING_STEPS,
+    AiuJudgement,
+    Job,
+    Replay,
+    ScoreRange,
+    collect_judgements,
+)
 from core.protocols.metacritique.settings import Settings
 from core.trace import Event, Turn, TurnCompleted
 from pages.parts import numbers, resources, shell

@@ -7,10 +7,9 @@ from typing import Any
 import streamlit as st
 
 from core.answers import Answer, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Weights
+from core.attempts import NeedsCalls
 from core.errors import TiebreakError
-from core.reading_history import PastReading, TurnReadings
-from core.replay import NeedsCalls
-from core.trace import Ask, ReplyUnreadable, Turn
+from core.trace import Ask, PastReading, ReplyUnreadable, Turn, TurnReadings
 from pages.parts import permissions, shell
 from pages.parts.numbers import format_value
 from pages.parts.resources import engine

@@ -7,7 +7,7 @@ from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary,
 from sqlmodel import Field
 from sqlmodel.sql.sqltypes import AutoString
 
-from core.llm.defaults import PARALLEL_CALLS
+from core.llm import PARALLEL_CALLS
 from storage.db.columns import Json
 from storage.db.tables.table import Table, datetime_column, now, owner_column, value_column
 
@@ -118,8 +118,7 @@ class TraceRow(Table, table=True):
     outcome: str = "waiting"
     """waiting, failed, agreed, disputed or no_verdict."""
     problem: str = Field(default="", sa_column=Column(Text, nullable=False))
-    uncertainty: float = 0.0
-    """See `core.uncertainty`."""
+    uncertainty: float = 0.0  # of earlier versions: nothing reads it
     contention: float | None = None
     """See `core.verdicts`; None if there is no verdict, or if it cannot be computed."""
     shown_orders: Any = Field(default=None, sa_column=value_column())

@@ -21,7 +21,7 @@ from core.errors import PermanentFailure, TemporaryFailure, UnsupportedSchema
 from core.llm.client import Model, Reply
 from core.llm.limits import Limits
 from core.protocols import Judge
-from core.rating_probabilities import weighted_mean
+from core.protocols.single_judge.protocol import weighted_mean
 from core.runner import run_flow
 from core.trace import Ask, CallFailed, Event, Spec, Usage
 from tests.core.llm.asking import complete_ask, make_ask, make_json_ask, sample_ask

@@ -6,7 +6,7 @@ from typing import Any
 from core.items import Item, Response
 from core.llm.client import Answer
 from core.protocols import Judge
-from core.protocols.dna_baselines.settings import Settings as BaselineSettings
+from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.dna_eval.settings import Settings
 from core.trace import Ask, Event, Flow, Spec
 from tests.core.protocols.scripted_runs import Script, ScriptedTrace, run_script, start_flow

@@ -17,11 +17,10 @@ from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.labels import Opinion
 from core.llm.client import ScriptedModel
-from core.protocols import Protocol
+from core.protocols import Protocol, start_flow
 from core.protocols.conformance import ConformanceError, Script, check_protocol
-from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
-from core.protocols.dna_baselines.settings import Settings as BaselineSettings
-from core.protocols.flows import start_flow
+from core.protocols.critique_baselines.protocol import PairwiseSettings, RefinementSettings, SingleSettings
+from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.runner import run_flow

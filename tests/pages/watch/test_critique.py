@@ -8,7 +8,7 @@ from core.critiques import Aiu, precision_target
 from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.labels import Target
-from core.protocols.metacritique.evaluation import AiuJudgement, Job
+from core.protocols.metacritique.protocol import AiuJudgement, Job
 from core.trace import Turn, TurnCompleted
 from pages.parts import resources
 from pages.watch.parts import critique as critique_view

@@ -5,8 +5,14 @@ from typing import Any
 import pytest
 
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
-from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT_NAME, SINGLE_NAME
-from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
+from core.protocols.critique_baselines.protocol import (
+    PAIRWISE_NAME,
+    REFINEMENT_NAME,
+    SINGLE_NAME,
+    PairwiseSettings,
+    RefinementSettings,
+    SingleSettings,
+)
 from tests.core.protocols.critiques import make_complete_item, make_judges, run_scripted
 from tests.pages.visits import page_text, prepare_study, visit_trace
 

@@ -4,8 +4,14 @@ import pytest
 
 from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Target
-from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT_NAME, SINGLE_NAME
-from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
+from core.protocols.critique_baselines.protocol import (
+    PAIRWISE_NAME,
+    REFINEMENT_NAME,
+    SINGLE_NAME,
+    PairwiseSettings,
+    RefinementSettings,
+    SingleSettings,
+)
 from core.protocols.registry import PROTOCOLS
 from storage.db.connections import reading, writing
 from storage.labelling import adjudication

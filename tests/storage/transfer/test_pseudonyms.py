@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from core.formats.turns import turn_row
-from core.reading_history import PastReading
-from core.trace import Turn
+from core.trace import PastReading, Turn
 from storage.transfer.pseudonyms import rename_readers
 
 PLACE = dict.fromkeys(("run", "protocol", "item", "part", "scenario", "criterion", "outcome", "contention"), "")

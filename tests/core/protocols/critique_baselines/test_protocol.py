@@ -4,8 +4,15 @@ import pytest
 
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
-from core.protocols.critique_baselines.protocol import PAIRWISE_NAME, REFINEMENT_NAME, SINGLE_NAME, list_asks
-from core.protocols.critique_baselines.settings import PairwiseSettings, RefinementSettings, SingleSettings
+from core.protocols.critique_baselines.protocol import (
+    PAIRWISE_NAME,
+    REFINEMENT_NAME,
+    SINGLE_NAME,
+    PairwiseSettings,
+    RefinementSettings,
+    SingleSettings,
+    list_asks,
+)
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, TraceFailed, TurnCompleted
 from tests.core.protocols.critiques import ScriptedTrace, make_complete_item, make_judges, run_scripted

@@ -3,7 +3,7 @@
 import pytest
 
 from core.llm.costs import estimate_run
-from core.protocols.dna_baselines.settings import Settings
+from core.protocols.dna_baselines import Settings
 from core.protocols.registry import PROTOCOLS
 from tests.core.protocols.scorings import make_item, make_judges, make_settings, run_scripted
 

@@ -3,7 +3,7 @@
 from random import Random
 
 from core.items import Criterion, Response
-from core.protocols.dna_baselines.settings import Settings as Baseline
+from core.protocols.dna_baselines import Settings as Baseline
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask
 from tests.core.protocols.scorings import (

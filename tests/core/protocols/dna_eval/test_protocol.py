@@ -11,7 +11,7 @@ from core.errors import RunStopped
 from core.items import Criterion
 from core.llm.client import Reply, ScriptedModel
 from core.llm.costs import estimate_run
-from core.protocols.dna_baselines.settings import Settings as BaselineSettings
+from core.protocols.dna_baselines import Settings as BaselineSettings
 from core.protocols.dna_eval.protocol import short_names
 from core.protocols.dna_eval.settings import Totals
 from core.protocols.dna_eval.verdicts import collect_judgements

@@ -11,8 +11,13 @@ from core.errors import TiebreakError
 from core.llm.client import Reply
 from core.llm.costs import estimate_run
 from core.protocols import Judge
-from core.protocols.metacritique.evaluation import collect_judgements, split_rationale
-from core.protocols.metacritique.protocol import Replay, critique_scores, replay_turns
+from core.protocols.metacritique.protocol import (
+    Replay,
+    collect_judgements,
+    critique_scores,
+    replay_turns,
+    split_rationale,
+)
 from core.protocols.metacritique.settings import CritiqueJudge
 from core.protocols.registry import PROTOCOLS
 from core.trace import Ask, Spec, TraceFailed, TurnCompleted

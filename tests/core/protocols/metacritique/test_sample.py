@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from core.aiu_spans import locate_aius
+from core.aiu_texts import locate_aius
 from core.critiques import hypothesis_critiques, reference_critique
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, RunRecord, ScaleRecord, StudyRecord, TraceRecord

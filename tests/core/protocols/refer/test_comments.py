@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from core.answers import Number, Option, Rating
 from core.errors import UnreadableReply
-from core.protocols.refer.comments import comment_text
+from core.protocols.refer.protocol import comment_text
 
 THREE = Rating(levels=(1, 2, 3), names=("engaging",))
 

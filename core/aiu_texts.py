@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rapidfuzz import fuzz, process
-
 from core.critiques import Aiu, Critique
 
 Span = tuple[int, int]
@@ -103,6 +101,8 @@ def _compare_windows(content: Sequence[str], sentence: Sequence[_Word]) -> Itera
     candidates = [n for n, word in enumerate(sentence) if word.text in content or word.text not in _STOP_WORDS]
     if not content or not candidates:
         return
+    from rapidfuzz import fuzz, process
+
     word_similarities = process.cdist([sentence[n].text for n in candidates], content, score_cutoff=_SAME_WORD)
     edges = [place for place, scores in enumerate(word_similarities) if scores.any()]
     windows = [(a, b) for n, a in enumerate(edges) for b in edges[n : n + len(content)] if b - a < 2 * len(content)]
@@ -131,3 +131,41 @@ def _split_sentences(text: str) -> list[list[_Word]]:
 
 def _words(text: str, offset: int) -> list[_Word]:
     return [_Word(match[0].lower(), offset + match.start(), offset + match.end()) for match in _WORD.finditer(text)]
+
+
+# Proposals which AIUs of two extractions of one critique are the same statement in other words.
+#
+# A proposal is for a person to confirm: labels belong to the text of an AIU, and similar texts can differ in a "not".
+
+LEAST_SIMILARITY = 0.75
+"""Pairs below are not proposed."""
+
+
+@dataclass(frozen=True)
+class AiuMatch:
+    """An AIU of the earlier extraction, and the one of the later that may state the same."""
+
+    old: Aiu
+    new: Aiu
+    similarity: float
+    """Of the texts, 0 to 1: rapidfuzz's ratio of the sorted words."""
+
+
+def match_aius(old: Sequence[Aiu], new: Sequence[Aiu], least: float = LEAST_SIMILARITY) -> list[AiuMatch]:
+    """Return at most one pair for each AIU, the most similar first. AIUs with equal ids are the same already."""
+    from rapidfuzz import fuzz, utils
+
+    same = {aiu.id for aiu in old} & {aiu.id for aiu in new}
+    pairs = [
+        AiuMatch(aiu, other, fuzz.token_sort_ratio(aiu.text, other.text, processor=utils.default_process) / 100)
+        for aiu in old
+        for other in new
+        if not {aiu.id, other.id} & same
+    ]
+    matches: list[AiuMatch] = []
+    used: set[str] = set()
+    for pair in sorted(pairs, key=lambda pair: -pair.similarity):
+        if pair.similarity >= least and not {f"old {pair.old.id}", f"new {pair.new.id}"} & used:
+            matches.append(pair)
+            used |= {f"old {pair.old.id}", f"new {pair.new.id}"}
+    return matches
