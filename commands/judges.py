@@ -1,7 +1,9 @@
 """Which judge can be used, and which system is better."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,10 +29,77 @@ from core.errors import TiebreakError
 from core.wording import format_estimate
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from storage.reports.judge_ranking import Selection
     from storage.reports.run_comparison import ComparedRuns
+    from storage.studies.studies import Study
 
 
 FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
+FILTERS: Mapping[str, tuple[Any, Any]] = {
+    "kind": (Kind, None),
+    "criterion": (CriterionName, None),
+    "scenario": (ScenarioName, None),
+    "reference": (Reference, None),
+    "abstentions": (Abstentions, AbstentionPolicy.error),
+}
+"""The options that several commands have: annotation and default."""
+Output = tuple[Any, str]
+"""The JSON value and the text of a command."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The study of a command, and its choices."""
+
+    engine: "Engine"
+    study: "Study"
+    kind: str | None = None
+    criterion: str | None = None
+    scenario: str | None = None
+    reference: str | None = None
+    abstentions: AbstentionPolicy = AbstentionPolicy.error
+
+    def selection(self, **others: Any) -> "Selection":
+        """Return the choices for a ranking."""
+        from storage.reports.judge_ranking import Selection
+
+        return Selection(self.kind, self.criterion, self.scenario, self.abstentions.value, **others)
+
+    def note(self) -> list[str]:
+        """Return the sentence that the reference is a debate, in a list; empty for any other one."""
+        return debate_note(self.engine, self.study, self.reference)
+
+
+def reads_study(*filters: str) -> Callable[[Callable[..., Output]], Callable[..., None]]:
+    """Make a command of a function of `Asked` and its own options: it opens the study and prints the output.
+
+    `filters` are those of its options that are in `FILTERS`.
+    """
+
+    def declare(report: Callable[..., Output]) -> Callable[..., None]:
+        @wraps(report)
+        def command(study: str, database: str | None, as_json: bool, **options: Any) -> None:
+            engine, source = open_study(database, study)
+            chosen = {name: options.pop(name) for name in filters}
+            value, text = report(Asked(engine, source, **chosen), **options)
+            print_result(value, text, as_json)
+
+        _, *own = signature(report).parameters.values()
+        options = [("study", StudyName, Parameter.empty), *((name, *FILTERS[name]) for name in filters)]
+        options += [(option.name, option.annotation, option.default) for option in own]
+        options += [("database", DatabaseUrl, None), ("as_json", Json, False)]
+        command.__signature__ = Signature(  # type: ignore[attr-defined]
+            [
+                Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+                for name, annotation, default in options
+            ]
+        )
+        command.__annotations__ = {}  # those of `report`, which Typer would evaluate
+        return command
+
+    return declare
 
 
 def print_notes(notes: Sequence[str]) -> None:
@@ -47,13 +116,9 @@ def rows_without_values(
     return [columns | {"judge": judge} | values | {"reason": reason} for judge, reason in reasons.items()]
 
 
+@reads_study("kind", "criterion", "scenario", "reference", "abstentions")
 def judges(
-    study: StudyName,
-    kind: Kind = None,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
-    reference: Reference = None,
-    abstentions: Abstentions = AbstentionPolicy.error,
+    asked: Asked,
     margin: Annotated[
         float, typer.Option(callback=check_rule, help="Margin: the accepted difference below the human ceiling.")
     ] = 0.05,
@@ -70,9 +135,7 @@ def judges(
         float,
         typer.Option(callback=check_rule, help="Minimum winning rate omega of the alternative-annotator test."),
     ] = 0.5,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Print which judges can replace annotators. Every judge is compared on the same targets, with its cost."""
     from core.statistics.reports.judges import Rule, describe_rule, summarize
     from storage.db.connections import reading
@@ -80,102 +143,62 @@ def judges(
     from storage.reports.alignment import load_data
 
     rule = Rule(min_coverage, min_winning_rate, margin, epsilon)
-    engine, source = open_study(database, study)
-    query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value, rule)
-    data = load_data(engine, source, reference)
-    report = judge_ranking.of_data(data, query)
-    with reading(engine) as session:
-        rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, source.id, data.opinions))
+    data = load_data(asked.engine, asked.study, asked.reference)
+    report = judge_ranking.of_data(data, asked.selection(rule=rule))
+    with reading(asked.engine) as session:
+        rows = judge_ranking.table(report, judge_costs.cost_by_judge(session, asked.study.id, data.opinions))
     columns = [{name: cell for name, cell in row.items() if name != "reference"} for row in with_population(rows)]
     print_notes(report.notes)
     rows += rows_without_values(report.not_compared, rows, decision="not compared")
-    sentences = [
-        summarize(report.ranking),
-        *filter(None, [report.chosen]),
-        f"Reference {report.reference}.",
-        describe_rule(rule),
-    ]
-    text = "\n".join([*sentences, format_table(columns, "No judge.")])
-    print_result(rows, text, as_json)
+    sentences = [summarize(report.ranking), report.chosen, f"Reference {report.reference}.", describe_rule(rule)]
+    return rows, "\n".join(filter(None, [*sentences, format_table(columns, "No judge.")]))
 
 
-def compare(
-    study: StudyName,
-    kind: Kind = None,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
-    reference: Reference = None,
-    abstentions: Abstentions = AbstentionPolicy.error,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@reads_study("kind", "criterion", "scenario", "reference", "abstentions")
+def compare(asked: Asked) -> Output:
     """Print the difference in accuracy of every two judges. P-values are corrected by Holm's method."""
     from storage.reports import judge_ranking
 
-    engine, source = open_study(database, study)
-    query = judge_ranking.Selection(kind, criterion, scenario, abstentions.value)
-    comparisons, not_compared = judge_ranking.comparisons_of_study(engine, source, query, reference=reference)
+    comparisons, not_compared = judge_ranking.comparisons_of_study(
+        asked.engine, asked.study, asked.selection(), reference=asked.reference
+    )
     rows = [asdict(comparison) for comparison in comparisons]
     print_notes(judge_ranking.notes_of(not_compared))
-    text = "\n".join([*debate_note(engine, source, reference), format_table(rows, FEW_JUDGES)])
-    rows += rows_without_values(not_compared, rows)
-    print_result(rows, text, as_json)
+    text = "\n".join([*asked.note(), format_table(rows, FEW_JUDGES)])
+    return rows + rows_without_values(not_compared, rows), text
 
 
-def plan(
-    study: StudyName,
-    kind: Kind = None,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
-    reference: Reference = None,
-    abstentions: Abstentions = AbstentionPolicy.error,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@reads_study("kind", "criterion", "scenario", "reference", "abstentions")
+def plan(asked: Asked) -> Output:
     """Print how many more labels tell judges apart. They are labels of targets on which two judges differ."""
     from core.statistics import catalogue
     from storage.reports import label_plans
-    from storage.reports.judge_ranking import Selection, notes_of
+    from storage.reports.judge_ranking import notes_of
 
-    engine, source = open_study(database, study)
-    selection = Selection(kind, criterion, scenario, abstentions.value)
-    of_study = label_plans.of_study(engine, source, selection, reference=reference)
+    of_study = label_plans.of_study(asked.engine, asked.study, asked.selection(), reference=asked.reference)
     found, not_compared = of_study.plans, of_study.not_compared
     rows = label_plans.table(found)
     sentences = [of_study.leaders.sentence] if of_study.leaders is not None else []
-    sentences += (
-        [f"{catalogue.name(found.statistic)} of people: {found.agreement}."] if found.agreement is not None else []
-    )
+    if found.agreement is not None:
+        sentences.append(f"{catalogue.name(found.statistic)} of people: {found.agreement}.")
     print_notes(notes_of(not_compared))
-    text = "\n".join([*debate_note(engine, source, reference), *sentences, format_table(rows, FEW_JUDGES)])
-    rows += rows_without_values(not_compared, rows)
-    print_result(rows, text, as_json)
+    text = "\n".join([*asked.note(), *sentences, format_table(rows, FEW_JUDGES)])
+    return rows + rows_without_values(not_compared, rows), text
 
 
-def causes(
-    study: StudyName,
-    kind: Kind = None,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@reads_study("kind", "criterion", "scenario")
+def causes(asked: Asked) -> Output:
     """Print why judges differ from people. The causes are the judge's error, ambiguity, and noise of the labels."""
     from storage.reports import judge_errors
-    from storage.reports.judge_ranking import Selection
 
-    engine, source = open_study(database, study)
-    found = judge_errors.of_study(engine, source, Selection(kind, criterion, scenario))
+    found = judge_errors.of_study(asked.engine, asked.study, asked.selection())
     rows = judge_errors.table(found)
-    text = "\n".join([*(errors.sentence for errors in found), format_table(rows, "No judge.")])
-    print_result(rows, text, as_json)
+    return rows, "\n".join([*(errors.sentence for errors in found), format_table(rows, "No judge.")])
 
 
+@reads_study("kind", "criterion", "scenario")
 def slices(
-    study: StudyName,
-    kind: Kind = None,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
+    asked: Asked,
     compare: Annotated[
         tuple[str, str] | None,
         typer.Option(help="Compare two slices: saved names, or conditions such as 'scenario: math'."),
@@ -183,16 +206,13 @@ def slices(
     save: Annotated[str | None, typer.Option(help="Save the targets that meet every --where under this name.")] = None,
     where: Annotated[list[str] | None, typer.Option(help="A condition: 'people: not unanimous'.")] = None,
     delete: Annotated[str | None, typer.Option(help="Delete a saved slice.")] = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Print where judges differ from people more often. P-values are corrected by Benjamini and Hochberg's method."""
     from storage.db.connections import writing
     from storage.reports import discordance, slice_comparison
-    from storage.reports.judge_ranking import Selection
     from storage.studies import items, studies
 
-    engine, source = open_study(database, study)
+    engine, source = asked.engine, asked.study
     if where and save is None:
         raise TiebreakError("--where needs --save.")
     if save is not None or delete is not None:
@@ -203,111 +223,85 @@ def slices(
                 scenarios = items.scenarios(session, source.id)
                 conditions = [one for text in where or () for one in slice_comparison.parse(text, {}, scenarios)]
                 studies.save_slice(session, source.id, save, conditions)
-        engine, source = open_study(database, study)
-    selection = Selection(kind, criterion, scenario)
+            source = studies.by_id(session, source.id)
     if compare is not None:
-        rows = slice_comparison.table(slice_comparison.of_study(engine, source, selection, *compare))
-        text = format_table(rows, "Each slice needs five targets that the other one does not have.")
-    elif save is not None or delete is not None:
+        rows = slice_comparison.table(slice_comparison.of_study(engine, source, asked.selection(), *compare))
+        return rows, format_table(rows, "Each slice needs five targets that the other one does not have.")
+    if save is not None or delete is not None:
         rows = [{"slice": name, "conditions": ": ".join(one)} for name, of in source.rules.slices.items() for one in of]
-        text = format_table(rows, "No saved slice.")
-    else:
-        data, query, measured = discordance.load_selected(engine, source, selection)
-        rows = discordance.table(discordance.report(data, query, measured))
-        unnamed = discordance.without_scenario(data, query)
-        sentences = [f"{judge}: {discordance.describe_unnamed(number)}" for judge, number in unnamed.items() if number]
-        text = "\n".join([format_table(rows, "No slice has five targets inside and outside of it."), *sentences])
-    print_result(rows, text, as_json)
+        return rows, format_table(rows, "No saved slice.")
+    data, query, measured = discordance.load_selected(engine, source, asked.selection())
+    rows = discordance.table(discordance.report(data, query, measured))
+    unnamed = discordance.without_scenario(data, query)
+    sentences = [f"{judge}: {discordance.describe_unnamed(number)}" for judge, number in unnamed.items() if number]
+    return rows, "\n".join([format_table(rows, "No slice has five targets inside and outside of it."), *sentences])
 
 
+@reads_study("criterion")
 def rationales(
-    study: StudyName,
+    asked: Asked,
     judge: Annotated[str | None, typer.Option(help="The judge; by default the first by name.")] = None,
-    criterion: CriterionName = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Print the clusters of a judge's replies, and how often the judge differs from people in each."""
     from storage.reports import discordance, rationales
 
-    engine, source = open_study(database, study)
-    name, found = rationales.of_study(engine, source, judge, criterion=criterion)
+    name, found = rationales.of_study(asked.engine, asked.study, judge, criterion=asked.criterion)
     rows = discordance.table(found.rows)
-    print_result(rows, format_table(rows, f"{name}: {found.reason or 'no cluster has five targets'}."), as_json)
+    return rows, format_table(rows, f"{name}: {found.reason or 'no cluster has five targets'}.")
 
 
-def biases(
-    study: StudyName,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
-    reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@reads_study("criterion", "scenario", "reference")
+def biases(asked: Asked) -> Output:
     """Print each judge's position bias, length bias and self-preference, and the position bias of people.
 
     P-values of judges are corrected by Holm's method.
     """
     from storage.reports import judge_biases
 
-    engine, source = open_study(database, study)
-    found = judge_biases.of_study(engine, source, criterion=criterion, scenario=scenario, reference=reference)
+    found = judge_biases.of_study(
+        asked.engine, asked.study, criterion=asked.criterion, scenario=asked.scenario, reference=asked.reference
+    )
     rows = judge_biases.table(found)
-    sentences = [*debate_note(engine, source, reference), judge_biases.sentence(engine, source, found)]
-    print_result(rows, "\n".join([*sentences, format_table(rows, "No bias can be tested.")]), as_json)
+    sentences = [*asked.note(), judge_biases.sentence(asked.engine, asked.study, found)]
+    return rows, "\n".join([*sentences, format_table(rows, "No bias can be tested.")])
 
 
-def formats(
-    study: StudyName,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
-    reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@reads_study("criterion", "scenario", "reference")
+def formats(asked: Asked) -> Output:
     """Print how each judge's accuracy changes with the format of the criterion, from runs that differ in it only."""
     from core.statistics.reports.biases import summarize_formats
     from storage.reports import format_effects
 
-    engine, source = open_study(database, study)
-    found = format_effects.of_study(engine, source, criterion=criterion, scenario=scenario, reference=reference)
+    found = format_effects.of_study(
+        asked.engine, asked.study, criterion=asked.criterion, scenario=asked.scenario, reference=asked.reference
+    )
     rows = format_effects.table(found)
-    sentences = [*debate_note(engine, source, reference), summarize_formats(found)]
-    print_result(rows, "\n".join([*sentences, format_table(rows, "")]), as_json)
+    return rows, "\n".join([*asked.note(), summarize_formats(found), format_table(rows, "")])
 
 
+@reads_study("kind", "criterion", "reference")
 def systems(
-    study: StudyName,
-    kind: Kind = None,
-    criterion: CriterionName = None,
+    asked: Asked,
     judge: Annotated[
         str | None,
         typer.Option(help="The judge whose verdicts are used, by default the one with most; '' for people only."),
     ] = None,
-    reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Print each system's win rate or mean score. People's labels correct a judge's verdicts."""
     from storage.reports import systems as report
 
-    engine, source = open_study(database, study)
-    result = report.report(engine, source, kind=kind, criterion=criterion, judge=judge, reference=reference)
+    result = report.report(
+        asked.engine, asked.study, kind=asked.kind, criterion=asked.criterion, judge=judge, reference=asked.reference
+    )
     rows = [asdict(row) for row in result.rows]
     compared = f"{result.kind}, {result.criterion or 'no criterion'}"
     heading = f"{compared}: {result.reference}; judge: {result.judge or 'none'}"
-    text = "\n".join(
-        filter(None, [heading, result.note, format_table(with_population(rows), "No two systems were compared.")])
-    )
-    print_result(report.table(result), text, as_json)
+    table = format_table(with_population(rows), "No two systems were compared.")
+    return report.table(result), "\n".join(filter(None, [heading, result.note, table]))
 
 
-def discussions(
-    study: StudyName,
-    reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+@reads_study("reference")
+def discussions(asked: Asked) -> Output:
     """Print opinion changes in discussions of judges, who adopts whose opinion, and what rounds and judges add.
 
     Rows `changes`: first and last opinions of a judge. Rows `adopts`: replies of a judge with the value of another
@@ -316,12 +310,10 @@ def discussions(
     """
     from storage.reports import discussions as found
 
-    engine, source = open_study(database, study)
-    reports = found.of_study(engine, source, reference)
+    reports = found.of_study(asked.engine, asked.study, asked.reference)
     rows = found.table(reports)
-    sentences = debate_note(engine, source, reference)
-    sentences += [f"{', '.join(panel.judges)}, {panel.criterion}: {panel.sentence}" for panel in reports]
-    print_result(rows, "\n".join([*sentences, format_table(rows, "No judge speaks twice about a pair.")]), as_json)
+    sentences = [f"{', '.join(panel.judges)}, {panel.criterion}: {panel.sentence}" for panel in reports]
+    return rows, "\n".join([*asked.note(), *sentences, format_table(rows, "No judge speaks twice about a pair.")])
 
 
 # Runs compared with each other.
@@ -330,24 +322,18 @@ WIDE = ("_low", "_high", "_n")
 """Columns that the text table has with their statistic."""
 
 
+@reads_study("kind", "criterion", "scenario", "reference")
 def compare_runs(
+    asked: Asked,
     names: Annotated[list[str], typer.Argument(help="The names of two or more runs, the first to compare with.")],
-    study: StudyName,
-    kind: Kind = None,
-    criterion: CriterionName = None,
-    scenario: ScenarioName = None,
-    reference: Reference = None,
     items: Annotated[bool, typer.Option("--items", help="List every target with another verdict.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Print how runs differ. It has settings and prompts, changed verdicts, agreement, accuracy, cost and time."""
     from storage.reports import changed_verdicts
     from storage.reports import run_comparison as report
 
-    engine, source = open_study(database, study)
-    compared = report.load(engine, source, names, reference)
-    dataset = compared.dataset(kind, criterion, scenario)
+    compared = report.load(asked.engine, asked.study, names, asked.reference)
+    dataset = compared.dataset(asked.kind, asked.criterion, asked.scenario)
     comparison = compared.compare(dataset)
     rows, pairs = report.run_rows(compared, comparison), report.pair_rows(comparison)
     changes = [
@@ -372,9 +358,11 @@ def compare_runs(
         *report.summarize(comparison),
         format_table(_with_intervals(with_population(rows)), ""),
         format_table(_with_intervals(with_population(pairs)), "No two runs."),
-        *(_changes_text(one) for one in changes),
     ]
-    print_result(value, "\n".join(sections), as_json)
+    for change in changes:
+        heading = f"\n{change['first']} and {change['second']}:"
+        sections += [heading, format_table(change["targets"], "No verdict changed.")]
+    return value, "\n".join(sections)
 
 
 def _setting_rows(compared: "ComparedRuns") -> list[dict[str, Any]]:
@@ -409,8 +397,3 @@ def _with_intervals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             line[name] = value
         merged.append(line)
     return merged
-
-
-def _changes_text(change: dict[str, Any]) -> str:
-    heading = f"\n{change['first']} and {change['second']}:"
-    return f"{heading}\n{format_table(change['targets'], 'No verdict changed.')}"

@@ -18,7 +18,7 @@ Form = Literal["text", "count", "share", "estimate", "difference", "p", "yes", "
 FORMS: Mapping[Form, Callable[..., str]] = {
     "text": str,
     "figure": str,
-    "count": "{:,}".format,
+    "count": lambda count: "–" if count is None else f"{count:,}",
     "share": lambda share: "" if share is None else f"{share:.0%}",
     "estimate": lambda value, low=None, high=None: format_estimate(value, low, high),
     "difference": lambda value, low=None, high=None: format_estimate(value, low, high, sign=True),

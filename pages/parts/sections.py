@@ -131,7 +131,7 @@ ENTRIES: tuple[Entry, ...] = (
         "verified",
         (
             Section("results/judges.py", "Judges", Permission.view, has_verdicts),
-            Section("results/alignment.py", "Alignment", Permission.view, has_verdicts),
+            Section("results/alignment.py", "Alignment", Permission.view, never),
             Section("results/biases.py", "Biases", Permission.view, has_verdicts),
             Section("results/causes.py", "Causes", Permission.view, has_verdicts),
             Section("results/discussions.py", "Discussions", Permission.view, has_verdicts),

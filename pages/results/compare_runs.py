@@ -12,8 +12,7 @@ from core.wording import short_names
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown, shorten_names
 from pages.results.parts import agreement_rows, alignment_data, chosen_labels_note, item_drilldown, run_sections
-from pages.results.parts.alignment_data import Version
-from pages.results.parts.alignment_rows import KINDS
+from pages.results.parts.alignment_data import KINDS, Version
 from storage.db import connections
 from storage.reports import changed_verdicts
 from storage.reports import run_comparison as report

@@ -1,64 +1,41 @@
-"""Which judge can be trusted: every judge on the same targets, with a recommendation, and each against each."""
+"""Which judge can replace annotators: its accuracy, agreement with people, cost, and differences from other judges."""
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from core.formats.tables import rows_csv
+from core.formats.tables import Column, Table
 from core.provenance import PAIRED_DIFFERENCES
+from core.statistics import catalogue
 from core.statistics.measures.alternative_annotator import MIN_ITEMS
-from core.statistics.measures.comparison import Comparison
+from core.statistics.measures.comparison import Comparison, better_first
 from core.statistics.reports.judges import (
     ABSTENTION_POLICIES,
     LARGEST,
     Abstentions,
-    JudgeEvaluation,
     Ranking,
     Rule,
     describe_rule,
     summarize,
 )
 from core.statistics.reports.label_plans import PairPlan, PlanReport
-from pages.parts import charts, downloads, numbers, resources, shell, tables
+from core.wording import equate_p
+from pages.parts import charts, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import (
-    agreement_rows,
-    alignment_data,
-    alignment_differences,
-    chosen_labels_note,
-    item_drilldown,
-    judge_charts,
-)
-from pages.results.parts.alignment_data import Version
-from pages.results.parts.judge_charts import format_estimate
-from storage.reports import judge_ranking, label_plans
+from pages.results.parts import alignment_data, alignment_rows, item_drilldown, judge_charts
+from pages.results.renderer import MAX_CELL_TEXT, Cell, Drawn, Intervals, Mark, Matrix, Result, Section, draw_sections
+from storage.db import connections
+from storage.reports import judge_costs, judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS
-from storage.reports.judge_ranking import JudgeReport, RankingQuery
+from storage.reports.judge_costs import JudgeCost
+from storage.reports.judge_ranking import JudgeReport, RankedRow, RankingQuery
 from storage.studies.studies import Study
 
-SECTIONS = ("Accuracy", "A versus B", "Cost", "More labels")
-PAGE = "judges"
-CEILING_HELP = (
-    "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own accuracy "
-    "against it. It also counts targets without a majority of all, so it is not the difference of the column Accuracy "
-    "from the ceiling."
-)
-WINNING_HELP = (
-    "The winning rate of the alternative-annotator test: the share of the annotators for whom a test shows that the "
-    "judge is not worse than they are by more than ε, on the targets that they share with others. ε is the advantage "
-    "conceded to a judge for its lower cost."
-)
-COVERAGE_HELP = "The share of the common targets with a verdict of the judge."
-ACCURACY_HELP = (
-    "The share of the common targets on which the verdict is the value of the reference. Where missing verdicts are "
-    "left out, each judge has its own targets."
-)
 RULE = (
     "The difference d is the judge's accuracy minus the human ceiling.  \n"
     "**Use**: the lower end of d is above minus the margin, and nothing of what follows.  \n"
@@ -70,195 +47,130 @@ RULE = (
     "**Not enough data**: minus the margin is within the interval of d, or there are not two annotators, 30 targets "
     "that they share, or 30 targets with a reference."
 )
-RANGE_HELP = (
-    "The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. The "
-    "distance from the ceiling and ω have no such range: read them with the coverage."
+PARAMETERS = (
+    ("min_coverage", "min_coverage", "Minimum coverage", 0.01, None),
+    ("min_winning_rate", "min_omega", "Minimum winning rate ω", 0.05, None),
+    ("margin", "margin", "Margin below the ceiling", 0.01, None),
+    (
+        "epsilon", "epsilon", "ε of the alternative-annotator test", 0.05,
+        "The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
+    ),
+)  # fmt: skip
+"""The parameters of the rule: name, name in the address, label, step and help."""
+NOT_PRINTED = ("reference", "lowest", "highest")
+"""Columns that the files of the chart of accuracies do not have: its caption has the reference."""
+PAIRS = (
+    "A × B: the numbers of the judges, the more accurate first. A − B: the difference in accuracy, with its 95 % "
+    "interval. p: corrected by Holm's method, the smallest first. n: targets. A click on a row lists the targets on "
+    "which the two judges differ."
 )
-
-HELP = {
-    "Accuracy": ACCURACY_HELP,
-    "Coverage": COVERAGE_HELP,
-    "Range": RANGE_HELP,
-    "From ceiling": CEILING_HELP,
-    "ω": WINNING_HELP,
-}
-COLUMNS = {name: st.column_config.TextColumn(alignment="right", help=text) for name, text in HELP.items()}
-COLUMNS["Decision"] = st.column_config.TextColumn()
+PLANS = (
+    "Targets on which two judges agree cannot tell them apart, whatever people say. If only the others are labelled, "
+    "the accuracies of both become lower than on all targets; which judge is better remains right. The order “most "
+    "informative first” of the study's settings puts the targets on which judges or people differ first."
+)
+Plans = tuple[JudgeReport | None, PlanReport | None, PairPlan | None]
+"""The ranking, the plans of all judges, and that of the two most accurate ones."""
 
 
-@st.cache_data(max_entries=64, show_spinner="Comparing judges …")
-def load_report(
-    url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
-) -> JudgeReport | None:
-    """Return the ranking at a version; the cache is shared by all visitors."""
-    return judge_ranking.report(_data, query)
-
-
-@st.cache_data(max_entries=64, show_spinner="Comparing judges …")
-def load_comparisons(
-    url: str, study_id: int, version: Version, reference: str, query: RankingQuery, _data: AlignmentData
-) -> tuple[Comparison, ...]:
-    """Return the difference of every two judges at a version; the cache is shared by all visitors."""
-    return judge_ranking.compare(_data, query)
-
-
-@st.cache_data(max_entries=64, show_spinner="Planning labels …")
-def load_plans(
-    url: str,
-    study_id: int,
-    version: Version,
-    reference: str,
-    query: RankingQuery,
-    overlap: int,
-    _data: AlignmentData,
-    _report: JudgeReport,
-) -> tuple[PlanReport | None, PairPlan | None]:
-    """Return the plans of all judges, and of the two most accurate ones, at a version."""
-    return label_plans.report(_data, query, overlap), label_plans.leaders(_data, query, _report, overlap)
-
-
-def draw_page(study: Study) -> None:
-    """Draw the ranking, and redraw it when a label or an opinion is added."""
-    drawn_version = alignment_data.shown_version(study, PAGE)
-    alignment_data.rerun_on_change(study, drawn_version, PAGE)
-    item_drilldown.apply_selection()
-    start = time.thread_time()
-    version = alignment_data.shown_version(study, PAGE)
-    reference, row = alignment_data.draw_reference_choice(study, version)
-    if not alignment_data.has_data(study, PAGE, version, reference):
-        return None
-    data = alignment_data.load_data(str(resources.engine().url), study.id, version, reference)
-    keys = judge_ranking.rankable(data)
+def filters(data: AlignmentData) -> RankingQuery | None:
+    """Draw the choices that all sections share."""
+    keys = judge_ranking.keys(data)
     if not keys:
-        return empty_state(study, judge_ranking.why_unranked(data))
-    query = choose_query(data, keys, row)
-    compared = st.query_params.get("section") == SECTIONS[1]
-
-    def compute(newer: Version) -> JudgeReport | None:
-        url = str(resources.engine().url)
-        newer_data = alignment_data.load_data(url, study.id, newer, reference)
-        if compared:
-            load_comparisons(url, study.id, newer, reference, query, newer_data)
-        return load_report(url, study.id, newer, reference, query, newer_data)
-
-    report = compute(version)
-    alignment_data.computed(study, PAGE, version, start, compute)
-    if report is None or not report.ranking.targets:
-        st.info("No target has both a reference and an opinion of every judge. Choose another criterion.")
-        return
-    draw_report(study, version, reference, data, query, report)
-
-
-def draw_report(
-    study: Study, version: Version, reference: str, data: AlignmentData, query: RankingQuery, report: JudgeReport
-) -> None:
-    """Draw the sentence and the open tab."""
-    draw_summary(data, query, report)
-    several = len(report.ranking.judges) > 1
-    accuracy, versus, cost, labels = draw_tabs(several)
-    if accuracy.open:
-        with accuracy:
-            draw_accuracy(report)
-    if versus is not None and versus.open:
-        with versus:
-            url = str(resources.engine().url)
-            comparisons = load_comparisons(url, study.id, version, reference, query, data)
-            draw_comparisons(study, data, query, report, comparisons)
-    if cost.open:
-        costs = alignment_data.load_costs(str(resources.engine().url), study.id, version, reference)
-        with cost:
-            judge_charts.draw_costs(report.ranking, costs)
-    if labels is not None and labels.open:
-        plans, leaders = load_plans(
-            str(resources.engine().url), study.id, version, reference, query, study.rules.overlap, data, report
-        )
-        with labels:
-            agreement_rows.draw_label_plan(plans, leaders, list(judge_charts.judge_numbers(report.ranking)))
-
-
-def empty_state(study: Study, reason: str) -> None:
-    """Draw the empty state if nothing can be ranked."""
-    st.info(escape_markdown(reason))
-    shell.draw_links(
-        study,
-        shell.RUN,
-        ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
-        (shell.STUDIES, "Import labels or judgements", ":material/upload_file:"),
-    )
-
-
-def choose_query(data: AlignmentData, keys: Sequence[tuple[str, str]], row: DeltaGenerator) -> RankingQuery:
-    """Draw the choices into a row; they are in the URL."""
-    with row:
-        query = alignment_data.choose_query(data, keys, clear_selection)
-        abstentions = alignment_data.choose(
-            "Targets without a verdict", get_args(Abstentions), "abstentions", describe_policy, clear_selection
-        )
-        query = replace(query, rule=choose_rule())
-    for policy in get_args(Abstentions):
-        if policy == abstentions:
-            return replace(query, abstentions=policy)
-    return query
-
-
-def describe_policy(policy: str) -> str:
-    """Return the words of a policy for missing verdicts."""
-    return next(words for name, words in ABSTENTION_POLICIES.items() if name == policy)
+        return None
+    query = alignment_data.choose_query(data, keys, clear_selection)
+    policies: dict[str, Abstentions] = {policy: policy for policy in get_args(Abstentions)}
+    chosen = alignment_data.choose(
+        "Targets without a verdict", list(policies), "abstentions", lambda name: ABSTENTION_POLICIES[policies[name]],
+        clear_selection,
+    )  # fmt: skip
+    return replace(query, abstentions=policies[chosen], rule=choose_rule())
 
 
 def choose_rule() -> Rule:
     """Draw the parameters of the recommendation, which are in the URL."""
-    default = Rule()
-
-    def choose(label: str, name: str, step: float, key: str | None = None, help: str | None = None) -> float:
-        value: float = getattr(default, name)
-        return st.number_input(label, 0.0, LARGEST[name], value, step, key=key or name, bind="query-params", help=help)
-
+    default = asdict(Rule())
     with st.popover("Rule", icon=":material/tune:"):
         st.markdown(RULE)
-        coverage = choose("Minimum coverage", "min_coverage", 0.01)
-        winning = choose("Minimum winning rate ω", "min_winning_rate", 0.05, "min_omega")
-        margin = choose("Margin below the ceiling", "margin", 0.01)
-        epsilon = choose(
-            "ε of the alternative-annotator test", "epsilon", 0.05,
-            help="The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
-        )  # fmt: skip
-    return Rule(coverage, winning, margin, epsilon)
+        chosen = {
+            name: st.number_input(
+                label, 0.0, LARGEST[name], default[name], step, key=key, bind="query-params", help=help
+            )
+            for name, key, label, step, help in PARAMETERS
+        }
+    return Rule(**chosen)
 
 
-def draw_tabs(several: bool) -> tuple[Any, Any, Any, Any]:
-    """Draw the tabs of `SECTIONS`, None for one that needs several judges; the open one is in the URL."""
-    names = SECTIONS if several else (SECTIONS[0], SECTIONS[2])
-    tabs = alignment_data.draw_tabs(names, SECTIONS[1] if several and "pair" in st.query_params else SECTIONS[0])
-    by_name = dict(zip(names, tabs, strict=True))
-    return by_name[SECTIONS[0]], by_name.get(SECTIONS[1]), by_name[SECTIONS[2]], by_name.get(SECTIONS[3])
+def clear_selection() -> None:
+    """Clear the selection, after a click on something that changes the figures."""
+    item_drilldown.pick(pair=None, cell=None, change=None)
 
 
-def draw_summary(data: AlignmentData, query: RankingQuery, report: JudgeReport) -> None:
-    """Draw the recommendations, their n, and what is not compared."""
+def why_empty(data: AlignmentData) -> str:
+    """Return why no judge is compared with people."""
+    if len(data.opinions):
+        return "The judges' values have no declared scale, so nothing can be compared."
+    return f"This study has {'labels but ' if len(data.labels) else ''}no judge opinions yet."
+
+
+def why_unranked(data: AlignmentData, query: RankingQuery, report: JudgeReport | None) -> str:
+    """Return why the judges have no accuracy; "" if they have one."""
+    if (query.kind, query.criterion) not in judge_ranking.rankable(data):
+        return judge_ranking.why_unranked(data, judge_ranking.Selection(query.kind, query.criterion))
+    if report is None or not report.ranking.targets:
+        return "No target has both a reference and an opinion of every judge. Choose another criterion."
+    return ""
+
+
+def rank(study: Study, data: AlignmentData, query: RankingQuery) -> JudgeReport | None:
+    """Return the ranking of the judges."""
+    return judge_ranking.report(data, query)
+
+
+def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport | None) -> Result | str:
+    """Return the recommendations, the accuracies and the coverages."""
+    if reason := why_unranked(data, query, report):
+        return reason
+    assert report is not None
     ranking = report.ranking
-    st.markdown(f"**{escape_markdown(summarize(ranking))}**")
-    chosen_labels_note.draw(report.chosen)
+    rows = judge_ranking.ranked_rows(report)
+    left_out = (*NOT_PRINTED, *(() if report.population != ALL_TARGETS else ("population",)))
+    printed = [
+        {"number": row.number} | {name: cell for name, cell in record.items() if name not in left_out}
+        for row, record in zip(rows, judge_ranking.table(report), strict=True)
+    ]
+    files = ChartData(printed, judge_ranking.describe_method(report), "targets")
+    coverage = judge_charts.coverage_figure(ranking)
+    alt = "Accuracy of each judge against its coverage"
+    return Result(
+        headline=summarize(ranking),
+        warning=report.chosen,
+        caption="\n\n".join(describe(data, query, report)),
+        figures=[accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, files)],
+        notes=describe_decisions(ranking),
+        tables=[Table("judges", rows, (*judge_ranking.COLUMNS, *judge_ranking.LAST_COLUMNS))],
+    )
+
+
+def describe(data: AlignmentData, query: RankingQuery, report: JudgeReport) -> list[str]:
+    """Return the n of a ranking, its rule, and what is not compared, as Markdown."""
+    ranking = report.ranking
     facts = (
         f"{numbers.format_count(ranking.targets, 'target')} common to all judges",
         numbers.format_count(ranking.annotators, "annotator"),
-        f"targets without a verdict {describe_policy(query.abstentions)}",
-        f"reference {escape_markdown(report.reference)}",
+        f"targets without a verdict {ABSTENTION_POLICIES[query.abstentions]}",
+        f"reference {report.reference}",
     )
-    st.caption(f"{' · '.join(facts)}  \n{escape_markdown(describe_rule(query.rule))}")
-    if note := describe_counts(ranking):
-        st.caption(note)
-    if different := [judge for judge in ranking.judges if 0 < judge.accuracy.items < ranking.targets]:
+    lines = [" · ".join(facts), describe_rule(query.rule), describe_counts(ranking)]
+    different = [judge for judge in ranking.judges if 0 < judge.accuracy.items < ranking.targets]
+    if different:
         shares = ", ".join(f"{judge.judge} on {judge.accuracy.items:,}" for judge in different)
-        sentence = f"Accuracies are of different targets, of {ranking.targets:,}: {shares}."
-        st.caption(f":material/warning: {escape_markdown(sentence)}")
-    for judge in ranking.judges:
-        if mark := data.marks.get(judge.judge):
-            st.caption(f":material/info: {escape_markdown(judge.judge)}: {escape_markdown(mark)}.")
-    for note in report.notes:
-        st.caption(f":material/info: {escape_markdown(note)}")
+        lines.append(f"Accuracies are of different targets, of {ranking.targets:,}: {shares}.")
+    lines += [f"{one.judge}: {data.marks[one.judge]}." for one in ranking.judges if one.judge in data.marks]
+    lines += report.notes
     if ranking.ceiling.value is None:
-        st.caption(f":material/help: No human ceiling: {escape_markdown(ranking.ceiling.reason)}.")
+        lines.append(f"No human ceiling: {ranking.ceiling.reason}.")
+    return [escape_markdown(line) for line in lines if line]
 
 
 def describe_counts(ranking: Ranking) -> str:
@@ -276,126 +188,247 @@ def describe_counts(ranking: Ranking) -> str:
     return f"{sentence}; ω is of the {numbers.format_span(of_omega)} {shared}." if of_omega else f"{sentence}."
 
 
-def draw_accuracy(report: JudgeReport) -> None:
-    """Draw the charts and the table of accuracy and coverage."""
-    ranking = report.ranking
-    rows = judge_ranking.table(report)
-    method = judge_ranking.describe_method(report)
-    number = judge_charts.judge_numbers(ranking)
-    printed = [printed_row(row, number.get(row["judge"])) for row in rows]
-    ranked = ChartData(printed, method, "targets", names=judge_charts.row_names(ranking))
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        figure = judge_charts.accuracy_figure(ranking)
-        alt = f"Accuracy of each judge. {summarize(ranking)}"
-        charts.draw(figure, "ranking", alt, data=ranked, selected=st.query_params.get("judge"))
-    with right:
-        alt = "Accuracy of each judge against its coverage"
-        charts.draw(judge_charts.coverage_figure(ranking), "coverage", alt, data=ranked)
-    draw_table(ranking)
-    downloads.draw_csv_download(lambda: rows_csv(rows), "judges.csv")
-
-
-def printed_row(row: Mapping[str, Any], number: int | None) -> dict[str, Any]:
-    """Return a row for the files of a chart: with the judge's number, without what the caption has, and the range."""
-    left_out = ("reference", "lowest", "highest", *(() if row["population"] != ALL_TARGETS else ("population",)))
-    return {"number": number} | {name: cell for name, cell in row.items() if name not in left_out}
-
-
-def draw_table(ranking: Ranking) -> None:
-    """Draw every judge with its decision, the human ceiling, the baselines, and the reasons of the decisions."""
-    lines = [table_line(judge, number) for number, judge in enumerate(ranking.judges, start=1)]
-    others = [("human ceiling", "people", ranking.ceiling)]
-    others += [(baseline.name, "baseline", baseline.accuracy) for baseline in ranking.baselines]
-    lines += [
-        dict.fromkeys(lines[0], "") | {"Judge": name, "Decision": role, "Accuracy": format_estimate(estimate)}
-        for name, role, estimate in others
-        if estimate.value is not None
+def describe_decisions(ranking: Ranking) -> list[str]:
+    """Return the reason of each decision in full, as Markdown: a cell of the table would cut it off."""
+    lines = [
+        f"{number}. **{escape_markdown(judge.judge)}**, {judge.decision}: {escape_markdown(judge.reason)}"
+        for number, judge in enumerate(ranking.judges, start=1)
     ]
-    lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
-    columns = tables.figure_columns(lines, ("Judge",), COLUMNS)
-    st.dataframe(lines, key="judges_table", hide_index=True, column_config=columns)
-    draw_reasons(ranking)
-    tables.draw_notes(columns)
+    if ranking.ceiling.value is not None:
+        people = numbers.format_count(ranking.ceiling.items, "target")
+        lines.append(f"Human ceiling: each annotator against the others, {people}.")
+    return lines
 
 
-def draw_reasons(ranking: Ranking) -> None:
-    """Draw the reason of each decision in full: a cell of the table would cut it off."""
-    with st.expander("Why: the reason of each decision"):
-        lines = [
-            f"{number}. **{escape_markdown(judge.judge)}**, {judge.decision}: {escape_markdown(judge.reason)}"
-            for number, judge in enumerate(ranking.judges, start=1)
-        ]
-        if ranking.ceiling.value is not None:
-            people = numbers.format_count(ranking.ceiling.items, "target")
-            lines.append(f"\nHuman ceiling: each annotator against the others, {people}.")
-        st.markdown("\n".join(lines))
+def accuracy_chart(ranking: Ranking, files: ChartData) -> Intervals:
+    """Return a row for each judge, with the human ceiling and the best baseline."""
+    marks = [
+        Mark(
+            judge.judge, accuracy.value, accuracy.low, accuracy.high, judge.decision, f"{accuracy.items:,}",
+            f"{judge.decision}, coverage {judge.coverage.value or 0:.0%}", judge.judge,
+        )
+        for judge in ranking.judges
+        if (accuracy := judge.accuracy).value is not None
+    ]  # fmt: skip
+    estimates = [("human ceiling", ranking.ceiling)]
+    estimates += [(baseline.name.partition(":")[0], baseline.accuracy) for baseline in ranking.baselines[:1]]
+    lines = [(name, estimate.value) for name, estimate in estimates if estimate.value is not None]
+    series = list(judge_charts.SYMBOLS.items())
+    return Intervals(
+        "ranking", "Accuracy of each judge", "Accuracy and 95 % interval", series, marks, lines=lines, data=files,
+        selected=st.query_params.get("judge"),
+    )  # fmt: skip
 
 
-def table_line(judge: JudgeEvaluation, number: int) -> dict[str, str]:
-    """Return the table row of a judge with its number, by which charts name it."""
-    return {
-        "": str(number),
-        "Judge": judge.judge,
-        "Decision": judge.decision,
-        "Accuracy": format_estimate(judge.accuracy),
-        "Coverage": format_estimate(judge.coverage),
-        "From ceiling": format_estimate(judge.less_ceiling, sign=True),
-        "ω": "–" if judge.winning_rate is None else f"{judge.winning_rate:.2f}",
-        "Range": numbers.format_range(judge.accuracy_range),
-    }
+Comparisons = tuple[JudgeReport | None, tuple[Comparison, ...]]
 
 
-def draw_comparisons(
-    study: Study, data: AlignmentData, query: RankingQuery, report: JudgeReport, comparisons: Sequence[Comparison]
-) -> None:
-    """Draw the difference between every two judges as a matrix and a list; a click lists where they differ."""
+def compare(study: Study, data: AlignmentData, query: RankingQuery) -> Comparisons:
+    """Return the ranking, and the difference of every two judges."""
+    return judge_ranking.report(data, query), judge_ranking.compare(data, query)
+
+
+def show_comparisons(study: Study, data: AlignmentData, query: RankingQuery, found: Comparisons) -> Result | str:
+    """Return the difference between every two judges as a matrix and a list."""
+    report, comparisons = found
+    if report is None or not comparisons:
+        return why_unranked(data, query, report) or "A comparison needs two judges."
     names = [judge.judge for judge in report.ranking.judges]
-    selected = st.query_params.get("pair", "")
-    significant = [comparison for comparison in comparisons if judge_charts.is_significant(comparison)]
-    st.markdown(
-        f"{len(significant)} of {numbers.format_count(len(comparisons), 'difference')} "
-        "remain with p under 0.05 after Holm's correction; marked with *."
+    rows = ordered_pairs(comparisons, names)
+    significant = sum(map(is_significant, comparisons))
+    columns = (
+        Column("A × B", partial(pair_numbers, names), "figure"),
+        Column("A − B", "difference low high", "difference"),
+        Column("p", "p_corrected", "p"),
+        Column("n", "items", "count"),
+        Column("A", "judge"),
+        Column("B", "other_judge"),
     )
-    figure = judge_charts.difference_figure(comparisons, names)
-    paired = ChartData(alignment_differences.chart_rows(comparisons, names), PAIRED_DIFFERENCES, "targets", names=names)
-    alt = "Differences in accuracy between judges"
-    is_compact = len(names) > judge_charts.MAX_CELL_TEXT
-    with st.container(key="many_differences" if is_compact else None):
-        charts.draw(figure, "differences", alt, _select_pair, paired, selected or None)
-    alignment_differences.draw_list(comparisons, names, select, selected)
-    judges = selected.split(" × ", 1)
-    if len(judges) == 2 and set(judges) <= set(names):
-        draw_differing_targets(study, data, query, *judges)
+    return Result(
+        headline=f"{significant} of {numbers.format_count(len(comparisons), 'difference')} remain with p under 0.05 "
+        "after Holm's correction; marked with *.",
+        warning=report.chosen,
+        caption="\n\n".join(describe(data, query, report)),
+        figures=[difference_chart(rows, names)],
+        remark=PAIRS,
+        tables=[Table("pairs", rows, columns, ())],
+        on_click=lambda row, _: item_drilldown.pick(pair=f"{rows[row].judge} × {rows[row].other_judge}"),
+    )
+
+
+def ordered_pairs(comparisons: Sequence[Comparison], judges: Sequence[str]) -> list[Comparison]:
+    """Return the comparisons with the better ranked judge of each first; `judges` is the ranking.
+
+    The smallest corrected p is first, then the largest difference; undefined ones are last.
+    """
+    return sorted(
+        (better_first(comparison, judges) for comparison in comparisons),
+        key=lambda one: (1.0 if one.p_corrected is None else one.p_corrected, -abs(one.difference or 0.0)),
+    )
+
+
+def is_significant(comparison: Comparison) -> bool:
+    """Return whether the corrected p is under 0.05."""
+    return comparison.p_corrected is not None and comparison.p_corrected < 0.05
+
+
+def pair_numbers(names: Sequence[str], pair: Comparison | PairPlan) -> str:
+    """Return `1 × 3`: the numbers of two judges in the ranking."""
+    return f"{names.index(pair.judge) + 1} × {names.index(pair.other_judge) + 1}"
+
+
+def difference_chart(rows: Sequence[Comparison], names: Sequence[str]) -> Matrix:
+    """Return a matrix of the row's accuracy minus the column's; a star marks a corrected p under 0.05."""
+    both = [*rows, *(better_first(row, (row.other_judge, row.judge)) for row in rows)]
+    number = {name: place for place, name in enumerate(names, start=1)}
+    data = [{"number": number[row.judge], "other_number": number[row.other_judge]} | asdict(row) for row in rows]
+    return Matrix(
+        "differences", "Row minus column, in accuracy", names, names,
+        [difference_cell(row, len(names)) for row in both if row.difference is not None],
+        numbered=True, data=ChartData(data, PAIRED_DIFFERENCES, "targets"),
+        on_select=lambda: item_drilldown.pick(pair=charts.clicked_point("differences")),
+        selected=st.query_params.get("pair"),
+    )  # fmt: skip
+
+
+def difference_cell(row: Comparison, judges: int) -> Cell:
+    """Return the cell of a difference; of many judges it has the star alone."""
+    star, value = "*" * is_significant(row), row.difference or 0.0
+    corrected = row.p_corrected
+    details = (
+        f"{row.judge} minus {row.other_judge}",
+        numbers.format_estimate(value, row.low, row.high, sign=True),
+        f"Holm-corrected {equate_p(corrected)}" if corrected is not None else row.reason,
+        numbers.format_count(row.items, "target"),
+        "Click to list the targets on which they differ",
+    )
+    text = star if judges > MAX_CELL_TEXT else f"{value:+.2f}{star}"
+    return Cell(row.judge, row.other_judge, value, text, details, f"{row.judge} × {row.other_judge}")
+
+
+def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuery, found: Comparisons) -> None:
+    """Draw the targets on which the two judges of the address differ, with people's labels."""
+    selected = st.query_params.get("pair", "")
+    judge, _, other = selected.partition(" × ")
+    names = {} if found[0] is None else {one.judge for one in found[0].ranking.judges}
+    if judge in names and other in names:
+        targets = judge_ranking.differing_targets(data, query, judge, other, shell.current_annotator())
+        text = f"{judge} and {other} have different values"
+        item_drilldown.draw_targets(study, targets, text, clear_selection)
     elif selected:
         alignment_data.draw_warning("Pair of judges", selected, "all pairs")
 
 
-def _select_pair() -> None:
-    select(charts.clicked_point("differences"))
+Costs = tuple[JudgeReport | None, dict[str, JudgeCost]]
 
 
-def select(pair: str | None = None) -> None:
-    """Select the targets of a pair of judges in place of the last selection."""
-    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {"pair": pair, "item": None, "part": None}
+def load_costs(study: Study, data: AlignmentData, query: RankingQuery) -> Costs:
+    """Return the ranking and the cost of each judge."""
+    with connections.reading(resources.engine()) as session:
+        return judge_ranking.report(data, query), judge_costs.cost_by_judge(session, study.id, data.opinions)
 
 
-def clear_selection() -> None:
-    """Clear the selection."""
-    select()
+def show_costs(study: Study, data: AlignmentData, query: RankingQuery, found: Costs) -> Result | str:
+    """Return accuracy against dollars and against seconds, for the judges whose calls have them."""
+    report, costs = found
+    if reason := why_unranked(data, query, report):
+        return reason
+    assert report is not None
+    rows = [row for row in judge_ranking.ranked_rows(report, costs) if row.cost is not None]
+    figures = judge_charts.cost_charts(rows)
+    if not figures:
+        return "No call of these judges has a price or a duration."
+    columns = (
+        Column("No.", "number", "count"),
+        Column("Judge", "evaluation.judge"),
+        Column("Accuracy", "evaluation.accuracy.value evaluation.accuracy.low evaluation.accuracy.high", "estimate"),
+        Column("$ per 1,000", lambda row: judge_charts.format_amount(row, "dollars"), "figure"),
+        Column("Seconds per 1,000", lambda row: judge_charts.format_amount(row, "seconds"), "figure"),
+        Column("Efficient by", lambda row: ", ".join(judge_charts.NAMES[unit] for unit in row.efficient)),
+    )
+    return Result(
+        headline=summarize(report.ranking),
+        warning=report.chosen,
+        caption="\n\n".join(describe(data, query, report)),
+        figures=figures,
+        remark="\n\n".join(unknown_costs(report.ranking, rows)),
+        tables=[Table("costs", rows, columns, ())],
+    )
 
 
-def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuery, judge: str, other: str) -> None:
-    """Draw the targets on which two judges differ, with people's labels."""
-    drilldown = judge_ranking.differing_targets(data, query, judge, other, shell.current_annotator())
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Selected targets: {drilldown.selected:,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
-    st.caption(f"{escape_markdown(judge)} and {escape_markdown(other)} have different values")
-    item = item_drilldown.draw_drilldown(drilldown)
-    if item is not None:
-        item_drilldown.draw_detail(study, item)
+def unknown_costs(ranking: Ranking, rows: Sequence[RankedRow]) -> list[str]:
+    """Return whose prices and durations are unknown, and what a judge costs, as Markdown."""
+    by_judge: Mapping[str, Any] = {row.evaluation.judge: row.cost for row in rows}
+    lines = []
+    for unit, name in judge_charts.NAMES.items():
+        missing = [
+            escape_markdown(judge.judge)
+            for judge in ranking.judges
+            if judge.judge not in by_judge or by_judge[judge.judge].amount(unit) is None
+        ]
+        if missing:
+            lines.append(f":material/help: The {name} of some calls is unknown: {', '.join(missing)}.")
+    numbered = "No.: the number in the ranking, which efficient judges have in the charts."
+    entered = "Prices of models that are not in the price list can be entered in the settings of a run."
+    return [*lines, f"{numbered} {judge_charts.METHOD}. {entered}"]
 
 
-draw_page(shell.draw_header("Judges", "Which judge can replace annotators, and is one judge better than another?"))
+def plan(study: Study, data: AlignmentData, query: RankingQuery) -> Plans:
+    """Return the ranking, and the labels that tell judges apart."""
+    report, overlap = judge_ranking.report(data, query), study.rules.overlap
+    leaders = None if report is None else label_plans.leaders(data, query, report, overlap)
+    return report, label_plans.report(data, query, overlap), leaders
+
+
+def show_plans(study: Study, data: AlignmentData, query: RankingQuery, found: Plans) -> Result | str:
+    """Return the labels that separate the two most accurate judges, and every two judges."""
+    report, plans, leaders = found
+    if report is None or plans is None:
+        return why_unranked(data, query, report) or "No labels can be planned without targets that judges share."
+    names = [judge.judge for judge in report.ranking.judges]
+    people = f"{catalogue.name(plans.statistic)} of people: {plans.agreement}."
+    columns = (Column("A × B", partial(pair_numbers, names), "figure", help="The numbers of the two judges."),)
+    return Result(
+        headline=leaders.sentence if leaders is not None else "",
+        warning=report.chosen,
+        caption="\n\n".join([*([escape_markdown(people)] if plans.agreement is not None else []), PLANS]),
+        tables=[Table("plan", plans.pairs, (*columns, *label_plans.COLUMNS))],
+    )
+
+
+QUESTION = "Which judge can replace annotators, and is one judge better than another?"
+LINKS = (
+    shell.RUN,
+    ("label/disagreements.py", "Label disputed debates", ":material/balance:"),
+    (shell.STUDIES, "Import labels or judgements", ":material/upload_file:"),
+)
+
+
+def alignment_filters(data: AlignmentData) -> alignment_rows.AlignmentQuery | None:
+    """Draw the choices that all sections share, and those of Alignment."""
+    return alignment_rows.choose(filters(data))
+
+
+def make_section(name: str, title: str, *parts: Any, choices: Any = filters) -> Section[Any, Any]:
+    """Return a section of what it computes, shows, and draws below."""
+    compute, show, *below = parts
+    return Section(name, title, QUESTION, choices, compute, show, why_empty, LINKS, *below)
+
+
+SECTIONS = (
+    make_section("judges", "Accuracy", rank, show_accuracy),
+    make_section("judges/versus", "A versus B", compare, show_comparisons, draw_differing_targets),
+    make_section(
+        "judges/alignment",
+        "Alignment",
+        alignment_rows.compute,
+        alignment_rows.show,
+        alignment_rows.draw_differences,
+        choices=alignment_filters,
+    ),
+    make_section("judges/cost", "Cost", load_costs, show_costs),
+    make_section("judges/plan", "More labels", plan, show_plans),
+)
+
+study = shell.draw_header("Judges", QUESTION)
+draw_sections(study, SECTIONS, "A versus B" if "pair" in st.query_params else "")

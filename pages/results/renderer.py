@@ -282,7 +282,7 @@ def draw_chart(chart: Intervals | Matrix | Drawn, alt: str) -> None:
         names = list(dict.fromkeys(_row_names(chart)))
     text = chart.alt if isinstance(chart, Drawn) else alt or chart.title
     data = replace(chart.data, names=names)
-    charts.draw(drawn, chart.name, text, chart.on_select or "ignore", data, chart.selected)
+    charts.draw(drawn, chart.name, text, chart.on_select or "ignore", data=data, selected=chart.selected)
 
 
 @chart_files.built_once

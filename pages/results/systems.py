@@ -12,7 +12,7 @@ from pages.parts import numbers, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows, alignment_data
-from pages.results.parts.alignment_rows import KINDS
+from pages.results.parts.alignment_data import KINDS
 from pages.results.renderer import Intervals, Mark, Result, Section
 from storage.reports import opinions, systems
 from storage.reports.alignment import AlignmentData

@@ -10,6 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import numpy as np
 from sqlalchemy import Engine
@@ -30,7 +31,7 @@ from core.statistics.data.dataset import (
     encode_opinions,
 )
 from core.statistics.data.frames import ALL
-from core.statistics.reports.alignment import AlignmentRow, By, accuracy_rows, alignment_rows
+from core.statistics.reports.alignment import RECALL_BY_KIND, AlignmentRow, By, accuracy_rows, alignment_rows
 from core.wording import NO_CRITERION, scenario_name
 from storage.db import connections
 from storage.labels import labels as stored_labels
@@ -417,6 +418,11 @@ class AlignmentData:
     """The labels with those of other targets; None if they are the same."""
 
     @cached_property
+    def token(self) -> str:
+        """A name for caches of what follows from this data: another one after any change."""
+        return uuid4().hex
+
+    @cached_property
     def judges(self) -> frozenset[str]:
         """The names of the judges with an opinion."""
         return frozenset(map(str, self.opinions["judge"].unique()))
@@ -514,13 +520,28 @@ def rows(
 def rows_of(
     engine: Engine, study: Study, data: AlignmentData, by: By = "all", *, resamples: int = 1000
 ) -> list[AlignmentRow]:
-    """Return every statistic of every judge from the data of a study, one per row."""
+    """Return every statistic of every judge from the data of a study, one per row; computed once for the same data."""
+    return remembered.once(data, ("rows", by, resamples), lambda: _rows_of(engine, study, data, by, resamples))
+
+
+def _rows_of(engine: Engine, study: Study, data: AlignmentData, by: By, resamples: int) -> list[AlignmentRow]:
     statistics = [row for part in split_averages(data) for row in _rows(part, by, resamples)]
     consistency = remembered.once(
         data.opinions, ("order consistency", by), lambda: _order_consistency(engine, study, data.opinions, by)
     )
     rows = [*statistics, *_rows_with_ties(data, by, resamples), *consistency]
     return [_mark(row, data, one_scenario=by == "scenario") for row in rows]
+
+
+def compared_keys(data: AlignmentData) -> list[tuple[str, str]]:
+    """Return the (kind, criterion) of `rows_of`, without those of response orders alone; "all" criteria first."""
+    opinions = data.opinions
+    if opinions.empty:
+        return []
+    found = {(one.kind, one.criterion) for one in _encode_parts(data)}
+    found |= {("aiu", criterion) for kind, criterion in found if kind in RECALL_BY_KIND}
+    found |= set(distinct_rows(opinions[opinions["kind"] == "aspect_weights"], ("kind", "criterion"))[1])
+    return sorted(found, key=lambda key: (key[0], key[1] != ALL, key[1]))
 
 
 def _order_consistency(engine: Engine, study: Study, opinions: "pd.DataFrame", by: By) -> list[AlignmentRow]:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from storage.db.tables import EventRow, RunRow
+from storage.reports.opinions import once
 from storage.runs.call_totals import ANSWERED
 
 if TYPE_CHECKING:
@@ -106,13 +107,24 @@ class JudgeCost:
         """Dollars per 1,000 items; None if a price is unknown, or if there are no calls."""
         return None if self.unpriced or not self.traces else 1000 * self.dollars / self.traces
 
+    def amount(self, unit: str) -> float | None:
+        """Return dollars or seconds per 1,000 items."""
+        return self.per_thousand if unit == "dollars" else self.seconds_per_thousand
+
+
+UNITS = ("dollars", "seconds")
+
 
 def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, JudgeCost]:
-    """Return judge -> cost, for the judges of `storage.reports.alignment.load_data`.
+    """Return judge -> cost, for the judges of `storage.reports.alignment.load_data`; read once for the same opinions.
 
     A verdict costs all calls of its run; a last opinion costs the judge's own calls. First opinions have no cost: their
     calls are not stored separately.
     """
+    return once(opinions, "costs", lambda: _cost_by_judge(session, study_id, opinions))
+
+
+def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, JudgeCost]:
     if opinions.empty:
         return {}
     last, verdict = (opinions.loc[opinions["stage"] == stage, "run"].unique().tolist() for stage in ("last", "verdict"))
@@ -145,20 +157,20 @@ def efficient(points: Mapping[str, tuple[float, float]]) -> set[str]:
 
 def with_efficiency(
     costs: Mapping[str, JudgeCost], values: Mapping[str, float | None]
-) -> dict[str, tuple[JudgeCost, bool, bool]]:
-    """Return judge -> its cost, and whether it is efficient in dollars and in seconds, for judges with a cost."""
+) -> dict[str, tuple[JudgeCost, tuple[str, ...]]]:
+    """Return judge -> its cost, and in what it is efficient ("dollars", "seconds"), for judges with a cost."""
     known = {judge: (costs[judge], value) for judge, value in values.items() if judge in costs and value is not None}
-    by_dollars = efficient(
-        {name: (cost.per_thousand, value) for name, (cost, value) in known.items() if cost.per_thousand is not None}
-    )
-    by_seconds = efficient(
-        {
-            name: (cost.seconds_per_thousand, value)
-            for name, (cost, value) in known.items()
-            if cost.seconds_per_thousand is not None
-        }
-    )
-    return {name: (cost, name in by_dollars, name in by_seconds) for name, (cost, _) in known.items()}
+    found = {
+        unit: efficient(
+            {
+                name: (amount, value)
+                for name, (cost, value) in known.items()
+                if (amount := cost.amount(unit)) is not None
+            }
+        )
+        for unit in UNITS
+    }
+    return {name: (cost, tuple(unit for unit in UNITS if name in found[unit])) for name, (cost, _) in known.items()}
 
 
 def _sum(rows: Iterable[Any]) -> JudgeCost:

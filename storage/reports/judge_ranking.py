@@ -1,6 +1,6 @@
 """Every judge of a study on the same targets against a reference, and every two judges compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,19 +8,24 @@ import numpy as np
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
+from core.formats.tables import Column, records
 from core.labels import Value
 from core.provenance import INTERVALS
-from core.statistics.data.arrays import Bools
+from core.statistics.data.arrays import Bools, Estimate
+from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import Dataset
 from core.statistics.data.frames import ALL
 from core.statistics.measures.annotator_dependence import State
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports import judge_findings
+from core.statistics.reports.alignment import RECALL_BY_KIND
 from core.statistics.reports.judge_findings import Findings
 from core.statistics.reports.judges import (
     ABSTENTION_POLICIES,
     MIN_SHARE,
     Abstentions,
+    Decision,
+    JudgeEvaluation,
     Ranking,
     Rule,
     common_targets,
@@ -30,7 +35,7 @@ from core.statistics.reports.judges import (
     list_names,
     rank_judges,
 )
-from core.wording import NO_CRITERION, report_criterion, scenario_name
+from core.wording import NO_CRITERION, format_estimate, report_criterion, scenario_name
 from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, Population
@@ -42,7 +47,7 @@ from storage.studies.studies import Study
 MAX_PAIRS = 500
 """Targets that are listed."""
 TOO_FEW = f"asked about fewer than {MIN_SHARE:.0%} of the targets of the judge with the most"
-BETWEEN = "values between the categories of the scale are not right or wrong; the page Alignment has the correlations"
+BETWEEN = "values between the categories of the scale are not right or wrong; the tab Alignment has the correlations"
 NO_COMMON_TARGET = "No judge can be ranked: no target has both a reference and an opinion of every judge."
 
 
@@ -127,15 +132,22 @@ def rankable(data: AlignmentData) -> list[tuple[str, str]]:
     return sorted((key for key, size in sizes.items() if size), key=lambda key: (-sizes[key], key))
 
 
+def keys(data: AlignmentData) -> list[tuple[str, str]]:
+    """Return all (kind, criterion) that judges are compared with people on: those of `rankable` first."""
+    return list(dict.fromkeys((*rankable(data), *alignment.compared_keys(data))))
+
+
 def scenarios(data: AlignmentData, kind: str, criterion: str) -> list[str]:
-    """Return the scenarios of the targets of a kind and criterion, in the order of their names."""
-    names = {
-        name
-        for dataset in data.categorical_datasets
-        if (dataset.kind, dataset.criterion) == (kind, criterion)
-        for name in dataset.scenario.tolist()
-    }
-    return sorted(map(str, names))
+    """Return the scenarios of the opinions of a kind and criterion, in the order of their names."""
+
+    def find() -> list[str]:
+        found = data.opinions
+        of_key = found["kind"].isin(RECALL_BY_KIND if kind == "aiu" else (kind,))
+        if criterion != ALL:
+            of_key &= found["criterion"] == criterion
+        return sorted(set(map(as_text, found.loc[of_key, "scenario"].unique())))
+
+    return opinions.once(data.opinions, ("scenarios", kind, criterion), find)
 
 
 def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -> JudgeReport | None:
@@ -290,7 +302,7 @@ def why_unranked(data: AlignmentData, selection: Selection | None = None) -> str
     if not reasons:
         return "No judge can be ranked: no target has both a value of the reference and a verdict."
     return (
-        f"Judges are ranked by the share of right verdicts, and {'; '.join(reasons)}. The page Alignment and "
+        f"Judges are ranked by the share of right verdicts, and {'; '.join(reasons)}. The tab Alignment and "
         "cli.py judges alignment compare them with people by correlation."
     )
 
@@ -310,61 +322,117 @@ def _is_selected(key: tuple[str, str], selection: Selection) -> bool:
     return selection.kind in (None, key[0]) and selection.criterion in (None, key[1])
 
 
+@dataclass(frozen=True)
+class RankedRow:
+    """A judge, the human ceiling or a baseline, as a row of the table of a ranking."""
+
+    evaluation: JudgeEvaluation
+    """That of the ceiling or a baseline has an accuracy only."""
+    decision: str
+    reference: str
+    population: Population
+    number: int | None = None
+    """The place of a judge, by which charts refer to it."""
+    cost: JudgeCost | None = None
+    efficient: tuple[str, ...] = ()
+    """ "dollars" or "seconds", if no other judge is cheaper and as accurate."""
+
+    def joined(self, names: Iterable[str]) -> str | None:
+        """Return names as one cell; None for a row that is no judge."""
+        return None if self.number is None else ", ".join(names)
+
+    def annotators(self, state: State) -> str | None:
+        """Return the annotators whose labels the judge repeats, or may repeat."""
+        return self.joined(one.annotator for one in self.evaluation.dependence if one.state is state)
+
+
+COLUMNS = (
+    Column("No.", lambda row: row.number or "", "figure"),
+    Column("Judge", "evaluation.judge", key="judge"),
+    Column("Decision", "decision", key="decision"),
+    Column(
+        "Accuracy", "evaluation.accuracy.value evaluation.accuracy.low evaluation.accuracy.high", "estimate",
+        "accuracy low high",
+        "The share of the common targets on which the verdict is the value of the reference. Where missing verdicts "
+        "are left out, each judge has its own targets.",
+    ),
+    Column(
+        "Range", lambda row: " to ".join(f"{end:.2f}" for end in row.evaluation.accuracy_range or ()), "figure",
+        help="The accuracy if every missing verdict were wrong, and if every one were right. Empty if none is missing. "
+        "The distance from the ceiling and ω have no such range: read them with the coverage.",
+    ),
+    Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[0], key="lowest"),
+    Column("", lambda row: (row.evaluation.accuracy_range or (None, None))[1], key="highest"),
+    Column("", "evaluation.accuracy.items", key="targets"),
+    Column(
+        "Coverage", "evaluation.coverage.value evaluation.coverage.low evaluation.coverage.high", "estimate",
+        help="The share of the common targets with a verdict of the judge.",
+    ),
+    Column("", "evaluation.coverage.value", key="coverage"),
+    Column(
+        "From ceiling",
+        "evaluation.less_ceiling.value evaluation.less_ceiling.low evaluation.less_ceiling.high", "difference",
+        "from_ceiling from_ceiling_low from_ceiling_high",
+        "Accuracy against the majority of the other annotators, each left out in turn, minus the annotators' own "
+        "accuracy against it. It also counts targets without a majority of all, so it is not the difference of the "
+        "column Accuracy from the ceiling.",
+    ),
+    Column(
+        "ω", lambda row: format_estimate(row.evaluation.winning_rate, None, None), "figure",
+        help="The winning rate of the alternative-annotator test: the share of the annotators for whom a test shows "
+        "that the judge is not worse than they are by more than ε, on the targets that they share with others. ε is "
+        "the advantage conceded to a judge for its lower cost.",
+    ),
+    Column("", "evaluation.winning_rate", key="winning_rate"),
+    Column("", lambda row: row.annotators(State.repeats), key="repeats"),
+    Column("", lambda row: row.annotators(State.unclear), key="may_repeat"),
+    Column("", lambda row: row.joined(bias.bias for bias in row.evaluation.biases), key="biases"),
+)  # fmt: skip
+COST_COLUMNS = (
+    Column("", lambda row: row.cost and row.cost.per_thousand, key="dollars_per_1000"),
+    Column("", lambda row: row.cost and row.cost.seconds_per_thousand, key="seconds_per_1000"),
+    Column("", lambda row: row.cost and ", ".join(row.efficient), key="efficient"),
+)
+LAST_COLUMNS = (
+    Column(
+        "",
+        lambda row: "; ".join(filter(None, (row.evaluation.reason, row.evaluation.accuracy.reason))),
+        key="reason",
+    ),
+    Column("", "reference", key="reference"),
+    Column("", "population", key="population"),
+)
+NO_ESTIMATE = Estimate(None, None, None, 0, 0, 0, 0)
+
+
+def ranked_rows(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[RankedRow]:
+    """Return one row for each judge, then one for the human ceiling and for each baseline."""
+    ranking = report.ranking
+    shown = judge_costs.with_efficiency(costs or {}, {one.judge: one.accuracy.value for one in ranking.judges})
+    rows = []
+    for number, judge in enumerate(ranking.judges, start=1):
+        cost, efficient = shown.get(judge.judge, (None, ()))
+        rows.append(RankedRow(judge, judge.decision, report.reference, report.population, number, cost, efficient))
+    others = [("human ceiling", "ceiling", ranking.ceiling)]
+    others += [(baseline.name, "baseline", baseline.accuracy) for baseline in ranking.baselines]
+    for name, decision, accuracy in others:
+        evaluation = JudgeEvaluation(
+            name, accuracy, None, NO_ESTIMATE, NO_ESTIMATE, None, 0, Decision.not_enough_data, ""
+        )
+        of_ceiling = decision == "ceiling"
+        population = report.of_labels if of_ceiling else report.population
+        rows.append(RankedRow(evaluation, decision, "" if of_ceiling else report.reference, population))
+    return rows
+
+
 def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[dict[str, Any]]:
-    """Return one row for each judge, then one for the human ceiling and for each baseline.
+    """Return the rows of a ranking as they are in files.
 
     With `costs`, judges have dollars and seconds per 1,000 items, and "efficient" if no other is cheaper and as
     accurate.
     """
-    shown = judge_costs.with_efficiency(costs or {}, {one.judge: one.accuracy.value for one in report.ranking.judges})
-    rows: list[dict[str, Any]] = [
-        {
-            "judge": judge.judge,
-            "decision": judge.decision,
-            "accuracy": judge.accuracy.value,
-            "low": judge.accuracy.low,
-            "high": judge.accuracy.high,
-            "lowest": judge.accuracy_range[0] if judge.accuracy_range else None,
-            "highest": judge.accuracy_range[1] if judge.accuracy_range else None,
-            "targets": judge.accuracy.items,
-            "coverage": judge.coverage.value,
-            "from_ceiling": judge.less_ceiling.value,
-            "from_ceiling_low": judge.less_ceiling.low,
-            "from_ceiling_high": judge.less_ceiling.high,
-            "winning_rate": judge.winning_rate,
-            "repeats": ", ".join(one.annotator for one in judge.dependence if one.state is State.repeats),
-            "may_repeat": ", ".join(one.annotator for one in judge.dependence if one.state is State.unclear),
-            "biases": ", ".join(row.bias for row in judge.biases),
-            **_cost_columns(shown.get(judge.judge), costs is not None),
-            "reason": "; ".join(filter(None, (judge.reason, judge.accuracy.reason))),
-            "reference": report.reference,
-            "population": report.population,
-        }
-        for judge in report.ranking.judges
-    ]
-    others = [("human ceiling", "ceiling", report.ranking.ceiling)]
-    others += [(baseline.name, "baseline", baseline.accuracy) for baseline in report.ranking.baselines]
-    for name, decision, estimate in others:
-        values = {"judge": name, "decision": decision, "accuracy": estimate.value, "targets": estimate.items}
-        values |= {"low": estimate.low, "high": estimate.high, "reason": estimate.reason}
-        values["reference"] = "" if decision == "ceiling" else report.reference
-        values["population"] = report.of_labels if decision == "ceiling" else report.population
-        rows.append({column: values.get(column) for column in rows[0]})
-    return rows
-
-
-def _cost_columns(cost: tuple[JudgeCost, bool, bool] | None, wanted: bool) -> dict[str, object]:
-    if not wanted:
-        return {}
-    if cost is None:
-        return dict.fromkeys(("dollars_per_1000", "seconds_per_1000", "efficient"))
-    money, by_dollars, by_seconds = cost
-    efficient = [name for name, is_efficient in (("dollars", by_dollars), ("seconds", by_seconds)) if is_efficient]
-    return {
-        "dollars_per_1000": money.per_thousand,
-        "seconds_per_1000": money.seconds_per_thousand,
-        "efficient": ", ".join(efficient),
-    }
+    columns = (*COLUMNS, *(COST_COLUMNS if costs is not None else ()), *LAST_COLUMNS)
+    return records(ranked_rows(report, costs), columns)
 
 
 def differing_targets(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from core.errors import TiebreakError
+from core.formats.tables import Column, records
 from core.statistics.reports.judges import comparable_judges
 from core.statistics.reports.label_plans import PairPlan, PlanReport, pair_plan, plan_report
 from storage.reports import judge_ranking
@@ -53,21 +54,41 @@ def of_study(engine: Engine, study: Study, selection: Selection, *, reference: s
     return StudyPlans(found, leading, judge_ranking.not_compared(data, query))
 
 
+COLUMNS = (
+    Column("Judge", "judge", key="judge"),
+    Column("Other judge", "other_judge", key="other_judge"),
+    Column("Separated", "evidence.separated", "yes", "separated"),
+    Column(
+        "Right",
+        lambda pair: f"{pair.evidence.wins:,} : {pair.evidence.losses:,} of {pair.evidence.labelled:,}", "figure",
+        help="How often the first judge is right : how often the second is, on the labelled targets on which they have "
+        "different verdicts.",
+    ),
+    Column("", "evidence.labelled", key="labelled"),
+    Column("", "evidence.wins", key="wins"),
+    Column("", "evidence.losses", key="losses"),
+    Column("", "evidence.targets", key="more_targets"),
+    Column(
+        "More labels", "labels", "count", "more_labels",
+        "Labels of targets on which the two judges differ, so their difference is found at 95 % with a probability of "
+        "80 %, if it is as large as it is now.",
+    ),
+    Column(
+        "At random", "labels_at_random", "count", "more_labels_at_random",
+        "The labels needed if targets are drawn from all of them.",
+    ),
+    Column(
+        "Waiting", lambda pair: sum(pair.waiting.values()), "count", "waiting",
+        "Targets without a reference on which the two judges differ.",
+    ),
+    Column(
+        "Most in", lambda pair: next(iter(pair.waiting), ""),
+        help="The scenario in which most of the waiting targets are.",
+    ),
+    Column("Why", "evidence.reason", key="reason"),
+)  # fmt: skip
+
+
 def table(found: PlanReport) -> list[dict[str, object]]:
     """Return one row for every two judges."""
-    return [
-        {
-            "judge": pair.judge,
-            "other_judge": pair.other_judge,
-            "separated": pair.evidence.separated,
-            "labelled": pair.evidence.labelled,
-            "wins": pair.evidence.wins,
-            "losses": pair.evidence.losses,
-            "more_targets": pair.evidence.targets,
-            "more_labels": pair.labels,
-            "more_labels_at_random": pair.labels_at_random,
-            "waiting": sum(pair.waiting.values()),
-            "reason": pair.evidence.reason,
-        }
-        for pair in found.pairs
-    ]
+    return records(found.pairs, COLUMNS)

@@ -6,16 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.formats.tables import rows_csv
 from core.labels import Scale
 from core.statistics import catalogue
 from core.statistics.catalogue import Role
 from core.statistics.reports.agreement import AgreementRow
-from core.statistics.reports.label_plans import PairPlan, PlanReport
 from core.wording import ALL_CRITERIA, NO_CRITERION, scenario_name
-from pages.parts import downloads, numbers, tables
-from pages.parts.text import escape_markdown
-from storage.reports import label_plans
+from pages.parts import downloads, numbers
 from storage.reports.agreement import PanelReport
 from storage.reports.agreement_items import ItemQuery
 
@@ -147,85 +143,3 @@ def without_single_criterion(
 def to_csv(rows: Iterable[AgreementRow]) -> str:
     """Return all rows as CSV, as the command line writes them."""
     return downloads.dataclass_csv(AgreementRow, rows)
-
-
-# How many more labels tell the judges apart, as a section of the page Judges.
-
-NUMBERS = "A × B"
-PLAN_COLUMNS = {
-    NUMBERS: st.column_config.TextColumn(alignment="right", help="The numbers of the two judges, as in *Accuracy*."),
-    "Separated": st.column_config.TextColumn(),
-    "Right": st.column_config.TextColumn(
-        alignment="right",
-        help="How often the first judge is right : how often the second is, on the labelled targets on which they have "
-        "different verdicts.",
-    ),
-    "More labels": st.column_config.TextColumn(
-        alignment="right",
-        help="Labels of targets on which the two judges differ, so their difference is found at 95 % with a "
-        "probability of 80 %, if it is as large as it is now.",
-    ),
-    "At random": st.column_config.TextColumn(
-        alignment="right", help="The labels needed if targets are drawn from all of them."
-    ),
-    "Waiting": st.column_config.TextColumn(
-        alignment="right", help="Targets without a reference on which the two judges differ."
-    ),
-    "Most in": st.column_config.TextColumn(help="The scenario in which most of the waiting targets are."),
-}
-PLAN_NAMES = ("Judge", "Other judge", "Most in", "Why")
-"""Columns of text."""
-
-
-def draw_label_plan(found: PlanReport | None, leaders: PairPlan | None, judges: Sequence[str]) -> None:
-    """Draw the sentence about the two most accurate judges, and the table of all pairs.
-
-    `judges` are in the order of their numbers in the other tabs.
-    """
-    if found is None:
-        st.info("No labels can be planned: the judges have no verdicts on the same labelled targets.")
-        return
-    if leaders is not None:
-        st.markdown(f"**{escape_markdown(leaders.sentence)}**")
-    if found.agreement is not None:
-        name = catalogue.name(found.statistic)
-        st.markdown(f"{escape_markdown(name)} of people: {escape_markdown(str(found.agreement))}.")
-    st.caption(
-        "Targets on which two judges agree cannot tell them apart, whatever people say. If only the others are "
-        "labelled, the accuracies of both become lower than on all targets; which judge is better remains right. "
-        "The order “most informative first” of the study's settings puts the targets on which judges or people "
-        "differ first."
-    )
-    draw_table([plan_line(pair, judges) for pair in found.pairs])
-    tables.draw_notes(PLAN_COLUMNS)
-    downloads.draw_csv_download(lambda: rows_csv(label_plans.table(found)), "plan.csv", "download_plan")
-
-
-def draw_table(lines: Sequence[Mapping[str, str]]) -> None:
-    """Draw the table of pairs, without columns that are empty."""
-    lines = [{name: line[name] for name in line if any(other[name] for other in lines)} for line in lines]
-    figures = tables.figure_columns(lines, PLAN_NAMES, PLAN_COLUMNS)
-    st.dataframe(lines, key="plans", hide_index=True, column_config=figures)
-
-
-def plan_line(pair: PairPlan, judges: Sequence[str]) -> dict[str, str]:
-    """Return the table row of two judges with their numbers."""
-    evidence = pair.evidence
-    scenario = next(iter(pair.waiting), "")
-    return {
-        NUMBERS: tables.pair_numbers((pair.judge, pair.other_judge), judges),
-        "Judge": pair.judge,
-        "Other judge": pair.other_judge,
-        "Separated": "yes" if evidence.separated else "no",
-        "Right": f"{evidence.wins:,} : {evidence.losses:,} of {evidence.labelled:,}",
-        "More labels": format_labels(pair.labels),
-        "At random": format_labels(pair.labels_at_random),
-        "Waiting": f"{sum(pair.waiting.values()):,}",
-        "Most in": scenario,
-        "Why": evidence.reason,
-    }
-
-
-def format_labels(labels: int | None) -> str:
-    """Return the number of labels, or a dash."""
-    return "–" if labels is None else f"{labels:,}"

@@ -11,12 +11,10 @@ from core.wording import ALL_SCENARIOS, scenario_name
 from pages.parts import live, numbers, permissions, resources
 from pages.parts.text import escape_markdown
 from pages.results.parts import agreement_rows
-from pages.results.parts.alignment_rows import KINDS
 from storage.db import connections
-from storage.reports import agreement, alignment, disagreements, judge_costs, judge_ranking, overview, references
+from storage.reports import agreement, alignment, disagreements, judge_ranking, overview, references
 from storage.reports.agreement import OverallAgreement
 from storage.reports.alignment import AlignmentData, StudyOpinions
-from storage.reports.judge_costs import JudgeCost
 from storage.reports.judge_ranking import RankingQuery
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -26,6 +24,17 @@ INTERVAL = 0.5
 """Seconds after which an open page looks for newer labels again."""
 LARGE = 20_000
 """Items times runs from which a page does not wait for its first figures."""
+KINDS = {
+    "preference": "Preferences",
+    "score": "Scores",
+    "aiu_precision": "AIU precision",
+    "aiu_recall": "AIU recall",
+    "aiu": "Critique scores",
+    "aspect_weights": "Aspect weights",
+    "aspect_quality": "Aspect quality",
+    "likert": "Ratings",
+    "answer": "Answers",
+}
 AWAITED = "awaited_figures"
 """The name of the key of the first figures that a page waits for, in the state of the session."""
 
@@ -199,20 +208,6 @@ def load_agreement(url: str, study_id: int, version: Version) -> OverallAgreemen
     with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
     return agreement.annotator_agreement(resources.engine(), study)
-
-
-def load_costs(url: str, study_id: int, version: Version, reference: str) -> dict[str, JudgeCost]:
-    """Return the cost of each judge at a version."""
-    data = load_data(url, study_id, version, reference)
-    return _costs(url, study_id, opinion_version(version), tuple(sorted(data.judges)), data)
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def _costs(
-    url: str, study_id: int, opinion_version: Version, judges: tuple[str, ...], _data: AlignmentData
-) -> dict[str, JudgeCost]:
-    with connections.reading(resources.engine()) as session:
-        return judge_costs.cost_by_judge(session, study_id, _data.opinions)
 
 
 # Choices of a result page that are in the URL.

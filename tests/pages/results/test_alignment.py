@@ -1,9 +1,5 @@
 """The page of alignment, and its tables and charts."""
 
-import csv
-import html
-import io
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,29 +21,25 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
-from core.formats.tables import rows_csv
 from core.labels import Adjudication, Label, Opinion, Scale
 from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Usage, Verdict, VerdictReached
 from pages.parts import chart_files, charts, resources
 from pages.parts.chart_files import ChartData
-from pages.results.parts import alignment_charts, alignment_differences, alignment_rows
-from pages.results.parts.alignment_charts import AxisNames, JudgePoints
+from pages.results.parts import alignment_rows, value_tables
+from pages.results.parts.alignment_rows import Line
 from storage.db import connections
 from storage.labels import labels
 from storage.reports import alignment, judge_values
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import Matrix
-from storage.reports.judge_costs import JudgeCost
-from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
+from storage.reports.judge_values import JudgeQuery, JudgeValues
 from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import APP, page_text, prepare_study, visit
-from tests.storage.reports.planted_judges import planted_records
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, verdict_on_criteria
 
-PAGE = "results/alignment"
+PAGE = "results/judges"
 PEOPLE = ("ann", "ben", "cat")
 
 
@@ -89,7 +81,7 @@ def visit_page(viewer: str = "", **parameters: str) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=20)
     app.switch_page(str(APP.parent / "pages" / f"{PAGE}.py"))
     app.session_state["annotator"] = viewer
-    for name, value in parameters.items():
+    for name, value in {"section": "Alignment", **parameters}.items():
         app.query_params[name] = value
     return app.run()
 
@@ -107,7 +99,7 @@ def table_line(app: AppTest, judge: str) -> dict[str, object]:
 
 def test_without_judges_the_page_says_what_to_do() -> None:
     prepare_study(debate_records("11-", "12-"))
-    app = visit(PAGE)
+    app = visit(PAGE, section="Alignment")
     assert not app.exception
     assert "This study has labels but no judge opinions yet" in readable_text(app)
     assert not app.dataframe
@@ -115,12 +107,12 @@ def test_without_judges_the_page_says_what_to_do() -> None:
 
 def test_with_neither_judges_nor_labels_the_page_says_what_to_do() -> None:
     prepare_study([ItemRecord(item=make_item())])
-    assert "This study has no judge opinions yet" in readable_text(visit(PAGE))
+    assert "This study has no judge opinions yet" in readable_text(visit(PAGE, section="Alignment"))
 
 
 def test_without_labels_the_page_shows_what_needs_none() -> None:
     prepare_study(debate_records("---112", "---1-2"))
-    app = visit(PAGE, judge="j2")
+    app = visit(PAGE, section="Alignment", judge="j2")
     assert not app.exception
     assert "The judges have opinions on 2 items, none of which has labels" in readable_text(app)
     lines = app.dataframe[0].value.set_index("Judge")
@@ -130,11 +122,10 @@ def test_without_labels_the_page_shows_what_needs_none() -> None:
 
 def test_each_judge_has_a_row_with_ceiling_difference_and_counts() -> None:
     prepare_study(debate_records(*["111112", "222221", "112112", "000000"] * 5))
-    assert set(alignment_rows.RARE_COLUMNS).isdisjoint(table_line(visit(PAGE), "j0"))
-    app = visit(PAGE, all_columns="true")
+    app = visit(PAGE, section="Alignment")
     assert not app.exception
     line = table_line(app, "j0")
-    assert (line["Targets"], line["Annotators"]) == (20, 3)
+    assert (line["Targets"], line["Annotators"]) == ("20", "3")
     assert line["Accuracy"].startswith("1.00")
     assert line["Human ceiling"].startswith("0.9")
     assert line["No verdict"].startswith("0.00 [")
@@ -148,16 +139,16 @@ def test_the_default_statistic_uses_adjudicated_gold_and_the_sources_are_shown()
     ruling = Adjudication(target=make_target("math 0"), value=2, rule="expert", reason="", adjudicator="eve")
     records = debate_records(*["1111", "2222", "1121"] * 2)
     prepare_study([*records, AdjudicationRecord(ruling=ruling)])
-    app = visit(PAGE)
-    assert app.selectbox(key="statistic").value == "accuracy_gold"
-    assert "reference gold: 1 adjudicated, 5 by people" in readable_text(app)
+    app = visit(PAGE, section="Alignment")
+    assert app.selectbox(key="statistic").value == "Accuracy with the reference"
+    assert "eference gold: 1 adjudicated, 5 by people" in readable_text(app)
     app = visit_page(statistic="Accuracy with the majority")
-    assert "reference majority: 6 by people." in readable_text(app)
+    assert "Reference majority: 6 by people." in readable_text(app)
 
 
 def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one() -> None:
     prepare_study(debate_records("1111", "2222", "111-", "222-"))
-    app = visit(PAGE, all_columns="true")
+    app = visit(PAGE, section="Alignment")
     assert not app.exception
     assert table_line(app, "j0")["Range"] == "0.50 to 1.00"
     assert "Kappas and correlations have none" in page_text(app)
@@ -165,11 +156,11 @@ def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one(
 
 def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
     prepare_study(debate_records("111111", "111111"))
-    app = visit(PAGE, all_columns="true")
+    app = visit(PAGE, section="Alignment")
     line = table_line(app, "j0")
-    assert line["Kappa"] == "–" and line["Winning rate"] == "–" and alignment_rows.REASON_COLUMN not in line
-    assert "Kappa: both used one and the same category" in readable_text(app)
-    assert "the test needs 30 items" in readable_text(app)
+    assert line["Kappa"] == "–" and line["Winning rate"] == "–"
+    assert "Kappa: both used one and the same category" in line["Undefined"]
+    assert "the test needs 30 items" in line["Undefined"]
 
 
 def test_no_page_shows_nan() -> None:
@@ -183,7 +174,7 @@ def test_no_page_shows_nan() -> None:
 
 def test_first_opinions_and_scenarios_are_shown_on_request() -> None:
     prepare_study(one_run_record([*debate_records("111112", "222221"), *debate_records("112112", scenario="writing")]))
-    app = visit(PAGE)
+    app = visit(PAGE, section="Alignment")
     assert "Scenario" not in app.dataframe[0].value
     assert not any("first opinion" in judge for judge in app.dataframe[0].value["Judge"])
     app.toggle(key="by_scenario").set_value(True)
@@ -230,10 +221,10 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     assert "Selected targets: 3" in text
     assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
     data, query = alignment_data(), JudgeQuery("j0", "preference", "all")
-    values, _ = alignment_differences.load_values("", 1, (), query, data)
+    values, _ = value_tables.load_values(data.token, query, data)
     assert Counter(values.cells.tolist()) == {("1", "1"): 3, ("2", "1"): 3}
-    assert alignment_differences.count_targets(values, "preference") == "6 targets of 3 items"
-    assert alignment_differences.count_targets(values.take(np.arange(3)), "preference") == "3 items"
+    assert value_tables.count_targets(values, query) == "6 targets of 3 items"
+    assert value_tables.count_targets(values.take(np.arange(3)), query) == "3 items"
 
 
 def test_criteria_on_different_scales_are_not_pooled_in_the_drilldown() -> None:
@@ -258,28 +249,27 @@ def alignment_data() -> AlignmentData:
     return alignment.load_data(resources.engine(), study)
 
 
-@pytest.mark.parametrize("parameter", ["change", "move"])
-def test_a_changed_opinion_in_the_address_lists_its_items(parameter: str) -> None:
+def test_a_changed_opinion_in_the_address_lists_its_items() -> None:
     prepare_study(debate_records("111221", "112111"))
-    app = visit_page(**{"judge": "j0", parameter: "1 × 2"})
+    app = visit_page(judge="j0", change="1 × 2")
     assert "First Response 1 · last Response 2" in readable_text(app)
     assert list(app.dataframe[1].value["j0"]) == ["1 → 2"]
 
 
-def test_another_judge_does_not_draw_the_table_of_all_judges_anew() -> None:
-    prepare_study(debate_records("111221", "112111"))
-    app = visit_page(judge="j0", cell="differ")
-    table = app.dataframe[0].proto.id
-    app.selectbox(key="judge").set_value("j1").run()
-    assert app.dataframe[0].proto.id == table
-
-
 def test_a_scenario_in_the_address_filters_the_items() -> None:
     prepare_study(one_run_record([*debate_records("111222"), *debate_records("111222", scenario="writing")]))
-    app = visit_page(judge="j0", scenario="writing", cell="differ")
+    app = visit_page(judge="j0", among="writing", cell="differ")
     assert list(app.dataframe[1].value["Item"]) == ["writing 0"]
-    app.button(key="all_scenarios").click().run()
-    assert "scenario" not in app.query_params
+    assert table_line(app, "j0")["Targets"] == "1"
+
+
+def test_the_former_address_opens_the_section_with_its_parameters() -> None:
+    prepare_study(one_run_record([*debate_records("111222"), *debate_records("111222", scenario="writing")]))
+    app = visit("results/alignment", judge="j1", scenario="writing", cell="differ", study="s")
+    assert not app.exception
+    assert app.query_params["section"] == "Alignment" and app.query_params["among"] == "writing"
+    assert app.selectbox(key="judge").value == "j1"
+    assert list(app.dataframe[1].value["Item"]) == ["writing 0"]
 
 
 def test_unlabelled_items_are_not_listed_for_a_cell() -> None:
@@ -307,7 +297,7 @@ def test_unknown_values_in_the_address_list_no_items() -> None:
 
 def test_a_saved_label_changes_the_figures() -> None:
     prepare_study(debate_records("11-111", "22-211", "1--211"))
-    app = visit(PAGE)
+    app = visit(PAGE, section="Alignment")
     before = table_line(app, "j0")["Accuracy"]
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
@@ -320,7 +310,7 @@ def test_a_saved_label_changes_the_figures() -> None:
 @pytest.mark.parametrize("name", samples.studies().values())
 def test_every_sample_opens(name: str) -> None:
     prepare_study(tiebreak.read(samples.path(name)))
-    app = visit(PAGE)
+    app = visit(PAGE, section="Alignment")
     assert not app.exception and not app.error
     assert app.dataframe
 
@@ -340,79 +330,54 @@ def test_kinds_with_their_own_page_link_to_it(name: str, kind: str, words: str) 
     assert "judge" not in {box.key for box in app.selectbox}
 
 
-def bias_charts(app: AppTest) -> list[str]:
-    return [one.proto.spec for one in app.get("plotly_chart") if "judge minus people" in one.proto.spec]
-
-
-def test_the_bias_to_length_compares_judge_and_people_on_the_pairs_that_both_decided() -> None:
-    unlabelled = {f"i{number}" for number in range(20)}
-    prepare_study(
-        [
-            record
-            for record in planted_records()
-            if not isinstance(record, LabelRecord) or record.label.target.item not in unlabelled
-        ]
-    )
-    app = visit(PAGE)
-    assert not bias_charts(app), "a closed expander costs the browser nothing"
-    app.session_state["biases"] = True
-    app.run()
-    assert not app.exception
-    (chart,) = bias_charts(app)
-    points, counts = json.loads(chart)["data"]
-    excess = dict(zip(points["customdata"], points["x"], strict=True))
-    assert excess == pytest.approx({"fair": 5 / 60, "long": 17 / 60, "own": 1 / 60})
-    assert {text.strip() for text in counts["text"]} == {"n 60"}
-    assert "People may prefer longer responses for good reasons" in page_text(app)
-
-
 def test_scores_show_spearman_and_means_between_categories_have_a_reason() -> None:
     prepare_study(tiebreak.read(samples.path("refer")))
     app = visit_page(statistic="Accuracy with the majority")
     assert {"Accuracy", "Kappa"} <= set(app.dataframe[0].value)
     assert "No value for area chair: its scores are means" in readable_text(app)
-    assert {"Spearman", "Pearson", "Tau-b"} <= set(visit(PAGE).dataframe[0].value)
+    assert {"Spearman", "Pearson", "Tau-b"} <= set(visit(PAGE, section="Alignment").dataframe[0].value)
 
 
 def test_an_unknown_price_has_a_reason() -> None:
     free = a_trace("math 1", *(a_turn(n, usage=Usage(seconds=1.0)) for n in range(3)), a_verdict(last=(1, 1, 1)))
     prepare_study([*debate_records("111111"), ItemRecord(item=make_item("math 1")), free])
-    app = visit(PAGE, all_columns="true")
-    assert table_line(app, "j0")["$ per 1,000"] == "–"
-    assert "$: 1 call of unknown price" in readable_text(app)
+    line = table_line(visit(PAGE, section="Alignment"), "j0")
+    assert line["$ per 1,000"] == "–" and "$: 1 call of unknown price" in line["Undefined"]
+
+
+def a_line(judge: str, *rows: AlignmentRow, group: str = "all") -> Line:
+    return Line(judge, group, {row.statistic: row for row in rows})
 
 
 def test_the_difference_from_the_ceiling_is_read_from_its_own_interval() -> None:
-    choice = alignment_rows.VIEWS["accuracy_majority"]
-    comparisons = {
-        name: alignment_rows.compare_with_ceiling(
-            {choice.difference: a_row(value, choice.difference, low=low, high=high)}, choice
-        )
-        for name, value, low, high in (
-            ("below", -0.2, -0.3, -0.1),
-            ("above", 0.2, 0.1, 0.3),
-            ("neither", 0.04, -0.0016, 0.08),
-        )
-    }
-    assert comparisons == {
-        "below": "below the human ceiling: -0.20 [-0.30, -0.10], n 30",
-        "above": "above the human ceiling: +0.20 [+0.10, +0.30], n 30",
-        "neither": "not distinguishable from the human ceiling: +0.04 [-0.00, +0.08], n 30",
-    }
-    assert alignment_rows.compare_with_ceiling({}, choice) == ""
-    silent = {choice.difference: a_row(0.2, choice.difference), "no_verdict_rate": a_row(0.6, "no_verdict_rate")}
-    assert "that it decided: no verdict on 60%" in alignment_rows.compare_with_ceiling(silent, choice)
+    view = alignment_rows.VIEWS["accuracy_majority"]
+    comparisons = [
+        alignment_rows.compare_with_ceiling(a_line("j", a_row(value, view.difference, low=low, high=high)), view)
+        for value, low, high in ((-0.2, -0.3, -0.1), (0.2, 0.1, 0.3), (0.04, -0.0016, 0.08))
+    ]
+    assert comparisons == [
+        "j: below the human ceiling: -0.20 [-0.30, -0.10], n 30.",
+        "j: above the human ceiling: +0.20 [+0.10, +0.30], n 30.",
+        "j: not distinguishable from the human ceiling: +0.04 [-0.00, +0.08], n 30.",
+    ]
+    assert alignment_rows.compare_with_ceiling(a_line("j"), view) == ""
+    silent = a_line("j", a_row(0.2, view.difference), a_row(0.6, "no_verdict_rate"))
+    assert "that it decided: no verdict on 60%" in alignment_rows.compare_with_ceiling(silent, view)
 
 
-def test_a_judge_that_often_has_no_verdict_is_sorted_after_the_others() -> None:
-    figures = {
-        (judge, "all"): {
-            "accuracy_gold": a_row(value, "accuracy_gold"),
-            "no_verdict_rate": a_row(rate, "no_verdict_rate"),
-        }
-        for judge, value, rate in (("silent", 0.98, 0.6), ("good", 0.8, 0.0), ("poor", 0.5, 0.05))
-    }
-    assert [judge for judge, _ in alignment_rows.sort_places(figures, "accuracy_gold")] == ["good", "poor", "silent"]
+def test_judges_are_sorted_best_first_with_their_scenarios_and_those_that_often_abstain_after_the_others() -> None:
+    lines = [
+        a_line("silent", a_row(0.98), a_row(0.6, "no_verdict_rate")),
+        a_line("good", a_row(0.8), a_row(0.0, "no_verdict_rate")),
+        a_line("poor", a_row(0.9), group="x"),
+        a_line("poor", a_row(0.5), a_row(0.05, "no_verdict_rate")),
+        a_line("undefined", a_row(None)),
+    ]
+    ordered = alignment_rows.sort_lines(lines, "accuracy_majority", "all")
+    assert [line.judge for line in ordered] == ["good", "poor", "poor", "silent", "undefined"]
+    assert [line.group for line in ordered[1:3]] == ["all", "x"]
+    distances = [a_line(name, a_row(value, "rank_distance")) for name, value in (("far", 0.9), ("near", 0.1))]
+    assert alignment_rows.sort_lines(distances, "rank_distance", "all")[0].judge == "near"
 
 
 @pytest.mark.parametrize(("last", "is_stated"), [("1-1", True), ("111", False)])
@@ -420,73 +385,6 @@ def test_the_page_states_why_judges_are_not_in_the_order_of_their_values(last: s
     """The last debates have "-" for a judge without a verdict."""
     prepare_study(debate_records(*["111111", "222222"] * 4, f"111{last}"))
     assert ("without a verdict on more than 5%" in readable_text(visit_page(study="s"))) == is_stated
-
-
-def test_judges_are_sorted_best_first_with_their_scenarios() -> None:
-    def make_figures(statistic: str) -> alignment_rows.Figures:
-        rows = {("a", "all"): 0.2, ("a", "x"): 0.9, ("b", "all"): 0.5, ("c", "all"): None}
-        return {at: {statistic: a_row(value, statistic)} for at, value in rows.items()}
-
-    assert alignment_rows.sort_places(make_figures("accuracy_majority"), "accuracy_majority") == [
-        ("b", "all"),
-        ("a", "all"),
-        ("a", "x"),
-        ("c", "all"),
-    ]
-    assert alignment_rows.sort_places(make_figures("rank_distance"), "rank_distance")[0] == ("a", "all")
-
-
-def test_details_have_items_annotators_missing_verdicts_and_cost() -> None:
-    rows = {"accuracy_majority": a_row(), "no_verdict_rate": a_row(0.325, "no_verdict_rate")}
-    text = alignment_rows.format_details(rows, "accuracy_majority", JudgeCost(0.24, 40, 0))
-    assert text == "30 items · 3 annotators · no verdict 32.5 % · $6.00 per 1,000"
-    assert "$" not in alignment_rows.format_details(rows, "accuracy_majority", JudgeCost(0.24, 40, 1))
-
-
-def test_the_download_has_every_row_and_quotes_formulas() -> None:
-    rows = list(csv.reader(io.StringIO(alignment_rows.to_csv([a_row(-0.25, judge='=cmd("x")', reason="-1")]))))
-    assert rows[0][:5] == ["judge", "kind", "criterion", "group", "statistic"]
-    assert rows[1][0] == '\'=cmd("x")' and rows[1][rows[0].index("reason")] == "'-1"
-    assert rows[1][5] == "-0.25"
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_each_judge_is_drawn_over_its_own_ceiling_with_escaped_details() -> None:
-    point = alignment_rows.to_row(a_row(0.8, low=0.7, high=0.9))
-    ceiling = alignment_rows.to_row(a_row(0.85, low=0.8, high=0.9))
-    judge_points = JudgePoints({"<b>j": point}, {"<b>j": point}, {"<b>j": ceiling}, {"<b>j": "n <i>"})
-    figure = alignment_charts.judge_figure(judge_points, title="t", axis="a", legend=("one", "other"))
-    band, line = figure.layout.shapes
-    assert (band.x0, band.x1) == (0.8, 0.9)
-    assert line.x0 == line.x1 == 0.85 and line.line.dash == "dash"
-    assert "&lt;b&gt;j" in figure.layout.annotations[0].text and "n &lt;i&gt;" in figure.layout.annotations[0].text
-    assert figure.data[0].error_x.array == pytest.approx((0.1,))
-    assert [trace.name for trace in figure.data if trace.showlegend is not False][:2] == ["one", "other"]
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_many_judges_have_a_row_each_with_the_full_name_on_the_left() -> None:
-    names = [f"<b>judge {number} with a name of several words" for number in range(30)]
-    points = {name: alignment_rows.to_row(a_row(0.8, low=0.7, high=0.9)) for name in names}
-    judge_points = JudgePoints(points, points, {}, dict.fromkeys(names, "n <i>"))
-    figure = alignment_charts.judge_figure(judge_points, title="t", axis="a", legend=("one", "other"))
-    assert figure.layout.height < 40 * len(names) + 200
-    assert {text.replace("<br>", " ") for text in figure.layout.yaxis.ticktext} == {html.escape(name) for name in names}
-    assert "n &lt;i&gt;" in figure.data[0].hovertext[0] and figure.layout.annotations[0].text.startswith(" n ")
-    assert figure.layout.xaxis.side == "top"
-
-
-@pytest.mark.usefixtures("light_theme")
-def test_nonzero_cells_are_clickable_and_missing_values_have_a_dashed_border() -> None:
-    matrix = Matrix(("1", "2", NO_VERDICT), ("1", "2", NO_MAJORITY), {("1", "1"): 3, ("2", "1"): 1})
-    naming = AxisNames("Judge", "People", {"1": "Response 1", "2": "<i>"})
-    figure = alignment_charts.matrix_figure(matrix, naming, title="t")
-    _, words, marks = figure.data
-    assert list(words.text) == ["<b>3</b>", "0", "0", "1", "<b>0</b>", "0", "0", "0", "0"]
-    assert list(marks.customdata) == ["1 × 1", "2 × 1"]
-    assert "&lt;i&gt;" in marks.hovertext[1]
-    edges = [shape.line.dash for shape in figure.layout.shapes]
-    assert edges.count("dash") == 5 == len(edges)
 
 
 @pytest.mark.usefixtures("light_theme")
@@ -501,7 +399,7 @@ def test_scores_are_drawn_against_peoples_mean_without_missing_verdicts() -> Non
         ]
     )
     values = JudgeValues(opinions.astype({"value": object}), labels.astype({"value": object}))
-    figure = alignment_charts.score_figure(values, judge="j", title="t")
+    figure = value_tables.score_figure(values, judge="j", title="t")
     assert list(figure.data[1].x) == [1.5] and list(figure.data[1].y) == [2.5]
     assert list(figure.data[1].customdata) == ["a"]
     assert figure.layout.yaxis.title.text == "j<br>on the scale of the labels"
@@ -529,7 +427,7 @@ def test_the_reference_is_in_the_address_and_changes_the_figures() -> None:
     records += [TraceRecord(run="single", item="item 0", events=(VerdictReached(verdict=verdict),))]
     prepare_study(records)
     assert table_line(visit_page(statistic="Accuracy with the reference"), "solo")["Accuracy"].startswith("0.00")
-    app = visit(PAGE, reference="debate:r")
+    app = visit(PAGE, section="Alignment", reference="debate:r")
     assert not app.exception
     assert app.selectbox(key="reference").value == "debate:r"
     assert table_line(app, "solo")["Accuracy"].startswith("1.00")
@@ -538,16 +436,6 @@ def test_the_reference_is_in_the_address_and_changes_the_figures() -> None:
 
 def a_verdict_opinion(judge: str, value: int) -> Opinion:
     return Opinion(kind="preference", judge=judge, stage="verdict", value=value, criterion="helpfulness")
-
-
-def test_the_files_of_a_chart_name_the_judge_of_each_row() -> None:
-    known = AlignmentRow("a", "preference", "helpfulness", "all", "accuracy_gold", 0.8, 0.7, 0.9, 40, 3, 0, "")
-    undefined = replace(known, judge="b", value=None, low=None, high=None)
-    ceiling = replace(known, statistic="human_ceiling", value=0.9)
-    rows = {"a": {"accuracy_gold": known, "human_ceiling": ceiling}, "b": {"accuracy_gold": undefined}}
-    shown = alignment_rows.chart_rows(rows, "accuracy_gold", "human_ceiling")
-    assert [(row.judge, row.statistic) for row in shown] == [("a", "accuracy_gold"), ("a", "human_ceiling")]
-    assert rows_csv(shown).startswith("judge,")
 
 
 def test_a_latex_table_has_the_names_of_statistics_and_dashes_for_missing_references() -> None:

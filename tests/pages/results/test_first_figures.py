@@ -14,7 +14,6 @@ from tests.storage.reports.test_run_comparison import planted
 FIGURES = {
     "agreement": "## 0.",
     "compare_runs": "Verdicts that changed",
-    "alignment": "Disagreement with people",
     "judges": "common to all judges",
     "causes": "Judge error:",
     "biases": "tests found a bias",
