@@ -336,7 +336,7 @@ def compare_runs(
     dataset = compared.dataset(asked.kind, asked.criterion, asked.scenario)
     comparison = compared.compare(dataset)
     rows, pairs = report.run_rows(compared, comparison), report.pair_rows(comparison)
-    changes = [
+    changes: list[dict[str, Any]] = [
         {"first": pair.first, "second": pair.second, "targets": changed_verdicts.changed_rows(dataset, pair)}
         for pair in comparison.pairs
         if items

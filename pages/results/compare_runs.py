@@ -11,7 +11,7 @@ from core.statistics.reports.run_comparison import Pair, RunComparison
 from core.wording import short_names
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown, shorten_names
-from pages.results.parts import agreement_rows, alignment_data, chosen_labels_note, item_drilldown, run_sections
+from pages.results.parts import agreement_rows, alignment_data, item_drilldown, run_sections
 from pages.results.parts.alignment_data import KINDS, Version
 from storage.db import connections
 from storage.reports import changed_verdicts
@@ -131,7 +131,7 @@ def draw_comparison(
     kind, criterion, scenario = scope = choose_scope(compared, row)
     dataset = compared.dataset(kind, criterion, scenario)
     comparison = load_comparison(str(resources.engine().url), study.id, version, names, reference, scope, compared)
-    chosen_labels_note.draw(compared.note(dataset))
+    alignment_data.draw_population(compared.note(dataset))
     run_sections.draw_pairs(compared, comparison)
     draw_changes(study, compared, dataset, comparison)
     run_sections.draw_runs(compared, comparison)

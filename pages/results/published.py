@@ -8,7 +8,7 @@ import streamlit as st
 from pages.parts import charts, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, chosen_labels_note, published_chart
+from pages.results.parts import alignment_data, published_chart
 from pages.results.parts.alignment_data import Version
 from storage.db import connections
 from storage.reports import published
@@ -92,7 +92,7 @@ def draw_table(
         st.info(f"No rows yet: this table needs {table.needs}.")
         return
     st.markdown(f"**{escape_markdown(published_chart.summarize(chosen))}**")
-    chosen_labels_note.draw(published.note_of(rows))
+    alignment_data.draw_population(published.note_of(rows))
     if chosen:
         charts.draw(
             published_chart.figure(chosen), "published", published_chart.describe(chosen), data=ChartData(chosen)

@@ -19,7 +19,7 @@ from pages.parts import chart_files, charts, colours, heat_map, numbers, resourc
 from pages.parts.axes import ROW_HEIGHT, place_rows, wrap_names
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, chosen_labels_note, item_drilldown
+from pages.results.parts import alignment_data, item_drilldown
 from pages.results.parts.alignment_data import Version
 from storage.reports.alignment import AlignmentData
 from storage.studies.studies import Study
@@ -235,7 +235,7 @@ def draw_result(result: Result) -> None:
         st.subheader(result.title, anchor=False)
     if result.headline:
         st.markdown(f"**{escape_markdown(result.headline)}**")
-    chosen_labels_note.draw(result.warning)
+    alignment_data.draw_population(result.warning)
     _draw_caption(result.caption)
     _draw_figures(
         [chart for chart in result.figures if isinstance(chart, Drawn) or _has_values(chart)], result.headline

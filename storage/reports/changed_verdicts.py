@@ -13,9 +13,8 @@ from core.statistics.reports.run_comparison import Pair as RunPair
 from core.statistics.reports.run_comparison import changed_targets
 from core.wording import stored_criterion
 from storage.labels import targets
-from storage.reports.disagreements import Drilldown, Pair, drill_down_judges
+from storage.reports.disagreements import NO_VERDICT, Drilldown, Pair, drill_down_judges, format_value
 from storage.reports.judge_ranking import labelled_by, listed
-from storage.reports.judge_values import NO_VERDICT, format_value
 
 MAX_LISTED = 500
 """Changed targets that are listed."""

@@ -17,8 +17,7 @@ from storage.db import connections
 from storage.labels import targets
 from storage.reports import disagreements
 from storage.reports.alignment import AlignmentData, load_data
-from storage.reports.disagreements import Drilldown
-from storage.reports.judge_values import JudgeQuery
+from storage.reports.disagreements import Drilldown, JudgeQuery
 from storage.reports.order_consistency import choice_of_turn
 from storage.runs import runs, turns
 from storage.studies.studies import Study

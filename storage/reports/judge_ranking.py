@@ -39,9 +39,8 @@ from core.wording import NO_CRITERION, format_estimate, report_criterion, scenar
 from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, Population
-from storage.reports.disagreements import Drilldown, Pair, drill_down_judges, pairs
+from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
 from storage.reports.judge_costs import JudgeCost
-from storage.reports.judge_values import JudgeQuery
 from storage.studies.studies import Study
 
 MAX_PAIRS = 500

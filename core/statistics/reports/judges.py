@@ -472,18 +472,21 @@ def accuracy_estimate(dataset: Dataset, verdicts: Codes) -> Estimate:
     )
 
 
-def ceiling_difference(patterns: JudgedPatterns, resamples: int, seed: int) -> Estimate:
-    """Estimate the judge's accuracy against the other annotators minus the annotators' own."""
+def ceiling_difference(
+    patterns: JudgedPatterns, resamples: int, seed: int, of: Literal["difference", "annotators"] = "difference"
+) -> Estimate:
+    """Estimate the judge's accuracy against the other annotators minus the annotators' own, or the latter alone."""
     patterns = patterns.merged
     total = int(patterns.units.frequencies.sum())
     ceiling = human_ceiling(patterns)
     if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
         reason = "two annotators with the same targets are needed for the human ceiling"
         return Estimate(None, None, None, 0, total, 0, 0, 0, reason)
-    (result,) = bootstrap(stack_statistics([ceiling.difference]), patterns.units, resamples, seed)
+    statistic = ceiling.difference if of == "difference" else ceiling.annotators
+    (result,) = bootstrap(stack_statistics([statistic]), patterns.units, resamples, seed)
     items = patterns.count_items(ceiling.used)
     low, high = result.low, result.high
-    if result.value is not None and result.missing is NoInterval.NO_SPREAD:
+    if of == "difference" and result.value is not None and result.missing is NoInterval.NO_SPREAD:
         low, high = interval_without_spread(result.value, items, patterns.units)
     reason = result.problem or few_groups_caveat(items, patterns.units)
     return Estimate(result.value, low, high, items, total, ceiling.raters, ceiling.comparisons, result.dropped, reason)
@@ -509,18 +512,8 @@ def few_groups_caveat(items: int, units: Units) -> str:
 def annotator_ceiling(dataset: Dataset, resamples: int, seed: int) -> Estimate:
     """Estimate the annotators' accuracy against the majority of the others, on all targets of the dataset."""
     # A judge with a verdict on every target leaves none out.
-    patterns = patterns_of(dataset, np.zeros(dataset.gold.size, np.int16)).merged
-    total = int(patterns.units.frequencies.sum())
-    ceiling = human_ceiling(patterns)
-    if ceiling is None or ceiling.raters < MIN_ANNOTATORS:
-        reason = "two annotators with the same targets are needed for the human ceiling"
-        return Estimate(None, None, None, 0, total, 0, 0, 0, reason)
-    (result,) = bootstrap(stack_statistics([ceiling.annotators]), patterns.units, resamples, seed)
-    items = patterns.count_items(ceiling.used)
-    return Estimate(
-        result.value, result.low, result.high, items, total, ceiling.raters, ceiling.comparisons, result.dropped,
-        result.problem or few_groups_caveat(items, patterns.units),
-    )  # fmt: skip
+    patterns = patterns_of(dataset, np.zeros(dataset.gold.size, np.int16))
+    return ceiling_difference(patterns, resamples, seed, "annotators")
 
 
 def baselines(dataset: Dataset) -> list[Baseline]:
@@ -604,27 +597,16 @@ MIN_COMPARED_ITEMS = 4
 
 
 @dataclass(frozen=True)
-class JudgeComparisonRow:
-    """One judge minus another in one statistic."""
+class JudgeComparisonRow(Comparison):
+    """One judge minus another in one statistic; `p_t` is of Williams' test for Pearson's r.
 
-    kind: str
-    criterion: str
-    group: str
-    statistic: str
-    judge: str
-    other_judge: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    items: int
-    p_bootstrap: float | None
-    p_t: float | None
-    """Of the paired t-test for accuracy, of Williams' test for Pearson's r."""
-    p_corrected: float | None
-    """`p_bootstrap`, corrected for all comparisons of the kind, criterion and group."""
-    reason: str
-    population: str = "all targets"
-    """As in `Comparison`."""
+    `p_corrected` is corrected for all comparisons of the kind, criterion and group.
+    """
+
+    kind: str = ""
+    criterion: str = ""
+    group: str = ""
+    statistic: str = ""
 
 
 def judge_comparison_rows(
@@ -648,7 +630,13 @@ def judge_comparison_rows(
         compare = compare_accuracies if is_nominal else compare_correlations
         statistic = "accuracy_gold" if is_nominal else "pearson"
         rows += [
-            JudgeComparisonRow(dataset.kind, dataset.criterion, dataset.group, statistic, **vars(comparison))
+            JudgeComparisonRow(
+                **vars(comparison),
+                kind=dataset.kind,
+                criterion=dataset.criterion,
+                group=dataset.group,
+                statistic=statistic,
+            )
             for comparison in compare(dataset, correction, resamples, seed)
         ]
     return rows

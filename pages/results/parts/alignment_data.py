@@ -282,6 +282,12 @@ def draw_warning(label: str, requested: str, shown: str) -> None:
         st.caption(f":material/warning: {escape_markdown(sentence)}")
 
 
+def draw_population(note: str) -> None:
+    """Draw a note of `storage.reports.chosen_labels` that figures are not of all targets; nothing if it is empty."""
+    if note:
+        st.warning(escape_markdown(note), icon=":material/filter_alt:")
+
+
 def choose_scenario(scenarios: Sequence[str], on_change: Callable[[], None] | None = None) -> str | None:
     """Draw the choice of one of several scenarios, "" for the items without one; None is for all of them."""
     names = [ALL_SCENARIOS, *map(scenario_name, scenarios)]

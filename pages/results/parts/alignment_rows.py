@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 
 import streamlit as st
 
@@ -26,8 +27,6 @@ from storage.studies.studies import Study
 
 Report = tuple[list[AlignmentRow], dict[str, JudgeCost]]
 """Every statistic of every judge, of all targets and by scenario if that is drawn, and the cost of each judge."""
-LEAVE_ONE_OUT = "judge with the others, one person left out in turn"
-CEILING = "that person with the others: human ceiling"
 MAJORITY_SUFFIX = "_majority"
 MAX_NO_VERDICT = 0.05
 """Share of targets without a verdict above which the values of a judge are of targets that it chose."""
@@ -39,62 +38,70 @@ CRITIQUE_KIND = "aiu"
 
 @dataclass(frozen=True)
 class View:
-    """A statistic that can be drawn, the statistics drawn next to it, and the columns of its table."""
+    """A statistic that can be drawn, and what is shown with it."""
 
     name: str
     legend: str
     """The judge and its reference."""
     columns: Mapping[str, str]
+    """The statistics of the table and their headings."""
     others: Mapping[str, str] = field(default_factory=dict)
     """Statistics that are drawn below it, with their names in the legend."""
-    ceiling: str = ""
-    """The statistic of the human ceiling, if there is one."""
     difference: str = ""
-    """The statistic of the judge minus the ceiling."""
+    """The statistic of the judge minus the human ceiling, if there is one."""
 
 
-def _category_views(reference: str, noun: str) -> dict[str, View]:
-    """Return the statistics of agreement on categories with the majority or the reference."""
-    columns = {f"accuracy_{reference}": "Accuracy", f"cohen_kappa_{reference}": "Kappa"}
-    quadratic = f"cohen_kappa_quadratic_{reference}"
-    drawn = {"judge_against_others": LEAVE_ONE_OUT, "human_ceiling": CEILING} if reference == "majority" else {}
+def _views(
+    names: Mapping[str, str], noun: str, columns: Mapping[str, str], suffix: str, drawn_with: str
+) -> dict[str, View]:
+    """Return statistics (id -> name) of agreement with people; that of the human ceiling is drawn with one of them."""
+    ceiling = {
+        f"judge_against_others{suffix}": "judge with the others, one person left out in turn",
+        f"human_ceiling{suffix}": "that person with the others: human ceiling",
+    }
+    table = {f"human_ceiling{suffix}": "Human ceiling", f"judge_less_ceiling{suffix}": "Judge − ceiling"}
+    table |= {"advantage_probability": "Advantage", "winning_rate": "Winning rate"}
     return {
-        name: View(
-            f"{title} with {noun}",
+        statistic: View(
+            f"{name} with {noun}",
             f"judge with {noun}",
-            columns | ({quadratic: "Quadratic kappa"} if name == quadratic else {}),
-            drawn if title == "Accuracy" else {},
-            "human_ceiling",
-            "judge_less_ceiling",
+            {**columns, **({statistic: name} if "quadratic" in statistic else {}), **table},
+            ceiling if statistic == drawn_with else {},
+            f"judge_less_ceiling{suffix}",
         )
-        for name, title in zip((*columns, quadratic), ("Accuracy", "Cohen's kappa", "Quadratic kappa"), strict=True)
+        for statistic, name in names.items()
     }
 
 
-CORRELATIONS = {"spearman": "Spearman", "pearson": "Pearson", "kendall_tau_b": "Tau-b"}
-SCORE_CEILING = {"judge_against_others_spearman": LEAVE_ONE_OUT, "human_ceiling_spearman": CEILING}
-CRITIQUE_SCORES = {"f1_macro": "F1", "precision_macro": "Precision", "recall_macro": "Recall"}
+def _category_views(reference: str, noun: str) -> dict[str, View]:
+    """Return the statistics of categories, with the majority or the reference."""
+    accuracy, kappa, quadratic = (
+        f"{name}_{reference}" for name in ("accuracy", "cohen_kappa", "cohen_kappa_quadratic")
+    )
+    names = {accuracy: "Accuracy", kappa: "Cohen's kappa", quadratic: "Quadratic kappa"}
+    return _views(names, noun, {accuracy: "Accuracy", kappa: "Kappa"}, "", "accuracy_majority")
+
+
+CORRELATIONS = {"spearman": "Spearman's rho", "pearson": "Pearson's r", "kendall_tau_b": "Kendall's tau-b"}
+SHORT = {"spearman": "Spearman", "pearson": "Pearson", "kendall_tau_b": "Tau-b"}
+SCORES = {"f1_macro": "F1", "precision_macro": "Precision", "recall_macro": "Recall"}
 DISTANCES = {"weights_distance": "Distance", "rank_distance": "Rank distance"}
 VIEWS: Mapping[str, View] = {
-    **{
-        name: View(
-            f"{title} with the reference", "judge with the reference", CORRELATIONS,
-            SCORE_CEILING if name == "spearman" else {}, "human_ceiling_spearman", "judge_less_ceiling_spearman",
-        )
-        for name, title in zip(CORRELATIONS, ("Spearman's rho", "Pearson's r", "Kendall's tau-b"), strict=True)
-    },
+    **_views(CORRELATIONS, "the reference", SHORT, "_spearman", "spearman"),
     **_category_views("majority", "the majority"),
     **_category_views("gold", "the reference"),
     **{
         name: View(
-            f"{title}, mean over critiques", "by the judge's verdicts", CRITIQUE_SCORES,
+            f"{title}, mean over critiques",
+            "by the judge's verdicts",
+            SCORES,
             {f"{name}_people": "by people's verdicts"},
         )
-        for name, title in CRITIQUE_SCORES.items()
+        for name, title in SCORES.items()
     },
     "weights_distance": View("Weight distance, 0 is equal", "judge from people", DISTANCES),
     "rank_distance": View("Rank distance, 0 is the same order", "judge from people", DISTANCES),
-}  # fmt: skip
+}
 """The statistics that can be drawn, in the order of `available_statistics`."""
 
 
@@ -107,10 +114,9 @@ class Line:
     rows: Mapping[str, AlignmentRow]
     cost: JudgeCost | None = None
 
-    @property
-    def often_abstains(self) -> bool:
-        """Whether a judge has no verdict on so many targets that its values cannot be compared with others'."""
-        return self.no_verdict > MAX_NO_VERDICT
+    def has(self, statistic: str) -> bool:
+        """Return whether a statistic has a value."""
+        return statistic in self.rows and self.rows[statistic].value is not None
 
     @property
     def no_verdict(self) -> float:
@@ -118,12 +124,22 @@ class Line:
         row = self.rows.get("no_verdict_rate")
         return 0.0 if row is None else row.value or 0.0
 
+    @property
+    def often_abstains(self) -> bool:
+        """Whether a judge has no verdict on so many targets that its values cannot be compared with others'."""
+        return self.no_verdict > MAX_NO_VERDICT
+
 
 @dataclass(frozen=True)
 class AlignmentQuery(RankingQuery):
     """The choices of the page, with those of the figures that are computed."""
 
     by_scenario: bool = False
+
+    @property
+    def group(self) -> str:
+        """The group of the rows of the chosen scenario, or of all."""
+        return ALL if self.scenario is None else scenario_group(self.scenario)
 
 
 def choose(query: RankingQuery | None) -> AlignmentQuery | None:
@@ -156,25 +172,23 @@ def show(study: Study, data: AlignmentData, query: AlignmentQuery, report: Repor
             return "No statistic of these values can be drawn. The command judges alignment has every figure."
         titles = {VIEWS[name].name: name for name in statistics}
         statistic = titles[alignment_data.choose("Statistic", list(titles), "statistic")]
-    group = chosen_group(query)
-    shown = sort_lines([line for line in lines if query.by_scenario or line.group == group], statistic, group)
-    of_all = [line for line in shown if line.group == group]
-    if not any(is_defined(line, name) for line in shown for name in VIEWS):
-        items = numbers.format_count(data.opinions["item"].nunique(), "item")
-        columns = [Column("Judge", "judge"), *make_columns({}, query.by_scenario)]
-        return Result(
-            headline=f"The judges have opinions on {items}, none of which has labels.",
-            tables=[Table("alignment", of_all, columns, rows)],
-        )
     view = VIEWS[statistic]
-    columns = [Column("Judge", "judge"), *make_columns(table_statistics(statistic), query.by_scenario, statistic)]
+    shown = sort_lines(
+        [line for line in lines if query.by_scenario or line.group == query.group], statistic, query.group
+    )
+    of_all = [line for line in shown if line.group == query.group]
+    cells = [table_line(line, statistic, by_scenario=query.by_scenario) for line in shown]
+    table = Table("alignment", cells, [make_column(title) for title in cells[0]] if cells else [], rows)
+    if not any(line.has(name) for line in shown for name in VIEWS):
+        items = numbers.format_count(data.opinions["item"].nunique(), "item")
+        return Result(headline=f"The judges have opinions on {items}, none of which has labels.", tables=[table])
     return Result(
         headline=" ".join(list(filter(None, (compare_with_ceiling(line, view) for line in of_all)))[:MAX_COMPARISONS]),
         warning=data.choices.note(query.kind, query.criterion, one_scenario=query.scenario is not None),
         caption="\n\n".join(describe(of_all, statistic)),
         figures=[chart("alignment", of_all, statistic, lambda line: line.judge)],
         notes=list_notes(of_all, statistic),
-        tables=[Table("alignment", shown, columns, rows)],
+        tables=[table],
         on_click=lambda row, _: select_judge(shown[row].judge),
     )
 
@@ -182,25 +196,20 @@ def show(study: Study, data: AlignmentData, query: AlignmentQuery, report: Repor
 def draw_differences(study: Study, data: AlignmentData, query: AlignmentQuery, report: Report) -> None:
     """Draw where one judge differs from people, and its figures in each scenario if they are chosen."""
     lines = make_lines(*report, query, include_first=bool(st.session_state.get("firsts")))
-    statistic = next((name for name, view in VIEWS.items() if view.name == st.session_state.get("statistic")), None)
-    statistic = statistic or next(iter(available_statistics(lines, data.reference, adjudicated=False)), None)
-    if statistic is None:
+    statistics = available_statistics(lines, data.reference, adjudicated=False)
+    if not statistics:
         return
-    of_all = sort_lines([line for line in lines if line.group == chosen_group(query)], statistic, chosen_group(query))
-    judge = value_tables.choose_judge(study, [line.judge for line in of_all], query.kind)
+    chosen = st.session_state.get("statistic")
+    statistic = next((name for name in statistics if VIEWS[name].name == chosen), statistics[0])
+    ordered = sort_lines([line for line in lines if line.group == query.group], statistic, query.group)
+    judge = value_tables.choose_judge(study, [line.judge for line in ordered], query.kind)
     if judge is None:
         return
-    if query.by_scenario:
-        own = [line for line in lines if line.judge == judge and line.group != ALL]
-        scenarios = chart("scenarios", own, statistic, lambda line: line.group or NO_SCENARIO)
-        if scenarios.marks:
-            draw_chart(scenarios, f"{judge}, by scenario")
+    own = [line for line in lines if line.judge == judge and line.group != ALL]
+    by_scenario = chart("scenarios", own, statistic, lambda line: line.group or NO_SCENARIO)
+    if query.by_scenario and by_scenario.marks:
+        draw_chart(by_scenario, f"{judge}, by scenario")
     value_tables.draw(study, data, query, judge)
-
-
-def chosen_group(query: RankingQuery) -> str:
-    """Return the group of the rows of the chosen scenario, or of all."""
-    return ALL if query.scenario is None else scenario_group(query.scenario)
 
 
 def select_judge(judge: str | None) -> None:
@@ -248,11 +257,6 @@ def available_statistics(lines: Sequence[Line], reference: Reference, *, adjudic
     return ordered
 
 
-def is_defined(line: Line, statistic: str) -> bool:
-    """Return whether a statistic has a value."""
-    return statistic in line.rows and line.rows[statistic].value is not None
-
-
 def sort_lines(lines: Sequence[Line], statistic: str, first_group: str) -> list[Line]:
     """Return the judges, each followed by its scenarios in order of name.
 
@@ -273,29 +277,27 @@ def sort_lines(lines: Sequence[Line], statistic: str, first_group: str) -> list[
 
 def chart(name: str, lines: Sequence[Line], statistic: str, name_of: Callable[[Line], str]) -> Intervals:
     """Return a row for each judge or scenario, with the human ceiling if the statistic has one."""
-    view = VIEWS[statistic]
+    view, opens = VIEWS[statistic], name == "alignment"
     drawn = {statistic: view.legend, **view.others}
     points = [
         (line, line.rows[shown], legend)
         for line in lines
-        if is_defined(line, statistic)
+        if line.has(statistic)
         for shown, legend in drawn.items()
-        if is_defined(line, shown)
+        if line.has(shown)
     ]
     marks = [
         Mark(
             name_of(line), row.value or 0.0, row.low, row.high, legend, f"{line.rows[statistic].items:,}",
-            describe_line(line, statistic), line.judge if name == "alignment" else None,
+            describe_line(line, statistic), line.judge if opens else None,
         )
         for line, row, legend in points
     ]  # fmt: skip
-    symbols = ("circle", "circle-open", "line-ns-open")
-    series = list(zip(drawn.values(), symbols, strict=False))
-    selected = st.session_state.get("judge", st.query_params.get("judge")) if "cell" in st.query_params else None
+    series = list(zip(drawn.values(), ("circle", "circle-open", "line-ns-open"), strict=False))
     return Intervals(
         name, view.name, "Value and 95 % interval", series, marks, data=ChartData([row for _, row, _ in points]),
-        on_select=(lambda: select_judge(charts.clicked_point(name))) if name == "alignment" else None,
-        selected=selected,
+        on_select=(lambda: select_judge(charts.clicked_point(name))) if opens else None,
+        selected=st.session_state.get("judge", st.query_params.get("judge")) if "cell" in st.query_params else None,
     )  # fmt: skip
 
 
@@ -310,90 +312,59 @@ def describe_line(line: Line, statistic: str) -> str:
     row = line.rows[statistic]
     parts = [numbers.format_count(row.items, unit_name(row.kind, row.criterion))]
     parts += [numbers.format_count(row.raters, "annotator")] if row.raters and row.kind != CRITIQUE_KIND else []
-    if is_defined(line, "no_verdict_rate"):
+    if line.has("no_verdict_rate"):
         parts.append(f"no verdict {round(100 * line.no_verdict, 1):g} %")
     if line.cost is not None and line.cost.per_thousand is not None:
         parts.append(f"{numbers.format_dollars(line.cost.per_thousand)} per 1,000")
     return " · ".join(parts)
 
 
-def table_statistics(statistic: str) -> dict[str, str]:
-    """Return the statistics of the table and their headings."""
-    view = VIEWS[statistic]
-    if not view.ceiling:
-        return dict(view.columns)
-    of_ceiling = {view.ceiling: "Human ceiling", view.difference: "Judge − ceiling"}
-    return {**view.columns, **of_ceiling, "advantage_probability": "Advantage", "winning_rate": "Winning rate"}
+def make_column(title: str) -> Column:
+    """Return the column of a cell of `table_line`."""
+    return Column(title, itemgetter(title), "text" if title in ("Judge", "Scenario", "Undefined") else "figure")
 
 
-def make_columns(statistics: Mapping[str, str], by_scenario: bool, statistic: str = "no_verdict_rate") -> list[Column]:
-    """Return the columns of the table after the judge; `statistic` is that whose targets are counted."""
-    columns = [Column("Scenario", lambda line: line.group or NO_SCENARIO)] if by_scenario else []
-    unit = "Critiques" if statistic in CRITIQUE_SCORES else "Targets"
-    columns.append(Column(unit, lambda line: line.rows[statistic].items if statistic in line.rows else 0, "count"))
-    if statistic not in CRITIQUE_SCORES:
-        raters = Column(
-            "Annotators", lambda line: line.rows[statistic].raters if statistic in line.rows else 0, "count"
-        )
-        columns.append(raters)
-    columns += [Column(title, partial(format_cell, name=name), "figure") for name, title in statistics.items()]
-    if statistic.startswith("accuracy"):
-        columns.append(Column("Range", partial(format_limits, statistic=statistic), "figure"))
-    shown = {**statistics, "no_verdict_rate": "No verdict"}
-    return [
-        *columns,
-        Column("No verdict", partial(format_cell, name="no_verdict_rate"), "figure"),
-        Column("Readable", format_readable, "figure"),
-        Column("$ per 1,000", format_price, "figure"),
-        Column("Undefined", partial(describe_undefined, columns=shown)),
-    ]
+def table_line(line: Line, statistic: str, *, by_scenario: bool) -> dict[str, str]:
+    """Return the cells of a judge, or of a judge in one scenario."""
+    row, view = line.rows.get(statistic), VIEWS[statistic]
+    counts = {"Critiques": row.items if row else 0}
+    if statistic not in SCORES:
+        counts = {"Targets": row.items if row else 0, "Annotators": row.raters if row else 0}
+    estimates = {**view.columns, "no_verdict_rate": "No verdict"}
+    cells = {
+        title: numbers.format_estimate(found.value, found.low, found.high, sign=name == view.difference)
+        if (found := line.rows.get(name)) is not None
+        else "–"
+        for name, title in estimates.items()
+    }
+    limits = [line.rows[name] for end in ("lowest", "highest") if (name := f"{statistic}_{end}") in line.rows]
+    missing, cost = line.rows.get("no_verdict_rate"), line.cost
+    readable = (
+        "" if missing is None else numbers.format_readable(round(missing.items * (1 - line.no_verdict)), missing.items)
+    )
+    return {
+        "Judge": line.judge,
+        **({"Scenario": line.group or NO_SCENARIO} if by_scenario else {}),
+        **{title: f"{count:,}" for title, count in counts.items()},
+        **cells,
+        "Range": " to ".join(f"{one.value:.2f}" for one in limits if one.value is not None),
+        "Readable": readable,
+        "$ per 1,000": "–" if cost is None or cost.per_thousand is None else numbers.format_dollars(cost.per_thousand),
+        "Undefined": "; ".join(describe_undefined(line, estimates)),
+    }
 
 
-def count(line: Line, statistic: str, noun: str) -> int:
-    """Return the items or the raters of a statistic."""
-    return getattr(line.rows[statistic], noun) if statistic in line.rows else 0
-
-
-def format_cell(line: Line, name: str) -> str:
-    """Return a statistic with its interval; a difference has its sign."""
-    row = line.rows.get(name)
-    sign = name.startswith("judge_less_ceiling")
-    return "–" if row is None else numbers.format_estimate(row.value, row.low, row.high, sign=sign)
-
-
-def format_limits(line: Line, statistic: str) -> str:
-    """Return the range of an accuracy that missing verdicts allow."""
-    ends = [line.rows[name].value for end in ("lowest", "highest") if (name := f"{statistic}_{end}") in line.rows]
-    return " to ".join(f"{end:.2f}" for end in ends if end is not None)
-
-
-def format_readable(line: Line) -> str:
-    """Return the share of the targets with a verdict."""
-    if not is_defined(line, "no_verdict_rate"):
-        return ""
-    items = line.rows["no_verdict_rate"].items
-    return numbers.format_readable(round(items * (1 - line.no_verdict)), items)
-
-
-def format_price(line: Line) -> str:
-    """Return the dollars per 1,000 items."""
-    cost = line.cost
-    return "–" if cost is None or cost.per_thousand is None else numbers.format_dollars(cost.per_thousand)
-
-
-def describe_undefined(line: Line, columns: Mapping[str, str]) -> str:
+def describe_undefined(line: Line, columns: Mapping[str, str]) -> list[str]:
     """Return `Kappa: both used one and the same category` for the undefined columns, and why there is no price."""
     by_reason: dict[str, list[str]] = {}
     for name, title in columns.items():
-        row = line.rows.get(name)
-        if row is not None and row.value is None:
-            by_reason.setdefault(row.reason, []).append(title)
+        if name in line.rows and not line.has(name):
+            by_reason.setdefault(line.rows[name].reason, []).append(title)
     reasons = [f"{', '.join(titles)}: {reason}" for reason, titles in by_reason.items()]
     if line.cost is None:
-        reasons.append("$: no calls were recorded")
-    elif line.cost.unpriced:
-        reasons.append(f"$: {numbers.format_count(line.cost.unpriced, 'call')} of unknown price")
-    return "; ".join(reasons)
+        return [*reasons, "$: no calls were recorded"]
+    unpriced = numbers.format_count(line.cost.unpriced, "call")
+    return [*reasons, *([f"$: {unpriced} of unknown price"] if line.cost.unpriced else [])]
 
 
 # What stands around the chart: comparisons with people, reasons of undefined values, and notes.
@@ -418,18 +389,15 @@ def compare_with_ceiling(line: Line, view: View) -> str:
     row = line.rows.get(view.difference)
     if row is None or row.value is None:
         return ""
+    place = "not distinguishable from"
     if row.low is None or row.high is None:
         place = "from"
-    elif row.low > 0:
-        place = "above"
-    else:
-        place = "below" if row.high < 0 else "not distinguishable from"
+    elif row.low > 0 or row.high < 0:
+        place = "above" if row.low > 0 else "below"
     n = f"n {row.items:,}"
     if line.often_abstains:
-        n = (
-            f"only on the {row.items:,} targets that it decided: no verdict on {line.no_verdict:.0%} of all, see "
-            "Accuracy"
-        )
+        share = f"no verdict on {line.no_verdict:.0%} of all, see Accuracy"
+        n = f"only on the {row.items:,} targets that it decided: {share}"
     estimate = numbers.format_estimate(row.value, row.low, row.high, sign=True)
     return f"{line.judge}: {place} the human ceiling: {estimate}, {n}."
 
@@ -441,13 +409,10 @@ def describe(lines: Sequence[Line], statistic: str) -> list[str]:
     for mix, judges in mixes.items():
         subject = "Reference" if len(mixes) == 1 else f"{list_names(judges)}: reference"
         sentences.append(f":material/flag: {subject} {escape_markdown(mix)}.")
-    if len({line.often_abstains for line in lines if is_defined(line, statistic)}) > 1:
+    if len({line.often_abstains for line in lines if line.has(statistic)}) > 1:
         sentences.append(f":material/sort: {ORDER}")
-    undefined = judges_by(lines, partial(why_undefined, statistic=statistic))
-    sentences += [
-        f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}."
-        for reason, judges in undefined.items()
-    ]
+    for reason, judges in judges_by(lines, partial(why_undefined, statistic=statistic)).items():
+        sentences.append(f":material/help: No value for {list_names(judges)}: {escape_markdown(reason)}.")
     return sentences
 
 
@@ -459,12 +424,10 @@ def list_notes(lines: Sequence[Line], statistic: str) -> list[str]:
         notes.append(f":material/info: {prefix}{escape_markdown(note)}.")
     if any(line.no_verdict for line in lines):
         notes.append(f":material/info: {MISSING_VERDICTS}")
-    if VIEWS[statistic].ceiling:
+    if VIEWS[statistic].difference:
         notes.append(HUMAN_CEILING)
-        notes += [
-            f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(note)}."
-            for note, judges in judges_by(lines, reasons_of_test).items()
-        ]
+        for note, judges in judges_by(lines, reasons_of_test).items():
+            notes.append(f":material/group: Alternative-annotator test, {list_names(judges)}: {escape_markdown(note)}.")
     return notes
 
 
@@ -487,7 +450,7 @@ def reference_of(line: Line, statistic: str) -> list[str]:
 
 def why_undefined(line: Line, statistic: str) -> list[str]:
     """Return why a statistic has no value."""
-    if is_defined(line, statistic):
+    if line.has(statistic):
         return []
     row = line.rows.get(statistic)
     return [row.reason if row else "its scores are means, which lie between the categories of the scale"]
@@ -495,7 +458,7 @@ def why_undefined(line: Line, statistic: str) -> list[str]:
 
 def notes_on(line: Line, statistic: str) -> list[str]:
     """Return the notes on a value."""
-    return line.rows[statistic].reason.split("; ") if is_defined(line, statistic) else []
+    return line.rows[statistic].reason.split("; ") if line.has(statistic) else []
 
 
 def reasons_of_test(line: Line) -> list[str]:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from core.formats.tables import rows_csv
+from core.formats.tables import Column, Table
 from core.statistics.reports.discordance import Slice, SliceRow
-from pages.parts import downloads, numbers, permissions, tables
+from pages.parts import numbers, permissions
 from pages.parts.text import escape_markdown
+from pages.results.parts import item_drilldown
+from pages.results.renderer import Result, draw_result
 from storage.accounts.access import Permission
 from storage.reports import discordance, slice_comparison
 from storage.reports.rationales import RationaleReport
@@ -16,21 +18,29 @@ from storage.studies import studies
 from storage.studies.studies import Study
 
 SEPARATOR = ": "
-KEY = "slices_table"
-COLUMNS = {
-    "Found": st.column_config.TextColumn(),
-    "Differs": st.column_config.TextColumn(
-        alignment="right",
+COLUMNS = (
+    Column("Targets", lambda row: SEPARATOR.join(row.slice)),
+    Column("Found", "found", "yes"),
+    Column(
+        "Differs", lambda row: f"{row.differing:,} of {row.targets:,}", "figure",
         help="Targets of the slice on which the judge differs from the majority of people, of those with a verdict.",
     ),
-    "Elsewhere": st.column_config.TextColumn(
-        alignment="right", help="The same outside of the slice, where its feature is known."
+    Column(
+        "Elsewhere", lambda row: f"{row.differing_outside:,} of {row.targets_outside:,}", "figure",
+        help="The same outside of the slice, where its feature is known.",
     ),
-    "Excess": st.column_config.TextColumn(
-        alignment="right", help="The difference of the two shares, with its 95 % interval."
+    Column(
+        "Excess", "excess low high", "estimate", help="The difference of the two shares, with its 95 % interval."
     ),
-    "p": st.column_config.TextColumn(alignment="right", help="Corrected over all slices of all judges."),
-}
+    Column("p", "p_corrected", "p", help="Corrected over all slices of all judges."),
+)  # fmt: skip
+COMPARED = (
+    Column("Judge", "judge"),
+    Column("Differs in the first", lambda row: f"{row.differing:,} of {row.targets:,}", "figure"),
+    Column("In the second", lambda row: f"{row.differing_outside:,} of {row.targets_outside:,}", "figure"),
+    Column("Difference", "excess low high", "estimate"),
+    Column("p", "p_corrected", "p"),
+)
 
 
 def chosen_slice() -> Slice | None:
@@ -40,9 +50,8 @@ def chosen_slice() -> Slice | None:
 
 
 def select(chosen: Slice | None) -> None:
-    """Select a slice in place of the last selection; `item_drilldown.apply_selection` writes it to the URL."""
-    st.session_state["opened"] = st.session_state.get("opened", 0) + 1
-    st.session_state["clicked"] = {"slice": SEPARATOR.join(chosen) if chosen else None, "item": None, "part": None}
+    """Select a slice in place of the last selection."""
+    item_drilldown.pick(slice=SEPARATOR.join(chosen) if chosen else None)
 
 
 def draw_section(rows: Sequence[SliceRow], judge: str, without_scenario: int) -> None:
@@ -51,49 +60,40 @@ def draw_section(rows: Sequence[SliceRow], judge: str, without_scenario: int) ->
     `without_scenario` is the number of the judge's targets without a scenario.
     """
     own = [row for row in rows if row.judge == judge]
-    st.subheader("Where does it differ more often?", anchor=False)
-    if not own:
-        st.caption("No slice has five targets inside and outside of it.")
-        return
-    found = [row for row in own if row.found and row.excess > 0]
     unnamed = f" {discordance.describe_unnamed(without_scenario)}" if without_scenario else ""
-    st.markdown(f"**{escape_markdown(summarize(judge, found, own))}**")
-    st.caption(
+    caption = (
         "Targets are those with a verdict of the judge and a majority of people, one label included; for *not "
         f"unanimous* those with two labels or more.{unnamed} Fisher's exact test, corrected "
         "by Benjamini and Hochberg's method over all judges. Click a row."
     )
-    draw_table(own, f"{KEY}_{st.session_state.get('opened', 0)}")
-    tables.draw_notes(COLUMNS)
-    downloads.draw_csv_download(lambda: rows_csv(discordance.table(rows)), "slices.csv", "download_slices")
+    draw_slices("Where does it differ more often?", "slices", own, summarize(judge, own), caption, rows)
 
 
 def draw_rationales(report: RationaleReport, judge: str) -> None:
     """Draw the clusters of a judge's replies; a click on a row selects the cluster."""
-    st.subheader("What does it write when it differs?", anchor=False)
-    if not report.rows:
-        st.caption(f"No clusters of replies: {escape_markdown(report.reason or 'no cluster has five targets')}.")
-        return
-    found = [row for row in report.rows if row.found and row.excess > 0]
-    if found:
-        st.markdown(f"**{escape_markdown(summarize(judge, found, report.rows))}**")
-    st.caption(
+    caption = (
         f"{len(report.places):,} replies in {len(report.names)} clusters by their words (TF-IDF, k-means), each named "
         "after its most characteristic terms, and tested as a slice; corrected over the clusters. Click a row."
     )
-    key = f"rationales_{st.session_state.get('opened', 0)}"
-    draw_table(report.rows, key)
+    if not report.rows:
+        caption = f"No clusters of replies: {escape_markdown(report.reason or 'no cluster has five targets')}."
+    headline = summarize(judge, report.rows) if any(row.found and row.excess > 0 for row in report.rows) else ""
+    draw_slices("What does it write when it differs?", "rationales", report.rows, headline, caption, ())
 
 
-def draw_table(rows: Sequence[SliceRow], key: str) -> None:
-    """Draw the table of slices; a click on a row selects its slice."""
-    lines = [table_line(row) for row in rows]
-    figures = tables.figure_columns(lines, ("Targets",), COLUMNS)
-    tables.draw_clickable(lines, key, lambda row, _: select(rows[row].slice), column_config=figures)
+def draw_slices(
+    title: str, name: str, rows: Sequence[SliceRow], headline: str, caption: str, in_file: Sequence[SliceRow]
+) -> None:
+    """Draw a table of slices; a click on a row selects its slice."""
+    table = Table(name, rows, COLUMNS, discordance.table(in_file))
+    draw_result(Result(headline, title, caption, tables=[table], on_click=lambda row, _: select(rows[row].slice)))
 
 
-def summarize(judge: str, found: Sequence[SliceRow], tested: Sequence[SliceRow]) -> str:
+def summarize(judge: str, tested: Sequence[SliceRow]) -> str:
     """Return where the judge differs significantly more often, the largest excess first, or that it does nowhere."""
+    if not tested:
+        return "No slice has five targets inside and outside of it."
+    found = [row for row in tested if row.found and row.excess > 0]
     if not found:
         counts = [row.targets + row.targets_outside for row in tested]
         return (
@@ -106,18 +106,6 @@ def summarize(judge: str, found: Sequence[SliceRow], tested: Sequence[SliceRow])
         for row in sorted(found, key=lambda row: -row.excess)[:3]
     ]
     return f"{judge} differs from people more often on these targets: {'; '.join(parts)}."
-
-
-def table_line(row: SliceRow) -> dict[str, str]:
-    """Return the table row of a slice."""
-    return {
-        "Targets": SEPARATOR.join(row.slice),
-        "Found": "yes" if row.found else "no",
-        "Differs": f"{row.differing:,} of {row.targets:,}",
-        "Elsewhere": f"{row.differing_outside:,} of {row.targets_outside:,}",
-        "Excess": numbers.format_estimate(row.excess, row.low, row.high),
-        "p": numbers.format_p(row.p_corrected),
-    }
 
 
 # Saving a slice of the targets under a name, and comparing two slices, as a section of the page Causes.
@@ -170,21 +158,9 @@ def draw_comparison(study: Study, found: Sequence[Slice], compare: Compare) -> N
     if not rows:
         st.caption("Each slice needs five targets that the other one does not have.")
         return
-    lines = [
-        {
-            "Judge": row.judge,
-            "Differs in the first": f"{row.differing:,} of {row.targets:,}",
-            "In the second": f"{row.differing_outside:,} of {row.targets_outside:,}",
-            "Difference": numbers.format_estimate(row.excess, row.low, row.high),
-            "p": numbers.format_p(row.p_corrected),
-        }
-        for row in rows
-    ]
-    st.dataframe(lines, key="compared_slices", hide_index=True)
-    st.caption(
+    caption = (
         "How often each judge differs from people in the first slice minus the second; targets of both are left out. "
         "Fisher's exact test, corrected over the judges."
     )
-    downloads.draw_csv_download(
-        lambda: rows_csv(slice_comparison.table(rows)), "slices_compared.csv", "download_compared"
-    )
+    table = Table("slices_compared", rows, COMPARED, slice_comparison.table(rows))
+    draw_result(Result(caption=caption, tables=[table]))

@@ -14,11 +14,10 @@ from pages.parts.text import truncate
 from pages.results import renderer
 from pages.results.parts import item_drilldown
 from pages.results.renderer import Cell, Drawn, Matrix
-from storage.reports import disagreements, judge_values
+from storage.reports import disagreements
 from storage.reports.alignment import AlignmentData
-from storage.reports.disagreements import Drilldown
+from storage.reports.disagreements import NO_MAJORITY, NO_VERDICT, Drilldown, JudgeQuery, JudgeValues
 from storage.reports.judge_ranking import RankingQuery
-from storage.reports.judge_values import NO_MAJORITY, NO_VERDICT, JudgeQuery, JudgeValues
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -42,8 +41,8 @@ OTHER_PAGES = {
 @st.cache_resource(max_entries=4, show_spinner=False)
 def load_values(data_token: str, query: JudgeQuery, _data: AlignmentData) -> tuple[JudgeValues, JudgeValues]:
     """Return the values of judge and people, and first with last opinions; cached and shared, so do not modify."""
-    criteria = judge_values.compared_criteria(_data, query)
-    return judge_values.load_values(_data, query, criteria), judge_values.load_changes(_data, query, criteria)
+    criteria = disagreements.compared_criteria(_data, query)
+    return disagreements.load_values(_data, query, criteria), disagreements.load_changes(_data, query, criteria)
 
 
 def select(**clicked: str | None) -> None:
@@ -69,7 +68,7 @@ def draw(study: Study, data: AlignmentData, query: RankingQuery, judge: str) -> 
     """Draw the tables of values and of changed opinions of a judge, and the selected targets."""
     of_judge = JudgeQuery(judge, query.kind, query.criterion, query.scenario)
     values, changes = load_values(data.token, of_judge, data)
-    criteria = judge_values.compared_criteria(data, of_judge)
+    criteria = disagreements.compared_criteria(data, of_judge)
     # Pooled criteria share one scale, so any of them can be used.
     scale = data.scales.get((query.kind, criteria[0])) if criteria else None
     if not criteria:
@@ -78,17 +77,17 @@ def draw(study: Study, data: AlignmentData, query: RankingQuery, judge: str) -> 
         st.caption("People have not labelled any item that this judge has judged.")
     else:
         renderer.draw_chart(value_chart(values, of_judge, scale), "")
-    if scale is not None and len(changes) and judge_values.is_categorical(changes.values, scale):
+    if scale is not None and len(changes) and disagreements.is_categorical(changes.values, scale):
         draw_changes(changes, query.kind, scale)
     # One element, selected or not: the browser would make what follows anew at another place of the page.
     with st.container():
-        draw_selected(study, of_judge, values, changes, categorical=judge_values.is_categorical(values.values, scale))
+        draw_selected(study, of_judge, values, changes, categorical=disagreements.is_categorical(values.values, scale))
 
 
 def value_chart(values: JudgeValues, query: JudgeQuery, scale: Scale) -> Matrix | Drawn:
     """Return the judge's values against people's: a table, or points for numbers without categories."""
     title = f"Judge and people: {count_targets(values, query)}"
-    if judge_values.is_categorical(values.values.take(values.labelled), scale):
+    if disagreements.is_categorical(values.values.take(values.labelled), scale):
         counts = disagreements.count_matrix(values.cells.take(values.labelled), scale, (NO_VERDICT, NO_MAJORITY))
         return matrix("cell", title, ("Judge", "People, by majority"), counts, query.kind)
     drawn = score_figure(values, judge=query.judge, title=title)

@@ -30,9 +30,9 @@ from pages.results.parts import alignment_rows, value_tables
 from pages.results.parts.alignment_rows import Line
 from storage.db import connections
 from storage.labels import labels
-from storage.reports import alignment, judge_values
+from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
-from storage.reports.judge_values import JudgeQuery, JudgeValues
+from storage.reports.disagreements import JudgeQuery, JudgeValues
 from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
@@ -143,7 +143,7 @@ def test_the_default_statistic_uses_adjudicated_gold_and_the_sources_are_shown()
     assert app.selectbox(key="statistic").value == "Accuracy with the reference"
     assert "eference gold: 1 adjudicated, 5 by people" in readable_text(app)
     app = visit_page(statistic="Accuracy with the majority")
-    assert "Reference majority: 6 by people." in readable_text(app)
+    assert "eference majority: 6 by people." in readable_text(app)
 
 
 def test_missing_verdicts_have_a_range_and_a_sentence_about_figures_without_one() -> None:
@@ -231,12 +231,12 @@ def test_criteria_on_different_scales_are_not_pooled_in_the_drilldown() -> None:
     scale = Scale(level="nominal", categories=(1, 2))
     prepare_study(pooled_records(accuracy=scale))
     query = JudgeQuery("j0", "preference", "all")
-    assert judge_values.compared_criteria(alignment_data(), query) == []
-    assert judge_values.compared_criteria(alignment_data(), replace(query, criterion="accuracy")) == ["accuracy"]
+    assert disagreements.compared_criteria(alignment_data(), query) == []
+    assert disagreements.compared_criteria(alignment_data(), replace(query, criterion="accuracy")) == ["accuracy"]
 
 
 def test_a_judge_whose_criteria_cannot_be_pooled_is_seen_on_one_criterion(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_values, "find_pools", lambda *_: [])
+    monkeypatch.setattr(disagreements, "find_pools", lambda *_: [])
     prepare_study(pooled_records())
     text = readable_text(visit_page())
     assert "Choose one criterion to see where this judge and annotators disagree." in text

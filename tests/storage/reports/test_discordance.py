@@ -7,9 +7,9 @@ from sqlalchemy import Engine
 
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord
-from storage.reports import alignment, discordance, judge_ranking, judge_values
+from storage.reports import alignment, disagreements, discordance, judge_ranking
+from storage.reports.disagreements import JudgeQuery
 from storage.reports.judge_ranking import RankingQuery, Selection
-from storage.reports.judge_values import JudgeQuery
 from tests.conftest import make_item, make_label
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study, make_trace
@@ -28,9 +28,9 @@ def test_a_judge_of_length_differs_if_people_prefer_the_shorter_response(engine:
     (row,) = [row for row in rows if row.judge == "long" and row.slice == SHORTER]
     listed = discordance.differing_targets(data, QUERY, NONE, "long", SHORTER)
     assert len(listed.items) == row.differing and row.targets + row.targets_outside == 80
-    values = judge_values.load_values(data, JudgeQuery("long", *JUDGED), [JUDGED[1]])
+    values = disagreements.load_values(data, JudgeQuery("long", *JUDGED), [JUDGED[1]])
     items = {item.target.item for item in listed.items}
-    assert items <= set(values.opinions["item"][values.chose("longer") & values.differs])
+    assert items <= set(values.opinions["item"][values.differs])
     assert discordance.differing_targets(data, QUERY, NONE, "long", ("no such", "slice")).items == ()
     stranger = discordance.differing_targets(data, QUERY, NONE, "long", SHORTER, "stranger")
     assert (stranger.items, stranger.hidden) == ((), row.differing)
