@@ -38,10 +38,11 @@ from core.protocols.prompt_parts import criterion_text, item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Spec, Turn, Verdict
 from core.verdicts import combine_verdicts, contention
-from storage.transfer.study_frames import RunComparison, Study
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+
+    from storage.transfer.study_frames import RunComparison, Study
 
 __all__ = [
     "Answer",
@@ -96,6 +97,15 @@ Problem = TiebreakError
 Unreadable = UnreadableReply
 
 
+def __getattr__(name: str) -> object:
+    """Import the frames of studies, and with them pandas and all reports, when they are first used."""
+    if name not in ("RunComparison", "Study"):
+        raise AttributeError(f"module 'tiebreak' has no attribute {name!r}")
+    from storage.transfer import study_frames
+
+    return getattr(study_frames, name)
+
+
 def open(url: str | None = None) -> "Database":
     """Open a database and migrate it to this version; without `url`, the one that the app and the command line use.
 
@@ -132,6 +142,7 @@ class Database:
         """The study called `name`; raises TiebreakError if there is none."""
         from storage.db.connections import reading
         from storage.studies import studies
+        from storage.transfer.study_frames import Study
 
         with reading(self._engine) as session:
             return Study(self._engine, studies.get(session, name))

@@ -134,7 +134,6 @@ def suggest_mapping(
 
     A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
     """
-    from core.formats.mapping.candidates import candidate_labels
     from core.formats.mapping.fields import spell_path
     from core.formats.mapping.guess import warn_of_models
     from core.formats.mapping.mapping import draft_of
@@ -142,6 +141,7 @@ def suggest_mapping(
     from core.formats.mapping.suggest import (
         ROWS,
         build_suggested,
+        candidate_labels,
         suggest_table,
         suggested_annotators,
         unread_values,
@@ -343,26 +343,25 @@ def write_study(engine: "Engine", study: "Study", path: Path, *, quiet: bool) ->
 
 def write_instructions(engine: "Engine", study: "Study", path: Path, *, every_sample: bool) -> None:
     """Write the area chairs' analyses as JSON lines."""
-    from core.formats import instruction_tuning
     from core.formats.text import open_output
-    from storage.transfer.instructions import instruction_examples
+    from storage.transfer import instructions
 
-    examples = instruction_examples(engine, study, every=every_sample)
+    examples = instructions.instruction_examples(engine, study, every=every_sample)
     first = next(examples, None)  # raises TiebreakError if there are none, before a file is created
     with open_output(path) as stream:
-        instruction_tuning.write_jsonl([first, *examples] if first is not None else [], stream)
+        instructions.write_jsonl([first, *examples] if first is not None else [], stream)
 
 
 def write_turns(engine: "Engine", study: "Study", path: Path, *, pseudonyms: bool) -> None:
     """Write every turn of a study: JSON lines if the file name ends in .jsonl or .ndjson, otherwise CSV."""
     from core.formats import turns as turn_file
     from core.formats.text import open_output
-    from storage.transfer import pseudonyms as names
+    from storage.transfer import participation
     from storage.transfer.exports import turn_rows
 
     rows = turn_rows(engine, study)
     if pseudonyms:
-        rows = names.rename_readers(rows, study_pseudonyms(engine, study))
+        rows = participation.rename_readers(rows, study_pseudonyms(engine, study))
     write = turn_file.write_jsonl if path.suffix in (".jsonl", ".ndjson") else turn_file.write_csv
     with open_output(path) as stream:
         write(rows, stream)
@@ -373,12 +372,12 @@ def write_other_format(engine: "Engine", study: "Study", path: Path, format: str
     from core.formats.registry import write_records
     from core.formats.text import open_output
     from core.formats.tools.label_studio import labeling_config
-    from storage.transfer import pseudonyms as names
+    from storage.transfer import participation
     from storage.transfer.exports import export_records
 
     def records() -> "Iterator[Record]":
         exported = export_records(engine, study)
-        return names.rename_records(exported, study_pseudonyms(engine, study)) if pseudonyms else exported
+        return participation.rename_records(exported, study_pseudonyms(engine, study)) if pseudonyms else exported
 
     with open_output(path) as stream:
         left_out = write_records(records(), format, stream)
@@ -394,10 +393,10 @@ def write_other_format(engine: "Engine", study: "Study", path: Path, format: str
 def study_pseudonyms(engine: "Engine", study: "Study") -> Callable[[str], str]:
     """Return the function from an annotator's name to the pseudonym in every export of the study."""
     from storage.db.connections import reading
-    from storage.transfer import pseudonyms
+    from storage.transfer import participation
 
     with reading(engine) as session:
-        return pseudonyms.of_study(session, study.id)
+        return participation.pseudonyms(session, study.id)
 
 
 # Files of a study for a publication: the bundle of its data, and a report.

@@ -53,3 +53,18 @@ def similarity_key(name: str) -> str:
     folded = unicodedata.normalize("NFKD", name).casefold().translate(LATIN)
     key = "".join(c for c in unicodedata.normalize("NFKD", folded) if unicodedata.category(c)[0] in "LN")
     return key or name
+
+
+# The names of judges of released debates that cannot be identified: the same number is another judge elsewhere.
+
+UNKNOWN_NAME = re.compile(r"speaker \d+")
+
+
+def unknown_name(speaker: int) -> str:
+    """Return the name of an unidentified speaker."""
+    return f"speaker {speaker}"
+
+
+def is_unknown(name: str) -> bool:
+    """Return whether a name does not identify a speaker."""
+    return UNKNOWN_NAME.fullmatch(name) is not None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from statistics import fmean
 from typing import Any
 
@@ -10,8 +11,8 @@ from core.formats.tables import MISSING, latex_tabular, rows_csv
 from core.statistics.reports.experiments import CellResult
 from core.wording import format_estimate
 
+# The name of the axis of criteria, if a run judges several.
 JUDGED = "judged criterion"
-"""The name of the axis of criteria, if a run judges several."""
 
 
 @dataclass(frozen=True)
@@ -76,44 +77,26 @@ class CellTable:
 
     def texts(self) -> list[list[str]]:
         """Return the lines as text."""
+        remarks = zip(*self.remarks.values(), strict=True) if self.remarks else repeat(())
         return [
-            [
-                *labels,
-                *(MISSING if entry is None else str(entry) for entry in row),
-                *(texts[number] for texts in self.remarks.values()),
-            ]
-            for number, (labels, row) in enumerate(self.lines)
+            [*labels, *(MISSING if entry is None else str(entry) for entry in row), *own]
+            for (labels, row), own in zip(self.lines, remarks, strict=False)
         ]
 
-    def markdown(self) -> str:
-        """Return a table in Markdown."""
-        return markdown_table(self.header, self.texts())
-
-    def csv(self) -> str:
-        """Return the table as CSV."""
-        return rows_csv(dict(zip(self.header, line, strict=True)) for line in self.texts())
-
-    def text(self, caption: str) -> str:
-        """Return the table for a terminal, below its caption."""
-        from tabulate import tabulate
-
-        return f"{caption}\n{tabulate(self.texts(), self.header, disable_numparse=True)}\n"
-
     def render(self, caption: str, label: str, format: str) -> str:
-        """Return the table as "text", "markdown", "latex" or "csv"; CSV has no caption."""
+        """Return the table as "text" for a terminal, "markdown", "latex" (with booktabs) or "csv", without caption."""
+        texts = self.texts()
         match format:
             case "csv":
-                return self.csv()
+                return rows_csv(dict(zip(self.header, line, strict=True)) for line in texts)
             case "latex":
-                return self.latex(caption, label)
+                alignment = [*["l"] * (len(self.header) - len(self.remarks)), *["p{4cm}"] * len(self.remarks)]
+                return latex_tabular(self.header, texts, alignment, caption, label)
             case "markdown":
-                return f"{self.markdown()}\n{caption}\n"
-        return self.text(caption)
+                return f"{markdown_table(self.header, texts)}\n{caption}\n"
+        from tabulate import tabulate
 
-    def latex(self, caption: str, label: str) -> str:
-        """Return a `table` environment for the package booktabs."""
-        alignment = [*["l"] * (len(self.header) - len(self.remarks)), *["p{4cm}"] * len(self.remarks)]
-        return latex_tabular(self.header, self.texts(), alignment, caption, label)
+        return f"{caption}\n{tabulate(texts, self.header, disable_numparse=True)}\n"
 
 
 def cell_table(
@@ -198,20 +181,18 @@ def _entry(cells: Sequence[CellResult], shows_items: bool) -> Entry | None:
 
 def _bounds(cells: Sequence[CellResult]) -> tuple[float, float] | None:
     """Return the means of the bounds of cells, the value being both where none is missing; None without bounds."""
-    low, high = (
-        [end if end is not None else cell.value if not cell.no_verdict else None for cell, end in ends]
-        for ends in ([(cell, cell.lowest) for cell in cells], [(cell, cell.highest) for cell in cells])
-    )
-    lowest, highest = ([end for end in ends if end is not None] for ends in (low, high))
-    complete = len(lowest) == len(highest) == len(cells) and any(cell.lowest is not None for cell in cells)
-    return (fmean(lowest), fmean(highest)) if complete else None
+    whole = [None if cell.no_verdict else cell.value for cell in cells]
+    bounds = []
+    for ends in ([cell.lowest for cell in cells], [cell.highest for cell in cells]):
+        known = [own if end is None else end for end, own in zip(ends, whole, strict=True)]
+        bounds.append([end for end in known if end is not None])
+    low, high = bounds
+    is_complete = len(low) == len(high) == len(cells) and any(cell.lowest is not None for cell in cells)
+    return (fmean(low), fmean(high)) if is_complete else None
 
 
 def markdown_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return a table in Markdown."""
     rows = [header, ["---"] * len(header), *lines]
-    return "\n".join("| " + " | ".join(map(_escape_cell, line)) + " |" for line in rows) + "\n"
-
-
-def _escape_cell(text: str) -> str:
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())
+    escaped = [[" ".join(text.replace("\\", "\\\\").replace("|", "\\|").split()) for text in line] for line in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in escaped) + "\n"

@@ -18,8 +18,8 @@ COLUMNS = (
     "distribution", "annotators", "annotator_names", "contention", "blind_values", "final_values", "adjudicator",
     "rule", "reason", "date", "guidelines", "evidence",
 )  # fmt: skip
+# The column of a run's verdicts has the name of the run after this prefix.
 VERDICT_PREFIX = "verdict: "
-"""The column of a run's verdicts has the name of the run after this prefix."""
 OPINIONS_COLUMN = "opinions"
 
 
@@ -63,8 +63,11 @@ def write_csv(rows: Iterable[GoldRow], stream: TextIO, verdict_runs: Sequence[st
     judge_columns = [] if verdict_runs is None else [*(VERDICT_PREFIX + run for run in verdict_runs), OPINIONS_COLUMN]
     stream.write(_format_row([*COLUMNS, *map(escape_formula, judge_columns)]))
     for row in rows:
-        judge_cells = [] if verdict_runs is None else _judge_cells(row, verdict_runs)
-        stream.write(_format_row([*_cells(row), *judge_cells]))
+        cells = _cells(row)
+        if verdict_runs is not None:  # empty if a run did not judge the target or came to no verdict
+            cells += [_format_cell(row.verdicts.get(run)) for run in verdict_runs]
+            cells.append(escape_formula(_format_values(row.opinions)))
+        stream.write(_format_row(cells))
 
 
 def _format_row(cells: Sequence[str]) -> str:
@@ -81,36 +84,32 @@ def _quote(cell: str) -> str:
 
 def _cells(row: GoldRow) -> list[str]:
     gold, target = row.gold, row.gold.target
-    return [
-        escape_formula(row.study),
-        escape_formula(target.item),
-        escape_formula(row.scenario),
-        escape_formula(row.group),
-        escape_formula(";".join(map(_format_element, row.systems)) if any(row.systems) else ""),
+    cells = [
+        row.study,
+        target.item,
+        row.scenario,
+        row.group,
+        ";".join(map(_format_element, row.systems)) if any(row.systems) else "",
         target.kind,
-        escape_formula(target.criterion),
-        escape_formula(target.part),
-        escape_formula(row.part_text),
-        _format_cell(gold.value),
+        target.criterion,
+        target.part,
+        row.part_text,
+        gold.value,
         gold.source,
-        escape_formula(format_distribution(gold)),
-        str(gold.annotators),
-        escape_formula(";".join(map(_format_element, row.final))),
-        "" if row.contention is None else f"{row.contention:.4g}",
-        escape_formula(_format_values(row.blind)),
-        escape_formula(_format_values(row.final)),
-        escape_formula(row.adjudicator),
-        escape_formula(row.rule),
-        escape_formula(row.reason),
-        "" if row.date is None else row.date.isoformat(timespec="seconds"),
+        format_distribution(gold),
+        gold.annotators,
+        ";".join(map(_format_element, row.final)),
+        None if row.contention is None else f"{row.contention:.4g}",
+        _format_values(row.blind),
+        _format_values(row.final),
+        row.adjudicator,
+        row.rule,
+        row.reason,
+        None if row.date is None else row.date.isoformat(timespec="seconds"),
         ";".join(map(str, row.guidelines)),
-        escape_formula(";".join(":".join(map(_format_element, passage)) for passage in row.evidence)),
+        ";".join(":".join(map(_format_element, passage)) for passage in row.evidence),
     ]
-
-
-def _judge_cells(row: GoldRow, runs: Sequence[str]) -> list[str]:
-    """Return the cells of judges: empty if a run did not judge the target or came to no verdict."""
-    return [*(_format_cell(row.verdicts.get(run)) for run in runs), escape_formula(_format_values(row.opinions))]
+    return list(map(_format_cell, cells))
 
 
 def format_distribution(gold: Gold) -> str:

@@ -10,12 +10,12 @@ import yaml
 from core.errors import FileFormatError
 
 TAGS = "tag:yaml.org,2002:"
+# Line ends of Unicode that YAML folds.
 LINE_ENDS = frozenset("\x85\u2028\u2029")
-"""Line ends of Unicode that YAML folds."""
+# Levels of nesting: a mapping has about six.
 MAX_DEPTH = 50
-"""Levels of nesting: a mapping has about six."""
+# Characters: YAML needs about a thousand times as much memory.
 MAX_LENGTH = 2**20
-"""Characters: YAML needs about a thousand times as much memory."""
 
 
 class PlainLoader(yaml.SafeLoader):

@@ -20,6 +20,7 @@ from core.formats.study_records import MarkRecord as MarkRecord
 from core.formats.study_records import ScaleRecord as ScaleRecord
 from core.formats.study_records import StudyRecord as StudyRecord
 from core.formats.study_records import StudyRules as StudyRules
+from core.formats.study_records import later
 from core.frozen import Frozen
 from core.items import Item
 from core.labels import Adjudication, Label, Target, Value
@@ -62,10 +63,7 @@ class ExperimentRecord(Frozen):
 
 
 class RunRecord(Frozen):
-    """One protocol with one settings over many items.
-
-    Fields that were added later are serialised only if they differ from the default.
-    """
+    """One protocol with one settings over many items."""
 
     type: Literal["run"] = "run"
     name: str
@@ -75,27 +73,27 @@ class RunRecord(Frozen):
     prompts: dict[str, str] = Field(default_factory=dict)
     """The text of each template as it was used."""
     seed: int = 0
-    extractor: dict[str, Any] | None = Field(default=None, exclude_if=lambda extractor: extractor is None)
+    extractor: dict[str, Any] | None = later(None)
     """The model that was asked about unreadable replies."""
-    pairs: str = Field(default="", exclude_if=lambda pairs: not pairs)
+    pairs: str = later("")
     """Which pairs of responses were compared, as `core.items.Pairs` has it."""
     source: Literal["live", "imported", "sample"] = "imported"
     created_at: datetime | None = None
-    ended_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
-    state: RunState = Field(default="finished", exclude_if=lambda state: state == "finished")
-    problem: str = Field(default="", exclude_if=lambda problem: not problem)
+    ended_at: datetime | None = later(None)
+    state: RunState = later("finished")
+    problem: str = later("")
     """Why it stopped."""
-    ceiling: float | None = Field(default=None, exclude_if=lambda ceiling: ceiling is None)
+    ceiling: float | None = later(None)
     """Dollars at which it stopped."""
-    parallel: int = Field(default=8, ge=1, exclude_if=lambda parallel: parallel == 8)
+    parallel: int = later(8, ge=1)
     """Concurrent calls to one model; absent in a file it is 8, the earlier default."""
-    repeat: int = Field(default=1, ge=1, exclude_if=lambda repeat: repeat == 1)
+    repeat: int = later(1, ge=1)
     """The number of the repetition: runs with other numbers have independent replies."""
-    fresh: bool = Field(default=False, exclude_if=lambda fresh: not fresh)
+    fresh: bool = later(False)
     """Whether every call was made anew."""
-    experiment: str = Field(default="", exclude_if=lambda experiment: not experiment)
+    experiment: str = later("")
     """The name of the experiment that it is part of; empty for none."""
-    cell: dict[str, str] | None = Field(default=None, exclude_if=lambda cell: cell is None)
+    cell: dict[str, str] | None = later(None)
     """The cell of the experiment's design: axis -> level."""
 
 
@@ -105,10 +103,10 @@ class TraceRecord(Frozen):
     type: Literal["trace"] = "trace"
     run: str
     item: str
-    part: str = Field(default="", exclude_if=lambda part: not part)
+    part: str = later("")
     """The pair of responses that the trace is on ("1-3"); empty if it is on the whole item."""
     events: tuple[Event, ...]
-    times: tuple[datetime, ...] = Field(default=(), exclude_if=lambda times: not times)
+    times: tuple[datetime, ...] = later(())
     """When each event was stored; empty if it is not known."""
 
 
@@ -230,8 +228,8 @@ AnyRecord = (
 Record = Annotated[AnyRecord, Field(discriminator="type")]
 RECORD_TYPES = get_args(AnyRecord)
 Records = Iterator[Record]
+# What an import reads.
 ImportedRecords = Iterator[Record | PlainLabels]
-"""What an import reads."""
 
 
 @cache

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from core.formats.mapping.mapping import Mapping
     from core.formats.records import ImportedRecords, Record, Records
 
+# Format name -> module. The first that recognises a path reads it; the table recognises most files, so it is last.
 READERS: dict[str, str] = {
     "tiebreak": "core.formats.tiebreak",
     "scaleeval": "core.formats.published.scaleeval",
@@ -35,14 +36,13 @@ READERS: dict[str, str] = {
     "meta-evaluator": "core.formats.tools.meta_evaluator",
     "table": "core.formats.mapping.table",
 }
-"""Format name -> module. The first that recognises a path reads it; the table recognises most files, so it is last."""
 
+# Format of another tool -> module with `write(records, stream)`, which returns the number of labels left out.
 WRITERS: dict[str, str] = {
     "label-studio": "core.formats.tools.label_studio",
     "argilla": "core.formats.tools.argilla",
     "inspect": "core.formats.tools.inspect_log",
 }
-"""Format of another tool -> module with `write(records, stream)`, which returns the number of labels left out."""
 
 DATA_SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
 FORMAT_NAMES = ", ".join(READERS)
@@ -64,32 +64,31 @@ def read_records(path: Path, format: str | None = None, mapping: "Mapping | None
     Without `format`, a mapping means a table, and otherwise the format is detected. Raises TiebreakError before the
     first record for an unknown format, and FileFormatError then or later for an invalid file.
     """
-    name = _format_of(path, format, mapping)
-    records: Records = _table("read", path, mapping) if name == "table" else _read(name, path, mapping)
+    records: Records = _read("read", Path(path), format, mapping)
     return records
 
 
 def read_for_import(path: Path, format: str | None = None, mapping: "Mapping | None" = None) -> "ImportedRecords":
     """Do the same; labels of one row of a table that have only a value are one element."""
-    name = _format_of(path, format, mapping)
-    records: ImportedRecords = (
-        _table("read_for_import", path, mapping) if name == "table" else _read(name, path, mapping)
-    )
+    records: ImportedRecords = _read("read_for_import", Path(path), format, mapping)
     return records
 
 
-def _format_of(path: Path, format: str | None, mapping: "Mapping | None") -> str:
-    path = Path(path)
+def _read(function: str, path: Path, format: str | None, mapping: "Mapping | None") -> Any:
     if not path.exists():
         raise FileFormatError(f"there is no file or folder {path}")
-    return format or ("table" if mapping else detect_format(path))
-
-
-def _read(name: str, path: Path, mapping: "Mapping | None") -> "Records":
-    if mapping is not None:
+    name = format or ("table" if mapping else detect_format(path))
+    module = _module(name)
+    if name != "table" and mapping is not None:
         raise TiebreakError(f"a mapping is for tables; the fields of a {name} file are known")
-    records: Records = _module(name).read(Path(path))
-    return records
+    if name != "table":
+        return module.read(path)
+    if mapping is None:
+        raise TiebreakError(
+            f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
+            f"`python cli.py data mapping {path.name}` prints a suggested one"
+        )
+    return getattr(module, function)(path, mapping)
 
 
 def write_records(records: "Iterable[Record]", format: str, stream: TextIO) -> int:
@@ -130,17 +129,6 @@ def _why_not(path: Path, format: str) -> str:
     if data_suffix(path) not in DATA_SUFFIXES:
         return f"{path.suffix or 'a name without a suffix'} is not data"
     return f"its name, place or columns are not those of a {format} file"
-
-
-def _table(function: str, path: Path, mapping: "Mapping | None") -> Any:
-    """Return what a function of the reader of tables returns."""
-    path = Path(path)
-    if mapping is None:
-        raise TiebreakError(
-            f"{path.name} is a table: it needs a mapping that assigns its fields (docs/mappings); "
-            f"`python cli.py data mapping {path.name}` prints a suggested one"
-        )
-    return getattr(_module("table"), function)(path, mapping)
 
 
 def _module(name: str) -> Any:

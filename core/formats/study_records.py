@@ -5,7 +5,7 @@ They need neither traces nor AIUs, whose modules take a tenth of a second to imp
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -17,6 +17,11 @@ from core.labels import Kind, Scale, Target, Value, is_match
 ADJUDICATION_REASONS = ("Guidelines", "Factual error", "Overlooked detail", "Ambiguous item", "Discussion")
 
 
+def later(default: Any, **limits: Any) -> Any:
+    """Return a field that was added later: it is serialised only if it differs from the default."""
+    return Field(default=default, exclude_if=lambda value: value == default, **limits)
+
+
 class StudyRules(Frozen):
     """How labels are collected."""
 
@@ -25,50 +30,44 @@ class StudyRules(Frozen):
     reveal: bool = True
     """Whether the judges' trace is shown after a blind label."""
     lease_minutes: int = Field(default=30, ge=1)
-    evidence: bool = Field(default=True, exclude_if=lambda evidence: evidence)
-    """Whether annotators can select passages for a label. Serialised if it differs from the default, as `reason`."""
-    reason: Literal["optional", "required", "none"] = Field(default="optional", exclude_if=lambda r: r == "optional")
+    evidence: bool = later(True)
+    """Whether annotators can select passages for a label."""
+    reason: Literal["optional", "required", "none"] = later("optional")
     """Whether a label has a reason."""
-    order: Literal["shuffled", "fixed", "informative"] = Field(
-        default="shuffled", exclude_if=lambda order: order == "shuffled"
-    )
+    order: Literal["shuffled", "fixed", "informative"] = later("shuffled")
     """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
-    response_order: Literal["counterbalanced", "as_given"] = Field(
-        default="counterbalanced", exclude_if=lambda order: order == "counterbalanced"
-    )
+    response_order: Literal["counterbalanced", "as_given"] = later("counterbalanced")
     """The order in which annotators see the responses of an item, and critiques that are compared: another one for each
     annotator and target (`storage.labelling.response_order`), or that of the item for all, which needs a reason."""
-    response_order_reason: str = Field(default="", exclude_if=lambda reason: not reason)
+    response_order_reason: str = later("")
     """Why the responses are shown as the item has them."""
-    annotators: tuple[str, ...] = Field(default=(), exclude_if=lambda names: not names)
+    annotators: tuple[str, ...] = later(())
     """The annotators who label; empty for all."""
-    groups: dict[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=lambda groups: not groups)
+    groups: dict[str, tuple[str, ...]] = later({})
     """Scenario -> the annotators who label its items; all annotators for a scenario that is not listed."""
-    adjudication_reasons: tuple[str, ...] = Field(
-        default=ADJUDICATION_REASONS, exclude_if=lambda reasons: reasons == ADJUDICATION_REASONS
-    )
+    adjudication_reasons: tuple[str, ...] = later(ADJUDICATION_REASONS)
     """The reasons that an adjudicator can select."""
-    adjudicate_own: bool = Field(default=False, exclude_if=lambda own: not own)
+    adjudicate_own: bool = later(False)
     """Whether adjudicators can decide on targets that they have labelled."""
-    own_statistics: bool = Field(default=True, exclude_if=lambda own: own)
+    own_statistics: bool = later(True)
     """Whether annotators see their own pace, agreement and anchoring."""
-    markdown: bool = Field(default=False, exclude_if=lambda markdown: not markdown)
+    markdown: bool = later(False)
     """Whether questions and responses are Markdown. Others are shown exactly as they are, as judges receive them."""
-    image_hosts: tuple[str, ...] = Field(default=(), exclude_if=lambda hosts: not hosts)
+    image_hosts: tuple[str, ...] = later(())
     """Hosts whose images the server fetches and shows; no image of another host is loaded."""
-    families: dict[str, str] = Field(default_factory=dict, exclude_if=lambda families: not families)
+    families: dict[str, str] = later({})
     """Model, judge or system -> its family, for names from which `core.families` cannot read it."""
-    slices: dict[str, tuple[tuple[str, str], ...]] = Field(default_factory=dict, exclude_if=lambda slices: not slices)
+    slices: dict[str, tuple[tuple[str, str], ...]] = later({})
     """Name -> the conditions of a slice of the targets, such as ("scenario", "math"): it has those that meet all."""
-    training_required: bool = Field(default=True, exclude_if=lambda required: required)
+    training_required: bool = later(True)
     """Whether an annotator who has not passed the training gets training items only."""
-    training_pass_mark: float = Field(default=0.8, ge=0, le=1, exclude_if=lambda mark: mark == 0.8)
+    training_pass_mark: float = later(0.8, ge=0, le=1)
     """The share of answers that have to be right in the training."""
-    tolerance: float = Field(default=0, ge=0, exclude_if=lambda tolerance: not tolerance)
+    tolerance: float = later(0, ge=0)
     """How far a number may be from the known answer and count as right, in the training and in hidden checks."""
-    weight_tolerance: float = Field(default=5, ge=0, le=100, exclude_if=lambda tolerance: tolerance == 5)
+    weight_tolerance: float = later(5, ge=0, le=100)
     """How many percentage points each aspect's weight may be from the known one."""
-    check_share: float = Field(default=0, ge=0, le=0.5, exclude_if=lambda share: not share)
+    check_share: float = later(0, ge=0, le=0.5)
     """The share of a queue that are hidden checks: targets with an adjudicated value."""
 
     @field_validator("image_hosts")

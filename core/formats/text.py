@@ -3,6 +3,7 @@
 import errno
 import gzip
 import io
+import json
 import os
 import re
 import secrets
@@ -16,7 +17,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import IO, AnyStr, BinaryIO, TextIO
+from typing import IO, Any, AnyStr, BinaryIO, TextIO
 
 from core.errors import FileFormatError, TiebreakError
 
@@ -25,22 +26,22 @@ _unpacked: ContextVar[dict[Path, int] | None] = ContextVar("unpacked", default=N
 _line: ContextVar[int | None] = ContextVar("line", default=None)
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
+# Characters that are read at once.
 CHUNK = 2**20
-"""Characters that are read at once."""
 GZIP = ".gz"
+# Bytes or characters of a line: a line needs several times as much memory.
 MAX_LINE = 2**27
-"""Bytes or characters of a line: a line needs several times as much memory."""
+# Bytes of memory for the text of a file that is read as a whole, such as a JSON object.
 MAX_WHOLE = 2**28
-"""Bytes of memory for the text of a file that is read as a whole, such as a JSON object."""
+# Bytes of memory for the values of one JSON text: `[],` is 3 characters and needs 72 bytes.
 MAX_PARSED = 2**29
-"""Bytes of memory for the values of one JSON text: `[],` is 3 characters and needs 72 bytes."""
+# Characters of a JSON text whose values need far less than MAX_PARSED in any case.
 PARSED_UNCHECKED = 2**20
-"""Characters of a JSON text whose values need far less than MAX_PARSED in any case."""
+# Memory of what a mark in JSON begins or separates in CPython: an object, a list, a value, a key with its pair.
 BYTES_PER_MARK = {"{": 240, "[": 72, ",": 64, ":": 160}
-"""Memory of what a mark in JSON begins or separates in CPython: an object, a list, a value, a key with its pair."""
+# Bytes that the files of an import may unpack to in sum, or MAX_RATIO times their size: a small file can unpack to any
+# number of them.
 MAX_UNPACKED = 2**30
-"""Bytes that the files of an import may unpack to in sum, or MAX_RATIO times their size: a small file can unpack to any
-number of them."""
 MAX_RATIO = 10
 
 
@@ -137,18 +138,14 @@ def _limited_chunks(chunks: Iterator[str]) -> Iterator[str]:
     length = width = 0
     for chunk in chunks:
         length += len(chunk)
-        width = max(width, _width(chunk))
+        # The bytes of a character in memory: as many as the widest one of the text needs.
+        width = max(width, 1, (sys.getsizeof(chunk) - sys.getsizeof("")) // len(chunk))
         if length * width > MAX_WHOLE:
             raise FileFormatError(
                 f"the file has more than {MAX_WHOLE // 2**20} MB and is read as a whole; convert it to JSON lines, "
                 "which are read one at a time"
             )
         yield chunk
-
-
-def _width(text: str) -> int:
-    """Return the bytes of a character in memory: as many as the widest one of the text needs."""
-    return max(1, (sys.getsizeof(text) - sys.getsizeof("")) // len(text))
 
 
 def limited_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
@@ -232,14 +229,54 @@ def _bad_byte(raw: bytes, start: int, number: int) -> FileFormatError:
     return FileFormatError(f"expected text in UTF-8; byte 0x{raw[start]:02X} is not", line=number)
 
 
+# JSON files that are read as a whole.
+
+
+def load_json(path: Path) -> Any:
+    """Return the JSON value of a file; raises FileFormatError for any other content."""
+    return parse_json(read_text(path))
+
+
+def parse_json(text: str) -> Any:
+    """Return a JSON value; raises FileFormatError for invalid JSON, and for values that a database cannot store."""
+    refuse_large_json(text)
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(f"expected JSON: {error.msg}", line=error.lineno) from None
+    except ValueError:
+        raise FileFormatError("expected JSON with numbers of at most 15 digits") from None
+    except RecursionError:
+        raise FileFormatError("expected JSON that is not nested so deep") from None
+    if "\\u0000" in text:
+        raise FileFormatError("expected text without NUL characters")
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise FileFormatError(f"expected JSON: {name} is not a number in JSON")
+
+
+def begins_like(path: Path, bracket: str, *names: str | tuple[str, ...], length: int = 4096) -> bool:
+    """Return whether a JSON file begins with a bracket and has the names of some keys in its first `length` bytes.
+
+    Of names in a tuple one is enough.
+    """
+    if not path.is_file() or path.suffix != ".json":
+        return False
+    head = read_head(path, length)
+    alternatives = [(name,) if isinstance(name, str) else name for name in names]
+    return head.startswith(bracket) and all(any(f'"{name}"' in head for name in own) for own in alternatives)
+
+
 # Atomic writing of files, and temporary folders that do not outlive their process.
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+# Errors of writing to an open file; others in the block of `open_output` concern something else.
 WRITE_ERRORS = (*FULL, errno.EFBIG, errno.EIO)
-"""Errors of writing to an open file; others in the block of `open_output` concern something else."""
 TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.part")
+# Seconds without a change after which the temporary file of another output is removed: a new one has no lock yet.
 MIN_AGE = 60
-"""Seconds without a change after which the temporary file of another output is removed: a new one has no lock yet."""
 
 
 @contextmanager

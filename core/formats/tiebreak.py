@@ -14,9 +14,9 @@ from core.formats.records import RECORD_TYPES, Record, Records, record_adapter
 from core.formats.text import read_head, read_lines
 from core.formats.validation_errors import to_file_format_error
 
+# Only a line that matches can contain a number that is not finite, or a NUL, which PostgreSQL cannot store. The full
+# check of every value would double the time of an import.
 SUSPECT = re.compile(r"NaN|Infinity|\\u0000|[0-9.][eE]\+?[0-9]{3}|[0-9]{300}")
-"""Only a line that matches can contain a number that is not finite, or a NUL, which PostgreSQL cannot store. The full
-check of every value would double the time of an import."""
 TYPES = sorted(type.model_fields["type"].default for type in RECORD_TYPES)
 FIRST_RECORD = re.compile(r'\{\s*"type"\s*:\s*"(' + "|".join(TYPES) + ')"')
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from core.errors import FileFormatError
 
+# pydantic's error type -> message; other types use pydantic's own message.
 MESSAGES = {
     "missing": "this field is missing",
     "extra_forbidden": "there is no such field",
@@ -27,12 +28,23 @@ MESSAGES = {
     "tuple_type": "expected a list",
     "too_short": "expected at least one",
 }
-"""pydantic's error type -> message; other types use pydantic's own message."""
+# The branches of `labels.Value`: when all of them fail, pydantic reports an error for each.
 UNION_BRANCHES = {"bool", "int", "float", "str", "dict[str,float]", "none"}
-"""The branches of `labels.Value`: when all of them fail, pydantic reports an error for each."""
+# What a mapping accepts in the place of a field -> its first key.
 SOURCE_KEYS = {"Constant": "constant", "Excerpt": "field", "Comparison": "compare", "SystemName": "system"}
-"""What a mapping accepts in the place of a field -> its first key."""
 MAX_LISTED = 12
+
+
+def validated(type: Any, value: Any, *, line: int | None = None, name: str = "") -> Any:
+    """Return a value from a file as a model, or what an adapter reads; raises FileFormatError with the first error.
+
+    `name` is that of the file, if it is one of several.
+    """
+    try:
+        return type.validate_python(value) if isinstance(type, TypeAdapter) else type.model_validate(value)
+    except ValidationError as error:
+        found = to_file_format_error(error, line=line)
+        raise FileFormatError(f"{name}: {found}") if name else found from None
 
 
 def to_file_format_error(error: ValidationError, *, line: int | None = None, skip: int = 0) -> FileFormatError:
@@ -71,7 +83,8 @@ def _message(error: Any) -> str:
             return f"expected a field {context['discriminator']} with the type of the value"
         case "value_error":
             return str(context["error"])
-    return MESSAGES.get(kind) or _decapitalize(str(error["msg"]))
+    message = str(error["msg"])
+    return MESSAGES.get(kind) or message[:1].lower() + message[1:]
 
 
 def quote_value(value: object, length: int = 40) -> str:
@@ -84,7 +97,3 @@ def join_names(names: Sequence[object]) -> str:
     """Return names for a message: the first MAX_LISTED, and how many more there are."""
     listed = ", ".join(str(name) for name in names[:MAX_LISTED])
     return f"{listed} and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else listed
-
-
-def _decapitalize(message: str) -> str:
-    return message[:1].lower() + message[1:]

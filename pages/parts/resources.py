@@ -16,7 +16,7 @@ from storage.runs import calls, runs
 from storage.studies import studies, study_images
 from storage.studies.studies import Study
 from storage.studies.study_images import Route
-from storage.transfer import deletions, imports, retention, samples
+from storage.transfer import deletions, imports, samples
 from storage.worker import RunWorker
 
 log = logging.getLogger("tiebreak")
@@ -35,7 +35,7 @@ def prepare_database() -> None:
     if migrated := connections.upgrade(engine()):
         log.info(migrated)
     with connections.writing(engine()) as session:
-        retention.remove_expired(session)
+        deletions.remove_expired(session)
         empty = not studies.names(session) and not deletions.deleted_studies(session)
     for name, protocol in reversed(samples.studies().items()) if empty else ():
         imports.import_records(engine(), name, tiebreak.read(samples.path(protocol)))
@@ -47,7 +47,7 @@ async def remove_expired_daily() -> None:
     def remove() -> None:
         with guards.operation():
             guards.grant(guards.EVERY_STUDY, "manage")
-            connections.write(engine(), retention.remove_expired)
+            connections.write(engine(), deletions.remove_expired)
 
     while True:
         await asyncio.sleep(DAY_SECONDS)

@@ -15,7 +15,6 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
-from core.formats.study_records import MarkRecord
 from core.labels import Adjudication, Evidence, Gold, Kind, Label, Target, Value, resolve_gold
 from storage.db import audit
 from storage.db.audit import Action
@@ -187,15 +186,6 @@ def adjudications(session: Session, study_id: int) -> list[Adjudication]:
             adjudicator=name,
             at=row.at,
         )
-        for row, key, target, name in session.execute(query)
-    ]
-
-
-def marks(session: Session, study_id: int) -> list[MarkRecord]:
-    """Return every skip, flag and note of a study, oldest first."""
-    query = _with_target(MarkRow).where(col(TargetRow.study_id) == study_id).order_by(col(MarkRow.id))
-    return [
-        MarkRecord(target=_target(key, target), annotator=name, mark=row.mark, text=row.text, on=row.on, at=row.at)
         for row, key, target, name in session.execute(query)
     ]
 

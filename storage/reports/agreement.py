@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
-from core.formats.published.unknown_speakers import is_unknown
+from core.annotator_names import is_unknown
 from core.labels import Scale
 from core.statistics.data.frames import ALL, By, pooled_scales
 from core.statistics.data.label_table import LabelTable, combined_codes, find_pools, select_rows

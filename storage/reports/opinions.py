@@ -21,7 +21,7 @@ from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.formats.published.unknown_speakers import is_unknown
+from core.annotator_names import is_unknown
 from core.labels import Kind, Scale, Value
 from core.statistics.data.columns import Column, as_text
 from core.statistics.data.label_table import LabelTable, combined_codes, groups

@@ -20,9 +20,9 @@ import math
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from sqlalchemy import Engine
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TARGET = ("item", "scenario", "group", "kind", "criterion", "part")
+# The time of all files in a zip: the archive has the same bytes each time.
 FIRST_TIME = (1980, 1, 1, 0, 0, 0)
-"""The time of all files in a zip: the archive has the same bytes each time."""
 COLUMNS = {
     "run": "name of the run",
     "judge": "name of the judge",
@@ -102,8 +102,7 @@ COLUMNS = {
 }
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """A table of the bundle."""
 
     name: str
@@ -123,7 +122,14 @@ def write_bundle(engine: Engine, study: Study, path: Path, *, parquet: bool = Fa
     try:
         with temporary_folder(target) as temporary:
             _write_data(engine, study, temporary, parquet)
-            manifest = _manifest(study, temporary)
+            manifest = {
+                "format": "tiebreak bundle 1",
+                "study": study.name,
+                "versions": versions(),
+                "resamples": RESAMPLES,
+                "seed": SEED,
+                "files": {file.name: _digest(file) for file in sorted(temporary.iterdir())},
+            }
             _write(temporary / "manifest.json", json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
             if path.suffix == ".zip":
                 archive = temporary / "archive"
@@ -151,14 +157,10 @@ def tables(engine: Engine, study: Study, results: Mapping[str, Rows]) -> list[Ta
         _frame_table("labels_long", long[[*TARGET, "rater", "value"]]),
         _wide(long),
         _frame_table("verdicts", opinions[["run", *TARGET, "rater", "stage", "value"]]),
-        Table("agreement", ("by", *_names(AgreementRow)), agreed),
-        Table("alignment", ("by", *_names(AlignmentRow)), aligned),
+        Table("agreement", ("by", *(field.name for field in fields(AgreementRow))), agreed),
+        Table("alignment", ("by", *(field.name for field in fields(AlignmentRow))), aligned),
         *(Table(name, tuple(rows[0]), [tuple(row.values()) for row in rows]) for name, rows in results.items()),
     ]
-
-
-def _names(row_type: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(row_type))
 
 
 def _frame_table(name: str, frame: "pd.DataFrame") -> Table:
@@ -214,15 +216,12 @@ def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Sequence[A
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    arrays = [_parquet_column([row[index] for row in rows]) for index in range(len(columns))]
-    pq.write_table(pa.table([pa.array(array) for array in arrays], names=list(columns)), path)
-
-
-def _parquet_column(values: list[Any]) -> list[Any]:
-    types = {type(value) for value in values if value is not None}
-    if len(types) <= 1:
-        return values
-    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    arrays = []
+    for values in ([row[index] for row in rows] for index in range(len(columns))):
+        if len({type(value) for value in values if value is not None}) > 1:
+            values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+        arrays.append(pa.array(values))
+    pq.write_table(pa.table(arrays, names=list(columns)), path)
 
 
 def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing: Mapping[str, str]) -> str:
@@ -232,40 +231,31 @@ def codebook(engine: Engine, study: Study, all_tables: Iterable[Table], missing:
         scales = studies.scales(session, study.id)
         instructions = studies.current_guidelines(session, study.id)
         note = references.debate_note(session, study.id, None)
-    lines = [f"# Codebook of {study.name}", "", study.description, *([f"Judges: {note}"] if note else [])]
-    lines += ["", "## Criteria", ""]
-    lines += [f"- **{criterion.name}**: {criterion.definition}" for criterion in criteria] or ["None is declared."]
-    lines += ["", "## Scales", ""]
-    lines += [
+    declared = [
         f"- {kind}{f', {name}' if name else ''}: `{scale.model_dump_json(exclude_none=True)}`"
         for (kind, name), scale in sorted(scales.items(), key=lambda pair: pair[0])
-    ] or ["None is declared."]
-    lines += ["", "## Guidelines", "", instructions.text or "None."]
+    ]
+    named = [f"- **{criterion.name}**: {criterion.definition}" for criterion in criteria]
+    sections = {
+        "Criteria": named or ["None is declared."],
+        "Scales": declared or ["None is declared."],
+        "Guidelines": [instructions.text or "None."],
+    }
     for table in all_tables:
-        lines += ["", f"## {table.name}.csv", "", f"{len(table.rows):,} rows."]
-        lines += ["", *(f"- `{name}`: {COLUMNS[name]}" for name in table.columns if name in COLUMNS)]
-    for name, reason in missing.items():
-        lines += ["", f"## {name}.csv", "", f"Not in this bundle. {reason}"]
-    lines += ["", "## gold.csv", "", f"Columns: {', '.join(gold_file.COLUMNS)}. Their meaning is in docs/gold.md."]
+        columns = [f"- `{name}`: {COLUMNS[name]}" for name in table.columns if name in COLUMNS]
+        sections[f"{table.name}.csv"] = [f"{len(table.rows):,} rows.", "", *columns]
+    sections |= {f"{name}.csv": [f"Not in this bundle. {reason}"] for name, reason in missing.items()}
+    sections["gold.csv"] = [f"Columns: {', '.join(gold_file.COLUMNS)}. Their meaning is in docs/gold.md."]
+    lines = [f"# Codebook of {study.name}", "", study.description, *([f"Judges: {note}"] if note else [])]
+    lines += [line for title, text in sections.items() for line in ("", f"## {title}", "", *text)]
     lines += ["", "Text that a spreadsheet would run as a formula has a leading apostrophe in the CSV files."]
     return "\n".join(lines) + "\n"
 
 
-def _manifest(study: Study, folder: Path) -> dict[str, Any]:
-    files = sorted(folder.iterdir())
-    return {
-        "format": "tiebreak bundle 1",
-        "study": study.name,
-        "versions": versions(),
-        "resamples": RESAMPLES,
-        "seed": SEED,
-        "files": {file.name: {"bytes": file.stat().st_size, "sha256": _hash(file)} for file in files},
-    }
-
-
-def _hash(path: Path) -> str:
+def _digest(path: Path) -> dict[str, Any]:
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": digest}
 
 
 def _write_zip(folder: Path, archive: Path) -> None:

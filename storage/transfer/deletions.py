@@ -11,32 +11,42 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import delete, exists, func, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import Record
-from storage.accounts import access
+from storage.accounts import access, sign_in
 from storage.accounts.registry import Actor
-from storage.db import audit
+from storage.db import audit, dialects
 from storage.db.connections import clock
 from storage.db.guards import STUDY, reading_for
 from storage.db.opaque_ids import OpaqueIds
-from storage.db.tables import AuditRow, DeletedRunRow, ExperimentRow, RunRow, StudyRow, TraceRow
+from storage.db.tables import (
+    AuditRow,
+    DeletedRunRow,
+    ExperimentRow,
+    LoginRow,
+    RunRow,
+    SignInAttemptRow,
+    StudyRow,
+    TraceRow,
+)
 from storage.labels import targets
 from storage.runs import runs
 from storage.studies import studies
 from storage.transfer import exports, imports
 
+# How long a deleted study or run can be restored.
 PERIOD = timedelta(days=30)
-"""How long a deleted study or run can be restored."""
+# Days after which the addresses of people are removed.
+ADDRESS_DAYS = ("TIEBREAK_ADDRESS_DAYS", 90)
 ACTIVE = ("requested", "cancelling")
+# Columns that an import sets otherwise: it does not resume a run that was executed elsewhere.
 RUN_FIELDS = ("source", "state", "repeat", "fresh", "experiment_id", "cell")
-"""Columns that an import sets otherwise: it does not resume a run that was executed elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,9 @@ def restore_run(session: Session, study_id: int, deleted_id: int) -> str:
         raise TiebreakError(f"The study has another run called {row.name!r}, so the deleted one cannot be restored.")
     imports.add_records(session, row.study_id, _decompress(row.records))
     restored = session.scalars(same_name).one()
-    for name, value in _valid_fields(session, row.fields).items():
+    experiment = row.fields.get("experiment_id")
+    is_gone = experiment is not None and session.get(ExperimentRow, experiment) is None
+    for name, value in (row.fields | ({"experiment_id": None, "cell": None} if is_gone else {})).items():
         setattr(restored, name, value)
     session.delete(row)
     audit.record_change(session, row.study_id, f"run {row.name} restored")
@@ -136,37 +148,37 @@ def restore_run(session: Session, study_id: int, deleted_id: int) -> str:
 
 def deleted_runs(session: Session, study_id: int) -> list[Deleted]:
     """Return the runs of a study that can be restored, the newest deletion first."""
-    columns = (
-        col(DeletedRunRow.id),
-        col(DeletedRunRow.name),
-        col(DeletedRunRow.deleted_at),
-        col(DeletedRunRow.traces),
+    row = DeletedRunRow
+    query = select(col(row.id), col(row.name), col(row.deleted_at), col(row.traces)).where(
+        col(row.study_id) == study_id
     )
-    query = select(*columns).where(col(DeletedRunRow.study_id) == study_id)
     return [
         Deleted(id, name, at, at + PERIOD, traces)
-        for id, name, at, traces in session.execute(query.order_by(col(DeletedRunRow.id).desc()))
+        for id, name, at, traces in session.execute(query.order_by(col(row.id).desc()))
     ]
 
 
-def purge(session: Session) -> None:
-    """Remove for good what was deleted longer ago than it can be restored."""
+def remove_expired(session: Session) -> None:
+    """Remove addresses, and deleted studies and runs, that are older than the time for which they are kept.
+
+    Raises TiebreakError for a setting that is no positive number.
+    """
     limit = clock(session) - PERIOD
     session.execute(delete(DeletedRunRow).where(col(DeletedRunRow.deleted_at) < limit))
     session.execute(delete(StudyRow).where(col(StudyRow.deleted_at) < limit))
+    at, days = clock(session), timedelta(days=dialects.number(*ADDRESS_DAYS, smallest=1))
+    session.execute(delete(SignInAttemptRow).where(col(SignInAttemptRow.at) < at - sign_in.WINDOW))
+    entries = update(AuditRow).where(col(AuditRow.address) != "", col(AuditRow.at) < at - days)
+    session.execute(entries.values(address=""), execution_options={"synchronize_session": False})
+    unused = (col(LoginRow.address) != "") | (col(LoginRow.browser) != "")
+    logins = update(LoginRow).where(unused, col(LoginRow.used_at) < at - days)
+    session.execute(logins.values(address="", browser=""), execution_options={"synchronize_session": False})
 
 
 def _count_change(session: Session, study_id: int) -> None:
     session.get_one(StudyRow, study_id).removals += 1
     session.flush()
     targets.mark_disputed_of_study(session, study_id)
-
-
-def _valid_fields(session: Session, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of a run; without its experiment if that was deleted meanwhile."""
-    experiment = fields.get("experiment_id")
-    gone = experiment is not None and session.get(ExperimentRow, experiment) is None
-    return fields | {"experiment_id": None, "cell": None} if gone else fields
 
 
 def _compress(records: Iterator[Record]) -> bytes:
@@ -219,7 +231,7 @@ def find_former(session: Session, actor: Actor, name: str, study_id: int | None 
 
     None if there is none that the actor has a role in. Former names are those of the audit log.
     """
-    found = _by_id(session, study_id) if study_id is not None else _by_name(session, name)
+    found = session.get(StudyRow, study_id) if study_id is not None else _by_name(session, name)
     if found is None or not _has_role(session, actor, found.id):
         return None
     return Found(found.id, found.deleted_name or found.name, found.deleted_at)
@@ -230,16 +242,12 @@ def check_member(session: Session, actor: Actor, study_id: int, token: str) -> N
 
     The window's token proves that. To others, a study without a role does not exist.
     """
-    row = _by_id(session, study_id)
+    row = session.get(StudyRow, study_id)
     if row is None or _has_role(session, actor, study_id):
         return
     expected = OpaqueIds(bytes.fromhex(row.secret)).csrf_token(actor.name)
     if hmac.compare_digest(token.encode(), expected.encode()):
         raise NoLongerMember
-
-
-def _by_id(session: Session, study_id: int) -> StudyRow | None:
-    return session.get(StudyRow, study_id)
 
 
 def _by_name(session: Session, name: str) -> StudyRow | None:
@@ -249,7 +257,7 @@ def _by_name(session: Session, name: str) -> StudyRow | None:
     newest = select(col(AuditRow.study_id)).where(col(AuditRow.study) == name).order_by(col(AuditRow.id).desc())
     with reading_for(STUDY):
         former = session.scalar(newest.limit(1))
-    return None if former is None else _by_id(session, former)
+    return None if former is None else session.get(StudyRow, former)
 
 
 def _has_role(session: Session, actor: Actor, study_id: int) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Text, and_, delete, func, or_, select, update
+from sqlalchemy import Text, and_, delete, func, or_, select, update
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
@@ -41,11 +41,12 @@ from storage.db.tables import (
 )
 from storage.labels import merges
 from storage.labels import targets as target_summaries
-from storage.transfer.pseudonyms import PERSON
+from storage.transfer.participation import PERSON
 
+# The type of an event that names who withdrew a reading.
 WITHDRAWN = "reading_withdrawn"
-"""The type of an event that names who withdrew a reading."""
 BATCH = 500
+# Tables whose rows of the person are removed in any case.
 REMOVED: tuple[Any, ...] = (
     AccountRow,  # with its sessions, API tokens and invitations
     MemberRow,
@@ -55,17 +56,16 @@ REMOVED: tuple[Any, ...] = (
     UndoEntryRow,
     GuidelinesReadRow,
 )
-"""Tables whose rows of the person are removed in any case."""
+# Tables of what the person did, which stays under the random name if labels are kept.
 WORK: tuple[Any, ...] = (LabelRow, AdjudicationRow, TrainingAnswerRow, MarkRow, OpinionViewRow)
-"""Tables of what the person did, which stays under the random name if labels are kept."""
 REMARKS = ("flag", "note")
+# Free text of people, which is not changed.
 TEXTS: tuple[tuple[Any, str], ...] = (
     (LabelRow, "reason"),
     (AdjudicationRow, "reason"),
     (MarkRow, "text"),
     (ReplyRow, "text"),
 )
-"""Free text of people, which is not changed."""
 
 
 class Labels(StrEnum):
@@ -122,9 +122,8 @@ def erase(session: Session, name: str, labels: Labels) -> Erasure:
 def _check_administrator(session: Session, annotator_id: int) -> None:
     own = col(AccountRow.annotator_id) == annotator_id
     administrates = session.scalar(select(col(AccountRow.id)).where(own, col(AccountRow.administrator)))
-    others = select(col(AccountRow.id)).where(
-        ~own, col(AccountRow.administrator), col(AccountRow.disabled_at).is_(None)
-    )
+    enabled = (col(AccountRow.administrator), col(AccountRow.disabled_at).is_(None))
+    others = select(col(AccountRow.id)).where(~own, *enabled)
     if administrates is not None and session.scalars(others).first() is None:
         raise TiebreakError("This is the only administrator: make another account one first (accounts change).")
 
@@ -169,11 +168,9 @@ def _rename_in_deleted_runs(session: Session, name: str, alias: str) -> int:
     for row in session.scalars(select(DeletedRunRow)):
         text = gzip.decompress(row.records).decode()
         if _encoded(name) in text:
-            lines = [
-                json.dumps(_renamed_readers(json.loads(line), name, alias), ensure_ascii=False)
-                for line in text.splitlines()
-            ]
-            row.records = gzip.compress("".join(f"{line}\n" for line in lines).encode())
+            renamed = [_renamed_readers(json.loads(line), name, alias) for line in text.splitlines()]
+            lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in renamed]
+            row.records = gzip.compress("".join(lines).encode())
             changed += 1
     return changed
 
@@ -194,16 +191,13 @@ def _rename_in_audit(session: Session, name: str, alias: str) -> int:
     """Rename the actor and the person in details, and remove the addresses of the person."""
     changed = 0
     named = or_(col(AuditRow.actor) == name, _contains(sql_cast(col(AuditRow.details), Text), name))
-    columns = (col(AuditRow.id), col(AuditRow.actor), col(AuditRow.address), col(AuditRow.details))
+    columns = (col(AuditRow.id), col(AuditRow.actor), col(AuditRow.details))
     with _without_audit_triggers(session):
-        for id, actor, address, details in session.execute(select(*columns).where(named)).all():
-            own = actor == name
-            values = {
-                "actor": alias if own else actor,
-                "address": "" if own else address,
-                "details": _renamed_in_texts(details, name, alias),
-            }
-            if values != {"actor": actor, "address": address, "details": details}:
+        for id, actor, details in session.execute(select(*columns).where(named)).all():
+            values: dict[str, Any] = {"actor": alias, "address": ""} if actor == name else {}
+            if (renamed := _renamed_in_texts(details, name, alias)) != details:
+                values["details"] = renamed
+            if values:
                 changed += _changed(session, update(AuditRow).where(col(AuditRow.id) == id).values(**values))
     return changed
 
@@ -239,9 +233,8 @@ def _mentions(session: Session, name: str) -> dict[str, int]:
     """Return table and column -> free texts with the name."""
     found = {}
     for table, column in TEXTS:
-        texts = session.scalars(
-            select(getattr(table, column)).where(getattr(table, column).contains(name, autoescape=True))
-        )
+        text = getattr(table, column)
+        texts = session.scalars(select(text).where(text.contains(name, autoescape=True)))
         found[f"{table.__tablename__}.{column}"] = sum(bool(_word(name).search(text)) for text in texts)
     return _nonzero(found)
 
@@ -255,9 +248,8 @@ def _encoded(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _contains(column: Any, text: str) -> ColumnElement[bool]:
-    found: ColumnElement[bool] = column.contains(_encoded(text), autoescape=True)
-    return found
+def _contains(column: Any, text: str) -> Any:
+    return column.contains(_encoded(text), autoescape=True)
 
 
 def _changed(session: Session, statement: Any) -> int:

@@ -14,14 +14,21 @@ from sqlmodel import col
 
 from core.formats.records import (
     AdjudicationRecord,
+    AnnotatorRecord,
     CriterionRecord,
+    GuidelinesReadRecord,
     ItemRecord,
+    KnownAnswerRecord,
     LabelRecord,
+    MarkRecord,
     Record,
+    ReplyRecord,
     RunRecord,
     ScaleRecord,
     StudyRecord,
     TraceRecord,
+    TrainingAnswerRecord,
+    ViewRecord,
 )
 from core.formats.turns import Attempt, TurnRow, turn_row
 from core.items import Item
@@ -42,19 +49,12 @@ from storage.db.tables import (
     CriterionRow,
     EventRow,
     ExperimentRow,
-    GuidelinesReadRow,
     GuidelinesRow,
     ItemRow,
-    KnownAnswerRow,
     LabelRow,
-    MarkRow,
-    OpinionViewRow,
-    ReplyRow,
     RunRow,
     ScaleRow,
-    TargetRow,
     TraceRow,
-    TrainingAnswerRow,
 )
 from storage.labels import labels
 from storage.runs import aius, experiments, runs, traces
@@ -64,8 +64,10 @@ from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import participation
 
+# Rows fetched at once: the records of a large study are streamed.
 CHUNK = 2_000
-"""Rows fetched at once: the records of a large study are streamed."""
+BEFORE_ADJUDICATIONS: tuple[type[Any], ...] = (MarkRecord, ReplyRecord, KnownAnswerRecord, TrainingAnswerRecord)
+AFTER_EDITS: tuple[type[Any], ...] = (ViewRecord, GuidelinesReadRecord)
 
 
 def export_records(engine: Engine, study: Study) -> Iterator[Record]:
@@ -83,7 +85,8 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
             yield CriterionRecord(criterion=criterion)
         for (kind, name), scale in sorted(studies.scales(session, study.id).items(), key=lambda pair: pair[0]):
             yield ScaleRecord(kind=kind, criterion=name, scale=scale)
-        yield from participation.annotator_records(session, study)
+        for annotator in participation.annotator_names(session, study):
+            yield AnnotatorRecord(name=annotator)
         yield from _items(session, study.id)
         yield from participation.target_records(session, study.id)
         yield from experiments.records(session, study.id)
@@ -91,35 +94,25 @@ def export_records(engine: Engine, study: Study) -> Iterator[Record]:
         yield from _traces(session, study.id)
         for label in labels.of_study(session, study.id):
             yield LabelRecord(label=label)
-        yield from labels.marks(session, study.id)
-        yield from participation.reply_records(session, study.id)
-        yield from participation.known_answer_records(session, study.id)
-        yield from participation.training_answer_records(session, study.id)
+        for record_type in BEFORE_ADJUDICATIONS:
+            yield from participation.stored_records(session, study.id, record_type)
         for adjudication in labels.adjudications(session, study.id):
             yield AdjudicationRecord(ruling=adjudication)
         yield from aius.records(session, study.id)
-        yield from participation.view_records(session, study.id)
-        yield from participation.guidelines_read_records(session, study.id)
+        for record_type in AFTER_EDITS:
+            yield from participation.stored_records(session, study.id, record_type)
 
 
 def count_records(engine: Engine, study: Study) -> int:
     """Return the number of records that `export_records` yields."""
-    by_study = (
-        GuidelinesRow, CriterionRow, ScaleRow, ItemRow, ExperimentRow, RunRow, TraceRow, LabelRow, AiuEditRow,
-        GuidelinesReadRow, KnownAnswerRow,
-    )  # fmt: skip
-    by_target = (MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow, TrainingAnswerRow)
+    tables: tuple[Any, ...] = (
+        *(GuidelinesRow, CriterionRow, ScaleRow, ItemRow, ExperimentRow, RunRow, TraceRow, LabelRow, AiuEditRow),
+        *(AdjudicationRow, *participation.TABLES.values()),
+    )
     with reading(engine) as session:
-        counts = [select(func.count()).where(col(table.study_id) == study.id) for table in by_study]
-        counts += [
-            select(func.count())
-            .select_from(table)
-            .join(TargetRow, col(TargetRow.id) == col(table.target_id))
-            .where(col(TargetRow.study_id) == study.id)
-            for table in by_target
-        ]
+        counts = [participation.rows_of_study(study.id, table, func.count()) for table in tables]
         others = len(participation.annotator_names(session, study)) + participation.count_targets(session, study.id)
-        return 1 + others + sum(session.scalars(count).one() for count in counts)
+        return 1 + others + sum(int(session.scalars(count).one()) for count in counts)
 
 
 def _items(session: Session, study_id: int) -> Iterator[Record]:
@@ -204,6 +197,8 @@ def _rows(trace: Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
     current = dict(current_numbered_events(events))
     history = turn_readings([event for _, event in events])
     repeated: set[int] = set()
+    names = ("run", "protocol", "item", "part", "scenario", "criterion", "contention")
+    place = {name: getattr(trace, name) for name in names}
     rows = []
     for seq, event in events:
         attempt: Attempt = "first"
@@ -223,20 +218,6 @@ def _rows(trace: Trace, events: Sequence[NumberedEvent]) -> list[TurnRow]:
             case ReplyExtracted():
                 attempt = "extractor"
         if isinstance(event, ReplyUnreadable | TurnCompleted | ReplyExtracted):
-            row = turn_row(event.turn, event.ask, attempt, superseded, earlier, **_place(trace))
+            row = turn_row(event.turn, event.ask, attempt, superseded, earlier, outcome=trace.status, **place)
             rows.append((event.ask, seq, row))
     return [row for _, _, row in sorted(rows, key=lambda numbered: numbered[:2])]
-
-
-def _place(trace: Trace) -> dict[str, object]:
-    """Return the fields of a row that concern its trace."""
-    return {
-        "run": trace.run,
-        "protocol": trace.protocol,
-        "item": trace.item,
-        "part": trace.part,
-        "scenario": trace.scenario,
-        "criterion": trace.criterion,
-        "outcome": trace.status,
-        "contention": trace.contention,
-    }

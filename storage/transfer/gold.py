@@ -3,10 +3,9 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice, permutations
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -15,7 +14,7 @@ from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.formats.gold import GoldRow
 from core.items import Item, target_item
-from core.labels import Adjudication, Evidence, Gold, Label, Scale, Target, Value, judges_gold
+from core.labels import Adjudication, Gold, Label, Scale, Target, Value, judges_gold
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from core.verdicts import contention
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
@@ -24,14 +23,14 @@ from storage.labels.targets import own_outcome
 from storage.runs import aius, runs
 from storage.studies import items, studies
 from storage.studies.studies import Study
-from storage.transfer import pseudonyms
+from storage.transfer import participation
 
 AIU_KINDS = ("aiu_precision", "aiu_recall")
+# Targets whose items and labels are in memory at once.
 BATCH = items.MAX_KEYS_IN_QUERY
-"""Targets whose items and labels are in memory at once."""
 Scales = Mapping[tuple[str, str], Scale]
+# Target -> run or judge -> value; None for no verdict.
 Judged = Mapping[Target, Mapping[str, Value | None]]
-"""Target -> run or judge -> value; None for no verdict."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def gold_rows(session: Session, study: Study, options: GoldOptions | None = None
         raise TiebreakError(
             f"There is no run {unknown[0]!r} in this study; there are {', '.join(sorted(known)) or 'none'}."
         )
-    rename = pseudonyms.of_study(session, study.id) if options.pseudonyms else str
+    rename = participation.pseudonyms(session, study.id) if options.pseudonyms else str
     verdicts = _judged_values(session, study.id, "verdict") if options.judges or options.judge_columns else {}
     opinions = _judged_values(session, study.id, "last") if options.judge_columns else {}
     for row in _rows(session, study, _with_judges(session, study.id, _agreed(session, study.id, options.judges))):
@@ -104,25 +103,28 @@ class _TargetHistory:
     """The labels of a target that an export shows."""
 
     blind: dict[str, Value] = field(default_factory=dict)
-    final: dict[str, Value] = field(default_factory=dict)
-    guidelines: dict[str, int] = field(default_factory=dict)
-    dates: dict[str, datetime] = field(default_factory=dict)
-    evidence: dict[str, tuple[Evidence, ...]] = field(default_factory=dict)
+    """Annotator -> the last value before judges or other annotators were seen."""
+    final: dict[str, Label] = field(default_factory=dict)
+    """Annotator -> the newest label, unless it was withdrawn."""
 
     def add(self, label: Label) -> None:
         """Add a later label."""
-        for values in (self.final, self.guidelines, self.dates, self.evidence):
-            values.pop(label.annotator, None)
-        if label.value is None:
-            return
-        self.final[label.annotator] = label.value
-        if label.blind:
-            self.blind[label.annotator] = label.value
-        if label.guidelines is not None:
-            self.guidelines[label.annotator] = label.guidelines
-        if label.at is not None:
-            self.dates[label.annotator] = label.at
-        self.evidence[label.annotator] = label.evidence
+        self.final.pop(label.annotator, None)
+        if label.value is not None:
+            self.final[label.annotator] = label
+            if label.blind:
+                self.blind[label.annotator] = label.value
+
+    def values(self) -> dict[str, Value]:
+        """Return annotator -> the newest value, by the annotators' names."""
+        return {name: label.value for name, label in sorted(self.final.items()) if label.value is not None}
+
+    def passages(self, texts: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+        """Yield (annotator, text, passage); positions in place of a passage in a text that is not the item's."""
+        for name, label in sorted(self.final.items()):
+            for place in label.evidence:
+                text = texts.get(place.block)
+                yield name, place.block, f"{place.start}-{place.end}" if text is None else text[place.start : place.end]
 
 
 class _GoldExport:
@@ -148,8 +150,7 @@ class _GoldExport:
         target, item = gold.target, target_item(self.items[gold.target.item], gold.target)
         history = self.histories.get(target, _TargetHistory())
         adjudication = self.adjudications.get(target)
-        scale = self.scales.get((target.kind, target.criterion))
-        names = sorted(history.final)
+        newest = max((label.at for label in history.final.values() if label.at is not None), default=None)
         return GoldRow(
             self.study.name,
             gold,
@@ -157,15 +158,15 @@ class _GoldExport:
             item.group or "",
             tuple(response.system or "" for response in item.responses),
             self.part_text(target, history),
-            contention(history.final.values(), scale),
-            {name: history.blind[name] for name in sorted(history.blind)},
-            {name: history.final[name] for name in names},
+            contention(history.values().values(), self.scales.get((target.kind, target.criterion))),
+            dict(sorted(history.blind.items())),
+            history.values(),
             adjudication.adjudicator if adjudication else "",
             adjudication.rule if adjudication else "",
             adjudication.reason if adjudication else gold.reason,
-            _date(history, adjudication),
-            tuple(sorted(set(history.guidelines.values()))),
-            tuple(_evidence(item, target, history, names)),
+            adjudication.at if adjudication else newest,
+            tuple(sorted({label.guidelines for label in history.final.values() if label.guidelines is not None})),
+            tuple(history.passages(_texts(item, target))),
         )
 
     def part_text(self, target: Target, history: _TargetHistory) -> str:
@@ -176,18 +177,7 @@ class _GoldExport:
             return f"{text} (in {critique})" if critique and text else text
         weights = Target.model_construct(item=target.item, kind="aspect_weights", criterion="", part=target.part)
         known = history if target.kind == "aspect_weights" else self.histories.get(weights, _TargetHistory())
-        return ", ".join(next((value for value in known.final.values() if isinstance(value, dict)), ()))
-
-
-def _evidence(
-    item: Item, target: Target, history: _TargetHistory, names: Sequence[str]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield (annotator, text, passage); positions in place of a passage in a text that is not the item's."""
-    texts = _texts(item, target)
-    for name in names:
-        for place in history.evidence.get(name, ()):
-            text = texts.get(place.block)
-            yield name, place.block, f"{place.start}-{place.end}" if text is None else text[place.start : place.end]
+        return ", ".join(next((label.value for label in known.final.values() if isinstance(label.value, dict)), ()))
 
 
 def _texts(item: Item, target: Target) -> dict[str, str]:
@@ -203,10 +193,6 @@ def _texts(item: Item, target: Target) -> dict[str, str]:
     return texts | {f"critique-{number}": critique.text for pair in pairs for number, critique in enumerate(pair, 1)}
 
 
-def _date(history: _TargetHistory, adjudication: Adjudication | None) -> datetime | None:
-    return adjudication.at if adjudication else max(history.dates.values(), default=None)
-
-
 def _aiu_texts(session: Session, study_id: int, by_id: Mapping[str, Item]) -> dict[tuple[str, str], str]:
     """Return (item, AIU) -> its text, also of AIUs that were edited away: they may have labels."""
     edits = aius.edits_by_item(session, study_id, by_id.keys())
@@ -218,46 +204,40 @@ def _aiu_texts(session: Session, study_id: int, by_id: Mapping[str, Item]) -> di
     return texts
 
 
-def _judged_values(session: Session, study_id: int, stage: str) -> Judged:
-    """Return target -> name -> value. The name of a verdict is its run, that of a last opinion "judge (run)"."""
+def _opinions(
+    session: Session, study_id: int, stage: str, *conditions: ColumnElement[bool]
+) -> Iterator[tuple[Target, str, str, Value | None]]:
+    """Yield (target, run, judge, value) of the opinions of one stage, oldest first."""
     query = (
-        select(
-            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
-            col(RunRow.name), col(OpinionRow.judge), col(OpinionRow.value),
-        )
+        select(col(RunRow.name), col(OpinionRow.judge), col(OpinionRow.value), col(ItemRow.key), col(TargetRow.kind))
+        .add_columns(col(TargetRow.criterion), col(TargetRow.part))
         .select_from(OpinionRow)
         .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
         .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
-        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == stage)
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == stage, *conditions)
         .order_by(col(OpinionRow.id))
-    )  # fmt: skip
+    )
+    for run, judge, value, *key in session.execute(query):
+        yield targets.from_columns(*key), run, judge, value
+
+
+def _judged_values(session: Session, study_id: int, stage: str) -> Judged:
+    """Return target -> name -> value. The name of a verdict is its run, that of a last opinion "judge (run)"."""
     values: dict[Target, dict[str, Value | None]] = defaultdict(dict)
-    for item, kind, criterion, part, run, judge, value in session.execute(query):
-        name = run if stage == "verdict" else f"{judge} ({run})"
-        values[targets.from_columns(item, kind, criterion, part)][name] = value
+    for target, run, judge, value in _opinions(session, study_id, stage):
+        values[target][run if stage == "verdict" else f"{judge} ({run})"] = value
     return values
 
 
 def _agreed(session: Session, study_id: int, names: Sequence[str]) -> dict[Target, dict[str, Value]]:
     """Return target -> run -> verdict, of the runs called `names` and without those that the run disputed."""
     agreed: dict[Target, dict[str, Value]] = defaultdict(dict)
-    query = (
-        select(
-            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
-            col(RunRow.name), col(OpinionRow.value),
-        )
-        .select_from(OpinionRow)
-        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
-        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
-        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict")
-        .where(col(OpinionRow.value).is_not(None), own_outcome() != "disputed", col(RunRow.name).in_(names))
-        .order_by(col(OpinionRow.id))
-    )  # fmt: skip
-    for *columns, run, value in session.execute(query) if names else ():
-        agreed[targets.from_columns(*columns)][run] = value
+    chosen = (own_outcome() != "disputed", col(RunRow.name).in_(names))
+    for target, run, _, value in _opinions(session, study_id, "verdict", *chosen) if names else ():
+        if value is not None:
+            agreed[target][run] = value
     return agreed
 
 

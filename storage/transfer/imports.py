@@ -5,7 +5,7 @@ content (see `storage.db.fingerprints`).
 """
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,7 +38,7 @@ from core.formats.records import (
     TrainingAnswerRecord,
     ViewRecord,
 )
-from core.labels import Kind, Scale, Target, Value
+from core.labels import Adjudication, Kind, Scale, Target, Value
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import insert_all, update_statistics, writing
@@ -52,10 +52,10 @@ from storage.studies import annotators, items, studies
 from storage.transfer import participation, spool
 from storage.transfer.spool import BATCH, SortedRecords, SpooledLabel
 
+# New items and labels from which the statistics of the database are renewed.
 ANALYZED_FROM = 100
-"""New items and labels from which the statistics of the database are renewed."""
+# Called with the number of records imported so far, and of all records.
 Progress = Callable[[int, int], None]
-"""Called with the number of records imported so far, and of all records."""
 
 
 @dataclass
@@ -142,22 +142,6 @@ def spelled_value(text: str, scale: Scale) -> Value:
     return text if value is None else value
 
 
-class TargetIds(Mapping[Target, int]):
-    """The ids of targets."""
-
-    def __init__(self, by_key: dict[TargetKey, int]) -> None:
-        self.by_key = by_key
-
-    def __getitem__(self, target: Target) -> int:
-        return self.by_key[targets.key_of(target)]
-
-    def __iter__(self) -> Iterator[Target]:
-        return (targets.from_columns(*key) for key in self.by_key)
-
-    def __len__(self) -> int:
-        return len(self.by_key)
-
-
 class _Import:
     """One import into one study."""
 
@@ -165,7 +149,7 @@ class _Import:
         self.session, self.study_id, self.records, self.progress = session, study_id, records, progress
         self.done = 0
         self.total = records.items.size + records.repeated_items + len(records.traces.heads) + records.labels.size
-        self.target_ids = TargetIds({})
+        self.target_ids: dict[TargetKey, int] = {}
         self.annotator_ids: dict[str, int] = {}
         self.fingerprints_of_file = FileFingerprints()
         self.spelled: dict[tuple[str, str, str], Value] = {}
@@ -173,17 +157,19 @@ class _Import:
 
     def run(self) -> ImportCounts:
         """Import all records, each type after those that it refers to."""
-        self.import_declarations()
+        for criterion in self.records.of(CriterionRecord):
+            studies.add_criterion(self.session, self.study_id, criterion)
+        for scale in self.records.of(ScaleRecord):
+            studies.declare_scale(self.session, self.study_id, scale)
         self.check_values()
         new_items = self.import_items()
         self.find_ids()
         added = self.records.of(ExperimentRecord)
         experiment_ids = experiments.add_records(self.session, self.study_id, added)
-        ids = self.target_ids.by_key
         return ImportCounts(
             items=new_items,
             runs=spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
-            traces=spool.add_traces(self.session, self.study_id, self.records.traces, ids, self.advance),
+            traces=spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
             labels=self.import_labels(),
             marks=self.insert_new(MarkRow, self.mark_rows()),
             rulings=self.insert_new(AdjudicationRow, self.adjudication_rows()),
@@ -191,21 +177,13 @@ class _Import:
             replies=self.import_participation(),
         )
 
-    def import_declarations(self) -> None:
-        """Add the criteria and scales of the file."""
-        for criterion in self.records.of(CriterionRecord):
-            studies.add_criterion(self.session, self.study_id, criterion)
-        for scale in self.records.of(ScaleRecord):
-            studies.declare_scale(self.session, self.study_id, scale)
-
     def check_values(self) -> None:
         """Raise TiebreakError for a value in the file that is not on its scale."""
         scales = studies.scales(self.session, self.study_id)
         self.check_labels(studies.scales_of_labels(self.session, self.study_id))
-        for record in self.records.of(AdjudicationRecord):
-            target = record.ruling.target
-            studies.check_value(scales, target.kind, target.criterion, record.ruling.value)
-        for known in self.records.of(KnownAnswerRecord):
+        decided: list[Adjudication | KnownAnswerRecord] = [*self.records.of(KnownAnswerRecord)]
+        decided += [record.ruling for record in self.records.of(AdjudicationRecord)]
+        for known in decided:
             studies.check_value(scales, known.target.kind, known.target.criterion, known.value)
         for (kind, criterion, is_verdict), value in self.records.traces.values():
             check = studies.check_verdict if is_verdict else studies.check_value
@@ -243,30 +221,25 @@ class _Import:
 
     def find_ids(self) -> None:
         """Set the ids of every target and annotator in the file; new ones are added."""
-        rated = [(mark.target, mark.annotator) for mark in self.records.of(MarkRecord)]
-        rated += [(record.ruling.target, record.ruling.adjudicator) for record in self.records.of(AdjudicationRecord)]
-        rated += [(record.target, record.annotator) for record in self.records.of(TrainingAnswerRecord)]
-        rated += [(view.target, view.annotator) for view in self.records.of(ViewRecord)]
-        replies = self.records.of(ReplyRecord)
-        rated += [(reply.target, name) for reply in replies for name in (reply.annotator, reply.author)]
-        wanted = {target for target, _ in rated} | {record.target for record in self.records.of(TargetRecord)}
-        wanted |= {record.target for record in self.records.of(KnownAnswerRecord)}
+        wanted: set[Target] = set()
+        names = self.records.annotators | {record.name for record in self.records.of(AnnotatorRecord)}
+        record_types: tuple[type[Any], ...] = (TargetRecord, *participation.TABLES)
+        for record_type in record_types:
+            for record in self.records.of(record_type):
+                wanted |= {record.target} if hasattr(record, "target") else set()
+                names |= {getattr(record, name) for name in participation.PEOPLE if hasattr(record, name)}
+        for ruling in (record.ruling for record in self.records.of(AdjudicationRecord)):
+            wanted.add(ruling.target)
+            names.add(ruling.adjudicator)
         self.records.add_targets(wanted)
-        self.records.add_targets_of_traces()
-        if keys := self.records.targets:
-            self.target_ids = TargetIds(targets.get_or_create_by_keys(self.session, self.study_id, keys))
-        names = (
-            self.records.annotators
-            | {name for _, name in rated}
-            | {record.name for record in self.records.of(AnnotatorRecord)}
-        )
-        names |= {record.annotator for record in self.records.of(GuidelinesReadRecord)}
+        if keys := self.records.all_targets():
+            self.target_ids = targets.get_or_create_by_keys(self.session, self.study_id, keys)
         self.annotator_ids = annotators.get_or_create_ids(self.session, names)
 
     def import_labels(self) -> int:
         """Add the new ones of the labels, and return their number."""
         known, added = self.fingerprints(LabelRow) if self.records.labels.size else set(), 0
-        targets_by_place = [self.target_ids.by_key[key] for key in self.records.targets]
+        targets_by_place = [self.target_ids[key] for key in self.records.targets]
         for batch in self.records.labels.batches():
             new = self.label_rows(self.with_values(batch) if self.spelled else batch, targets_by_place)
             if known:
@@ -308,35 +281,32 @@ class _Import:
         """Add views, read guidelines, overlaps of targets and replies; return the number of replies."""
         added = participation.Importer(self.session, self.study_id, self.target_ids, self.annotator_ids)
         added.set_overlaps(self.records.of(TargetRecord))
-        added.add_views(self.records.of(ViewRecord))
-        added.add_known_answers(self.records.of(KnownAnswerRecord))
-        added.add_training_answers(self.records.of(TrainingAnswerRecord))
-        added.add_guidelines_read(self.records.of(GuidelinesReadRecord))
+        for record_type in (ViewRecord, KnownAnswerRecord, TrainingAnswerRecord, GuidelinesReadRecord):
+            added.add_missing(record_type, self.records.of(record_type))
         return added.add_replies(self.records.of(ReplyRecord))
 
     def mark_rows(self) -> Iterator[Row]:
         """Yield the file's skips, flags and notes as rows."""
         for mark in self.records.of(MarkRecord):
-            row = mark_row(mark, self.target_ids[mark.target], self.annotator_ids[mark.annotator])
+            target_id = self.target_ids[targets.key_of(mark.target)]
+            row = mark_row(mark, target_id, self.annotator_ids[mark.annotator])
             yield self.fingerprints_of_file.add_to(row)
 
     def adjudication_rows(self) -> Iterator[Row]:
         """Yield the file's adjudications as rows."""
         for adjudication in (record.ruling for record in self.records.of(AdjudicationRecord)):
             annotator_id = self.annotator_ids[adjudication.adjudicator]
-            row = adjudication_row(adjudication, self.target_ids[adjudication.target], annotator_id)
+            target_id = self.target_ids[targets.key_of(adjudication.target)]
+            row = adjudication_row(adjudication, target_id, annotator_id)
             yield self.fingerprints_of_file.add_to(row)
 
     def insert_new(self, table: Any, rows: Iterable[Row]) -> int:
         """Insert the rows that the study does not have, and return their number."""
-        new = self.select_new(table, list(rows))
+        found = list(rows)
+        known = self.fingerprints(table) if found else set()
+        new = [row for row in found if bytes.fromhex(row["fingerprint"]) not in known]
         insert_all(self.session, table, new)
         return len(new)
-
-    def select_new(self, table: Any, rows: list[Row]) -> list[Row]:
-        """Return the rows that the study does not have."""
-        known = self.fingerprints(table) if rows else set()
-        return [row for row in rows if bytes.fromhex(row["fingerprint"]) not in known]
 
     def fingerprints(self, table: Any) -> set[bytes]:
         """Return the fingerprints of the study's rows, as bytes."""

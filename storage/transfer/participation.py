@@ -1,6 +1,7 @@
-"""Records of how annotators took part: names, views, read guidelines, replies to them, overlaps of targets."""
+"""Records of how annotators took part: names and pseudonyms, views, read guidelines, replies, overlaps of targets."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Select, and_, exists, func, or_, select, update
@@ -8,18 +9,25 @@ from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.formats.records import (
-    AnnotatorRecord,
+    AdjudicationRecord,
     GuidelinesReadRecord,
+    ItemRecord,
     KnownAnswerRecord,
+    LabelRecord,
+    MarkRecord,
+    Record,
     ReplyRecord,
+    ScaleRecord,
     TargetRecord,
+    TraceRecord,
     TrainingAnswerRecord,
     ViewRecord,
 )
-from core.labels import Target
+from core.formats.turns import TurnRow
 from storage.db.columns import sanitize
 from storage.db.connections import insert_all, insert_missing
 from storage.db.fingerprints import to_utc
+from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import (
     ActionRow,
     AdjudicationRow,
@@ -43,22 +51,66 @@ from storage.db.tables import (
     now,
 )
 from storage.labels import targets
+from storage.labels.targets import TargetKey
+from storage.studies import studies
 from storage.studies.studies import Study
 
-CHUNK = 2_000
-"""Rows fetched at once."""
+# The beginning of `TurnRow.read_by` if a person read the reply.
 PERSON = "person: "
-OF_STUDY = (LabelRow, GuidelinesReadRow, ActionRow, UndoEntryRow, AiuEditRow)
-OF_TARGET = (OpinionViewRow, LeaseRow, DraftRow, MarkRow, ReplyRow, AdjudicationRow, TrainingAnswerRow)
+Rename = Callable[[str], str]
+# Rows fetched at once.
+CHUNK = 2_000
+OF_ANNOTATORS: tuple[Any, ...] = (
+    *(LabelRow, GuidelinesReadRow, ActionRow, UndoEntryRow, AiuEditRow, OpinionViewRow, LeaseRow, DraftRow, MarkRow),
+    *(ReplyRow, AdjudicationRow, TrainingAnswerRow),
+)
+# Tables whose records name their target.
 REFERRING = (LabelRow, OpinionRow, MarkRow, ReplyRow, AdjudicationRow, OpinionViewRow, KnownAnswerRow)
-"""Tables whose records name their target."""
+# Records whose fields are columns of the same names, apart from the target and the people, of which a row has ids.
+TABLES: Mapping[type[Any], Any] = {
+    MarkRecord: MarkRow,
+    ReplyRecord: ReplyRow,
+    KnownAnswerRecord: KnownAnswerRow,
+    TrainingAnswerRecord: TrainingAnswerRow,
+    ViewRecord: OpinionViewRow,
+    GuidelinesReadRecord: GuidelinesReadRow,
+}
+PEOPLE = ("annotator", "author")
+_TARGET = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+
+
+def stored_records(session: Session, study_id: int, record_type: type[Any]) -> Iterator[Record]:
+    """Yield the records of one of the TABLES, oldest first."""
+    table, fields = TABLES[record_type], record_type.model_fields
+    people = {name: aliased(AnnotatorRow) for name in PEOPLE if name in fields}
+    columns = {name: col(person.name) for name, person in people.items()}
+    columns |= {name: getattr(table, name) for name in fields if name not in ("type", "target", *PEOPLE)}
+    query = select(*columns.values()).select_from(table).order_by(col(table.id)).execution_options(yield_per=CHUNK)
+    for name, person in people.items():
+        query = query.join(person, col(person.id) == getattr(table, f"{name}_id"))
+    if "target" not in fields:
+        for row in session.execute(query.where(col(table.study_id) == study_id)):
+            yield record_type(**dict(zip(columns, row, strict=True)))
+        return
+    query = query.join(TargetRow, col(TargetRow.id) == col(table.target_id)).where(col(TargetRow.study_id) == study_id)
+    query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id)).add_columns(*_TARGET)
+    for stored in session.execute(query):
+        target = targets.from_columns(*stored[len(columns) :])
+        yield record_type(target=target, **dict(zip(columns, stored, strict=False)))
+
+
+def rows_of_study(study_id: int, table: Any, column: Any) -> Select[Any]:
+    """Select a column of the rows of a table that are of a study, or of its targets."""
+    query = select(column).select_from(table)
+    if "study_id" in table.model_fields:
+        return query.where(col(table.study_id) == study_id)
+    return query.join(TargetRow, col(TargetRow.id) == col(table.target_id)).where(col(TargetRow.study_id) == study_id)
 
 
 def annotator_names(session: Session, study: Study) -> list[str]:
     """Return the sorted names of all participants and assigned annotators of a study."""
-    ids = [select(col(table.annotator_id)).where(col(table.study_id) == study.id) for table in OF_STUDY]
-    ids += [_of_targets(study.id, col(table.annotator_id), table) for table in OF_TARGET]
-    ids.append(_of_targets(study.id, col(ReplyRow.author_id), ReplyRow))
+    ids = [rows_of_study(study.id, table, col(table.annotator_id)) for table in OF_ANNOTATORS]
+    ids.append(rows_of_study(study.id, ReplyRow, col(ReplyRow.author_id)))
     names = set(session.scalars(select(col(AnnotatorRow.name)).where(or_(*(col(AnnotatorRow.id).in_(q) for q in ids)))))
     reader = col(EventRow.body)["read_by"].as_string()
     stated = select(reader).join(RunRow, col(RunRow.id) == col(EventRow.run_id))
@@ -66,17 +118,6 @@ def annotator_names(session: Session, study: Study) -> list[str]:
     names |= {name.removeprefix(PERSON) for name in session.scalars(stated.distinct())}
     names |= {*study.rules.annotators, *(name for group in study.rules.groups.values() for name in group)}
     return sorted(names)
-
-
-def _of_targets(study_id: int, column: Any, table: Any) -> Select[Any]:
-    joined = select(column).join(TargetRow, col(TargetRow.id) == col(table.target_id))
-    return joined.where(col(TargetRow.study_id) == study_id)
-
-
-def annotator_records(session: Session, study: Study) -> Iterator[AnnotatorRecord]:
-    """Yield the participants and assigned annotators of a study."""
-    for name in annotator_names(session, study):
-        yield AnnotatorRecord(name=name)
 
 
 def target_records(session: Session, study_id: int) -> Iterator[TargetRecord]:
@@ -102,169 +143,97 @@ def _is_exported(study_id: int) -> Any:
     return and_(col(TargetRow.study_id) == study_id, or_(col(TargetRow.overlap).is_not(None), and_(*unused)))
 
 
-def reply_records(session: Session, study_id: int) -> Iterator[ReplyRecord]:
-    """Yield the replies in the inbox, oldest first."""
-    author = aliased(AnnotatorRow)
-    query = _with_annotator(ReplyRow, study_id, ReplyRow, col(author.name))
-    query = query.join(author, col(author.id) == col(ReplyRow.author_id)).order_by(col(ReplyRow.id))
-    for *columns, name, row, author_name in session.execute(query):
-        target = targets.from_columns(*columns)
-        yield ReplyRecord(
-            target=target, annotator=name, author=author_name, text=row.text, closed=row.closed, at=row.at
-        )
-
-
-def view_records(session: Session, study_id: int) -> Iterator[ViewRecord]:
-    """Yield the views of each annotator, oldest first."""
-    query = _with_annotator(OpinionViewRow, study_id, col(OpinionViewRow.at)).order_by(col(OpinionViewRow.id))
-    for *columns, name, at in session.execute(query.execution_options(yield_per=CHUNK)):
-        yield ViewRecord(target=targets.from_columns(*columns), annotator=name, at=at)
-
-
-def known_answer_records(session: Session, study_id: int) -> Iterator[KnownAnswerRecord]:
-    """Yield the known answers of training items."""
-    query = (
-        select(*_TARGET, KnownAnswerRow)
-        .select_from(KnownAnswerRow)
-        .join(TargetRow, col(TargetRow.id) == col(KnownAnswerRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(KnownAnswerRow.study_id) == study_id)
-        .order_by(col(KnownAnswerRow.id))
-    )
-    for *columns, row in session.execute(query):
-        target = targets.from_columns(*columns)
-        yield KnownAnswerRecord(target=target, value=row.value, reason=row.reason, at=row.at)
-
-
-def training_answer_records(session: Session, study_id: int) -> Iterator[TrainingAnswerRecord]:
-    """Yield the answers of annotators to training items, oldest first."""
-    query = _with_annotator(TrainingAnswerRow, study_id, TrainingAnswerRow).order_by(col(TrainingAnswerRow.id))
-    for *columns, name, row in session.execute(query):
-        fields: Any = row.model_dump(include=TrainingAnswerRecord.model_fields.keys() - {"type", "target", "annotator"})
-        yield TrainingAnswerRecord(target=targets.from_columns(*columns), annotator=name, **fields)
-
-
-def guidelines_read_records(session: Session, study_id: int) -> Iterator[GuidelinesReadRecord]:
-    """Yield the version of the guidelines that each annotator has read."""
-    query = (
-        select(col(AnnotatorRow.name), GuidelinesReadRow)
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(GuidelinesReadRow.annotator_id))
-        .where(col(GuidelinesReadRow.study_id) == study_id)
-        .order_by(col(GuidelinesReadRow.id))
-    )
-    for name, row in session.execute(query):
-        yield GuidelinesReadRecord(annotator=name, version=row.version, at=row.at)
-
-
-_TARGET = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-
-
-def _with_annotator(table: Any, study_id: int, *columns: Any) -> Select[Any]:
-    """Select target, annotator's name and columns of the rows of a table with targets and annotators."""
-    return (
-        select(*_TARGET, col(AnnotatorRow.name), *columns)
-        .select_from(table)
-        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(table.annotator_id))
-        .where(col(TargetRow.study_id) == study_id)
-    )
-
-
 class Importer:
     """Adds the records of a file to a study whose targets and annotators have ids."""
 
     def __init__(
-        self, session: Session, study_id: int, target_ids: Mapping[Target, int], annotator_ids: Mapping[str, int]
+        self, session: Session, study_id: int, target_ids: Mapping[TargetKey, int], annotator_ids: Mapping[str, int]
     ) -> None:
         self.session, self.study_id = session, study_id
         self.target_ids, self.annotator_ids = target_ids, annotator_ids
 
-    def set_overlaps(self, records: Sequence[TargetRecord]) -> None:
+    def set_overlaps(self, records: Iterable[TargetRecord]) -> None:
         """Set the overlaps of targets that have none."""
-        wanted = [(self.target_ids[record.target], record.overlap) for record in records if record.overlap is not None]
-        for target_id, overlap in wanted:
-            unset = update(TargetRow).where(col(TargetRow.id) == target_id, col(TargetRow.overlap).is_(None))
-            self.session.execute(unset.values(overlap=overlap, disputed=True))
+        for record in records:
+            if record.overlap is not None:
+                unset = and_(
+                    col(TargetRow.id) == self.target_ids[targets.key_of(record.target)],
+                    col(TargetRow.overlap).is_(None),
+                )
+                self.session.execute(update(TargetRow).where(unset).values(overlap=record.overlap, disputed=True))
 
-    def add_views(self, records: Sequence[ViewRecord]) -> None:
-        """Add the views of annotators."""
-        rows = [
-            {
-                "target_id": self.target_ids[record.target],
-                "annotator_id": self.annotator_ids[record.annotator],
-                "at": to_utc(record.at) or now(),
-            }
-            for record in records
-        ]
-        insert_missing(self.session, OpinionViewRow, rows)
-
-    def add_known_answers(self, records: Sequence[KnownAnswerRecord]) -> None:
-        """Add the known answers of targets that have none."""
-        rows = [
-            {
-                "study_id": self.study_id,
-                "target_id": self.target_ids[record.target],
-                "value": record.value,
-                "reason": sanitize(record.reason),
-                "at": to_utc(record.at) or now(),
-            }
-            for record in records
-        ]
-        insert_missing(self.session, KnownAnswerRow, rows)
-
-    def add_training_answers(self, records: Sequence[TrainingAnswerRecord]) -> None:
-        """Add the answers to training items that the study does not have."""
-        rows = [
-            {
-                "target_id": self.target_ids[record.target],
-                "annotator_id": self.annotator_ids[record.annotator],
-                "attempt": record.attempt,
-                "value": record.value,
-                "reason": sanitize(record.reason),
-                "correct": record.correct,
-                "passed": record.passed,
-                "seconds": record.seconds,
-                "at": to_utc(record.at) or now(),
-            }
-            for record in records
-        ]
-        insert_missing(self.session, TrainingAnswerRow, rows)
-
-    def add_guidelines_read(self, records: Sequence[GuidelinesReadRecord]) -> None:
-        """Add who read which version, for annotators of whom the study knows none."""
-        rows = [
-            {
-                "study_id": self.study_id,
-                "annotator_id": self.annotator_ids[record.annotator],
-                "version": record.version,
-                "at": to_utc(record.at) or now(),
-            }
-            for record in records
-        ]
-        insert_missing(self.session, GuidelinesReadRow, rows)
+    def add_missing(self, record_type: type[Any], records: Sequence[Any]) -> None:
+        """Add records that the study does not have: each target, annotator or both have one of a type."""
+        insert_missing(self.session, TABLES[record_type], [self._row(record) for record in records])
 
     def add_replies(self, records: Sequence[ReplyRecord]) -> int:
         """Add the replies that the study does not have, and return their number."""
         if not records:
             return 0
-        query = _of_targets(self.study_id, ReplyRow, ReplyRow)
-        known = {self._key(row.model_dump()) for row in self.session.scalars(query)}
-        rows = [self._reply_row(record) for record in records]
-        new = {key: row for row in rows if (key := self._key(row)) not in known}
+        stored = self.session.scalars(rows_of_study(self.study_id, ReplyRow, ReplyRow))
+        known = {_key(row.model_dump(exclude={"id"})) for row in stored}
+        new = {key: row for row in map(self._row, records) if (key := _key(row)) not in known}
         insert_all(self.session, ReplyRow, list(new.values()))
         return len(new)
 
-    def _reply_row(self, record: ReplyRecord) -> dict[str, Any]:
-        return {
-            "target_id": self.target_ids[record.target],
-            "annotator_id": self.annotator_ids[record.annotator],
-            "author_id": self.annotator_ids[record.author],
-            "text": sanitize(record.text),
-            "closed": record.closed,
-            "at": to_utc(record.at) or now(),
-        }
+    def _row(self, record: Any) -> dict[str, Any]:
+        """Return the columns of a record."""
+        row = {name: value for name, value in record if name not in ("type", "target", *PEOPLE)}
+        row["at"] = to_utc(record.at) or now()
+        row |= {f"{name}_id": self.annotator_ids[getattr(record, name)] for name in PEOPLE if hasattr(record, name)}
+        if hasattr(record, "target"):
+            row["target_id"] = self.target_ids[targets.key_of(record.target)]
+        if "study_id" in TABLES[type(record)].model_fields:
+            row["study_id"] = self.study_id
+        stored: dict[str, Any] = sanitize(row)
+        return stored
 
-    @staticmethod
-    def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(row[name] for name in ("target_id", "annotator_id", "author_id", "text", "closed", "at"))
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in sorted(row))
+
+
+# Pseudonyms in place of annotators' names: the same ones in every export of a study.
+
+
+def pseudonyms(session: Session, study_id: int) -> Rename:
+    """Return the function from an annotator's name to a pseudonym, which the study's key derives from the name."""
+    ids = OpaqueIds(studies.secret(session, study_id))
+
+    def pseudonym(name: str) -> str:
+        return f"annotator {ids.digest('annotator', name).hex()[:8]}" if name else ""
+
+    return pseudonym
+
+
+def rename_records(records: Iterable[Record], rename: Rename) -> Iterator[Record]:
+    """Yield what other tools' files hold, with pseudonyms: items, scales, traces, labels and adjudications.
+
+    Names of people within traces and in free text are not changed; other records are left out.
+    """
+    for record in records:
+        match record:
+            case LabelRecord(label=label):
+                yield LabelRecord(label=label.model_copy(update={"annotator": rename(label.annotator)}))
+            case AdjudicationRecord(ruling=ruling):
+                yield AdjudicationRecord(ruling=ruling.model_copy(update={"adjudicator": rename(ruling.adjudicator)}))
+            case ItemRecord() | ScaleRecord() | TraceRecord():
+                yield record
+
+
+def rename_readers(rows: Iterable[TurnRow], rename: Rename) -> Iterator[TurnRow]:
+    """Yield the rows with pseudonyms of the people who read replies or withdrew a reading."""
+
+    def renamed(read_by: str) -> str:
+        return PERSON + rename(read_by.removeprefix(PERSON)) if read_by.startswith(PERSON) else read_by
+
+    for row in rows:
+        earlier = tuple(
+            past
+            | {
+                "read_by": renamed(past["read_by"]),
+                "withdrawn_by": past["withdrawn_by"] and rename(past["withdrawn_by"]),
+            }
+            for past in row.earlier_readings
+        )
+        yield replace(row, read_by=renamed(row.read_by), earlier_readings=earlier)

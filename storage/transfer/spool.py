@@ -20,9 +20,8 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.formats.records import ItemRecord, LabelRecord, PlainLabels, Record, RunRecord, TraceRecord
 from core.formats.text import current_line
-from core.frozen import Frozen
 from core.items import Item
-from core.labels import Kind, Label, Opinion, Target, Value
+from core.labels import Kind, Label, Target, Value
 from core.protocols import registry
 from core.trace import Event, TraceFailed, TurnCompleted, Verdict, VerdictReached, current_events
 from core.verdicts import verdict_contention
@@ -42,10 +41,10 @@ from storage.studies.items import ItemColumns, content_digest
 # Entries of an import in a temporary file.
 
 Entry = TypeVar("Entry")
+# Rows in memory at once.
 BATCH = 4_000
-"""Rows in memory at once."""
+# Characters of long entries in memory at once.
 MAX_LENGTH = 2**25
-"""Characters of long entries in memory at once."""
 
 
 class Spool(Generic[Entry]):
@@ -80,6 +79,13 @@ class Spool(Generic[Entry]):
         if self._pending:
             yield self._pending
 
+    def numbered(self) -> Iterator[list[tuple[int, Entry]]]:
+        """Yield the batches with the places of their entries, from 0."""
+        first = 0
+        for batch in self.batches():
+            yield list(enumerate(batch, first))
+            first += len(batch)
+
     def close(self) -> None:
         """Delete the file."""
         if self._file:
@@ -89,8 +95,8 @@ class Spool(Generic[Entry]):
 # Values of labels or opinions that are remembered to be checked once each.
 
 Subject = TypeVar("Subject")
+# Values that are remembered.
 MAX_DISTINCT = 10_000
-"""Values that are remembered."""
 
 
 class DistinctValues(Generic[Subject]):
@@ -119,15 +125,15 @@ class DistinctValues(Generic[Subject]):
 
 # The traces of an import as the rows that are stored, in temporary files.
 
+# Traces in memory at once.
 TRACE_BATCH = 500
-"""Traces in memory at once."""
+# In place of the ids of rows, which are not known before they are stored.
 NO_ID = 0
-"""In place of the ids of rows, which are not known before they are stored."""
+# The rows of a trace's events (`_plain_row`); those of the events that change the list of unreadable replies, with
+# their numbers; the target and the row of each opinion.
 SpooledEvents = tuple[list[Row], list[tuple[int, Event]], list[tuple[TargetKey, Row]]]
-"""The rows of a trace's events (`_plain_row`); those of the events that change the list of unreadable replies,
-with their numbers; the target and the row of each opinion."""
+# Kind and criterion of an opinion, and whether it is a verdict.
 OpinionSubject = tuple[str, str, bool]
-"""Kind and criterion of an opinion, and whether it is a verdict."""
 
 
 class TraceHead(NamedTuple):
@@ -150,8 +156,10 @@ class SpooledTraces:
     def __init__(self) -> None:
         self.heads: list[TraceHead] = []
         self.targets: dict[TargetKey, None] = {}
-        self._columns = Spool[Row](TRACE_BATCH)
-        self._events = Spool[SpooledEvents](TRACE_BATCH)
+        self.columns = Spool[Row](TRACE_BATCH)
+        """Their columns without ids."""
+        self.events = Spool[SpooledEvents](TRACE_BATCH)
+        """Their events and opinions, in batches of the same traces."""
         self._values = DistinctValues[OpinionSubject]()
 
     def add(self, record: TraceRecord) -> None:
@@ -163,50 +171,35 @@ class SpooledTraces:
         listed = [(seq, event) for seq, event in enumerate(record.events) if outcomes.is_listed(event)]
         current = current_events(record.events)
         verdicts = [event.verdict for event in current if isinstance(event, VerdictReached)]
-        opinions = [
-            (_target_key(record.item, opinion), opinion_row(NO_ID, NO_ID, NO_ID, NO_ID, opinion, columns))
-            for verdict in verdicts
-            for columns in [verdict_columns(verdict)]
-            for opinion in verdict.opinions
-        ]
-        for key, row in opinions:
-            self.targets[key] = None
-            self._values.add(_subject(key, row), row["value"])
+        opinions: list[tuple[TargetKey, Row]] = []
+        for verdict in verdicts:
+            columns = verdict_columns(verdict)
+            for opinion in verdict.opinions:
+                key = (record.item, opinion.kind, opinion.criterion, opinion.part)
+                row = opinion_row(NO_ID, NO_ID, NO_ID, NO_ID, opinion, columns)
+                opinions.append((key, row))
+                self.targets[key] = None
+                self._values.add(_subject(key, row), row["value"])
         texts = [text for row in events for text in (row["body"], row["prompt"])]
         digest = content_digest("\0".join([*texts, *map(str, record.times)]))
         head = TraceHead(record.run, record.item, record.part, len(record.events), len(record.times), digest)
         self.heads.append(head)
-        self._columns.add(_trace_columns(record, current, verdicts))
-        self._events.add((events, listed, opinions))
-
-    def columns(self) -> Iterator[list[tuple[int, Row]]]:
-        """Yield the columns of the traces without ids, in batches, with their places in `heads`."""
-        return _with_places(self._columns)
-
-    def events(self) -> Iterator[list[tuple[int, SpooledEvents]]]:
-        """Yield the events and opinions of the traces, in batches of the same traces."""
-        return _with_places(self._events)
+        self.columns.add(_trace_columns(record, current, verdicts))
+        self.events.add((events, listed, opinions))
 
     def values(self) -> Iterator[tuple[OpinionSubject, Value | None]]:
         """Yield the values of the opinions: all of them, or numbers and texts only once each."""
         if self._values.are_all:
             yield from self._values
             return
-        for batch in self._events.batches():
+        for batch in self.events.batches():
             for *_, opinions in batch:
                 yield from ((_subject(key, row), row["value"]) for key, row in opinions)
 
     def close(self) -> None:
         """Delete the temporary files."""
-        self._columns.close()
-        self._events.close()
-
-
-def _with_places(spool: Spool[Entry]) -> Iterator[list[tuple[int, Entry]]]:
-    first = 0
-    for batch in spool.batches():
-        yield list(enumerate(batch, first))
-        first += len(batch)
+        self.columns.close()
+        self.events.close()
 
 
 def _plain_row(event: Event, seq: int, at: datetime | None) -> Row:
@@ -216,10 +209,6 @@ def _plain_row(event: Event, seq: int, at: datetime | None) -> Row:
     """
     row = event_row(event, NO_ID, NO_ID, seq, at)
     return row | {"body": str(row["body"]), "at": None if at is None else row["at"]}
-
-
-def _target_key(item: str, opinion: Opinion) -> TargetKey:
-    return item, opinion.kind, opinion.criterion, opinion.part
 
 
 def _subject(key: TargetKey, row: Row) -> OpinionSubject:
@@ -246,14 +235,14 @@ def _trace_columns(record: TraceRecord, current: Sequence[Event], verdicts: Sequ
 
 
 RecordType = TypeVar("RecordType")
+# Characters of a value that labels share.
 MAX_SHARED_LENGTH = 100
-"""Characters of a value that labels share."""
 
 
+# The place of its target in `SortedRecords.targets`, its annotator, its columns without ids, and its line if the file
+# is read by lines. Labels with equal columns share them, so do not modify. A plain tuple is pickled in a fraction of
+# the time of one with names.
 SpooledLabel = tuple[int, str, Row, int | None]
-"""The place of its target in `SortedRecords.targets`, its annotator, its columns without ids, and its line if the file
-is read by lines. Labels with equal columns share them, so do not modify. A plain tuple is pickled in a fraction of the
-time of one with names."""
 
 
 class SortedRecords:
@@ -294,10 +283,11 @@ class SortedRecords:
         for target in targets:
             self._distinct(key_of(target))
 
-    def add_targets_of_traces(self) -> None:
-        """Add the targets of the opinions in traces."""
+    def all_targets(self) -> dict[TargetKey, int]:
+        """Return the targets with those of the opinions in traces."""
         for key in self.traces.targets:
             self._distinct(key)
+        return self.targets
 
     def distinct_values(self) -> Iterator[tuple[Kind, str, Value | None]]:
         """Yield kind, criterion and value of the labels; all of them, or numbers and texts only once each."""
@@ -389,22 +379,16 @@ class SortedRecords:
         return self.targets.setdefault(key, len(self.targets))
 
 
-def _plain_key(
-    subject: tuple[str, str],
-    value: Value | None,
-    blind: bool = True,
-    surplus: bool = False,
-    guidelines: int | None = None,
-) -> tuple[Any, ...]:
+def _plain_key(subject: tuple[str, str], value: Value | None, *others: Any) -> tuple[Any, ...]:
     """Return what the columns of a label without a reason, a time and evidence follow from."""
-    return subject, type(value), value, blind, surplus, guidelines  # 1 and True are equal as keys
+    return subject, type(value), value, *(others or (True, False, None))  # 1 and True are equal as keys
 
 
 # The runs and traces of an imported file, which are stored like those that were executed here.
 
 UNFINISHED = "It was not finished when it was exported."
+# The ids of a run and of an item, and the part of the trace.
 TraceKey = tuple[int, int, str]
-"""The ids of a run and of an item, and the part of the trace."""
 
 
 def add_runs(session: Session, study_id: int, records: Sequence[RunRecord], experiment_ids: Mapping[str, int]) -> int:
@@ -426,15 +410,13 @@ def add_runs(session: Session, study_id: int, records: Sequence[RunRecord], expe
 
 def _are_equal(protocol: str, stored: dict[str, Any], imported: dict[str, Any]) -> bool:
     """Return whether settings are equal, also if one of them has former names of keys or values."""
-    return stored == imported or _current_settings(protocol, stored) == _current_settings(protocol, imported)
-
-
-def _current_settings(protocol: str, settings: dict[str, Any]) -> Frozen | dict[str, Any]:
-    """Return the settings as this version's value; unchanged if the protocol or a field is unknown here."""
+    if stored == imported:
+        return True
     try:
-        return registry.get(protocol).settings.model_validate(settings)
-    except (TiebreakError, ValidationError):
-        return settings
+        current = registry.get(protocol).settings.model_validate
+        return current(stored) == current(imported)
+    except (TiebreakError, ValidationError):  # the protocol or a field is unknown here
+        return False
 
 
 def add_traces(
@@ -446,12 +428,16 @@ def add_traces(
 ) -> int:
     """Add the traces that their runs do not have, and return their number; `advance` is called with each batch's."""
     new = _select_new(session, study_id, traces.heads)
-    for rows in traces.columns() if new else ():
-        added = [_trace_row(study_id, *new[place], columns) for place, columns in rows if place in new]
+    for rows in traces.columns.numbered() if new else ():
+        added = [
+            {"study_id": study_id, **dict(zip(("run_id", "item_id", "part"), new[place], strict=True)), **columns}
+            for place, columns in rows
+            if place in new
+        ]
         insert_all(session, TraceRow, added)
     ids = _trace_ids(session, study_id)
     advance(len(traces.heads) - len(new))
-    for batch in traces.events() if new else ():
+    for batch in traces.events.numbered() if new else ():
         owned = [
             (Owner(ids[new[place]], study_id, new[place][0], traces.heads[place].item), events)
             for place, events in batch
@@ -468,23 +454,12 @@ def add_traces(
     return len(new)
 
 
-def _trace_row(study_id: int, run_id: int, item_id: int, part: str, columns: Row) -> dict[str, Any]:
-    return {"study_id": study_id, "run_id": run_id, "item_id": item_id, "part": part, **columns}
-
-
 def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledEvents]]) -> None:
     stored_at = now()
-    rows = [
-        row
-        | {
-            "trace_id": owner.id,
-            "run_id": owner.run_id,
-            "body": EncodedJson(row["body"]),
-            "at": row["at"] or stored_at,
-        }
-        for owner, (events, _, _) in traces
-        for row in events
-    ]
+    rows = []
+    for owner, (events, _, _) in traces:
+        ids = {"trace_id": owner.id, "run_id": owner.run_id}
+        rows += [row | ids | {"body": EncodedJson(row["body"]), "at": row["at"] or stored_at} for row in events]
     insert_all(session, EventRow, rows)
     listed = [(owner, owner.id, seq, event) for owner, (_, listed, _) in traces for seq, event in listed]
     outcomes.insert_unread(session, listed)
@@ -509,9 +484,8 @@ def _select_new(session: Session, study_id: int, heads: Sequence[TraceHead]) -> 
     if not heads:
         return {}
     stored = _event_counts(session, study_id)
-    run_ids = dict(
-        session.execute(select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)).all()
-    )
+    names = select(col(RunRow.name), col(RunRow.id)).where(col(RunRow.study_id) == study_id)
+    run_ids = dict(session.execute(names).all())
     item_ids = items.find_ids(session, study_id, {head.item for head in heads})
     places: dict[TraceKey, int] = {}
     for place, head in enumerate(heads):
@@ -557,25 +531,13 @@ def _run_row(study_id: int, record: RunRecord, experiment_ids: Mapping[str, int]
     It is never resumed: its settings may name another machine's servers. One that was being executed is stopped.
     """
     unfinished = record.state in ("requested", "cancelling")
-    return RunRow(
-        study_id=study_id,
-        name=record.name,
-        protocol=record.protocol,
-        criterion=record.criterion,
-        settings=record.settings,
-        prompts=record.prompts,
-        seed=record.seed,
-        extractor=record.extractor,
-        pairs=record.pairs,
-        repeat=record.repeat,
-        fresh=record.fresh,
-        experiment_id=_id_of(experiment_ids, record.experiment, "experiment") if record.experiment else None,
-        cell=record.cell,
-        source="imported" if record.source == "live" else record.source,
-        state="stopped" if unfinished else record.state,
-        problem=record.problem or (UNFINISHED if unfinished else ""),
-        ceiling=record.ceiling,
-        parallel=record.parallel,
-        created_at=to_utc(record.created_at) or now(),
-        ended_at=to_utc(record.ended_at),
-    )
+    fields = {name: value for name, value in record if name not in ("type", "experiment")}
+    fields |= {
+        "experiment_id": _id_of(experiment_ids, record.experiment, "experiment") if record.experiment else None,
+        "source": "imported" if record.source == "live" else record.source,
+        "state": "stopped" if unfinished else record.state,
+        "problem": record.problem or (UNFINISHED if unfinished else ""),
+        "created_at": to_utc(record.created_at) or now(),
+        "ended_at": to_utc(record.ended_at),
+    }
+    return RunRow(study_id=study_id, **fields)

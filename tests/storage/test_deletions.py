@@ -124,11 +124,11 @@ def test_what_was_deleted_is_removed_for_good_after_the_period(engine, a_study, 
     with writing(engine) as session:
         deletions.delete_run(session, executed.id)
         deletions.delete_study(session, a_study.id)
-        deletions.purge(session)
+        deletions.remove_expired(session)
         assert len(deletions.deleted_studies(session)) == 1
     monkeypatch.setattr("storage.transfer.deletions.PERIOD", timedelta(seconds=-1))
     with writing(engine) as session:
-        deletions.purge(session)
+        deletions.remove_expired(session)
         assert deletions.deleted_studies(session) == []
         assert deletions.deleted_runs(session, a_study.id) == []
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import cli
 from core.errors import TiebreakError
+from core.formats.records import MarkRecord
 from core.trace import ReadingReplaced, ReadingWithdrawn
 from storage.accounts import access, api_tokens, invitations, registry
 from storage.db import audit
@@ -35,8 +36,9 @@ from storage.labels import labels, views
 from storage.runs import outcomes
 from storage.runs.outcomes import NewEvent
 from storage.studies import annotators, studies
-from storage.transfer import deletions, erasure, retention
+from storage.transfer import deletions, erasure
 from storage.transfer.erasure import Labels, erase
+from storage.transfer.participation import stored_records
 from tests.accounts import add_account, enter, fast_hashes, stored_text
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import set_rules
@@ -138,7 +140,7 @@ def test_labels_stay_under_a_random_name_and_no_table_names_the_person(engine, s
         assert entry.details == {"change": "person erased", "account": found.alias, "labels": "keep"}
         own = [one for one in audit.entries(session, audit.Filter(actor=found.alias))]
         assert own and {one.address for one in own} == {""}
-        assert [mark.mark for mark in labels.marks(session, study_id)] == ["skip"]
+        assert [mark.mark for mark in stored_records(session, study_id, MarkRecord)] == ["skip"]
     for table in (DraftRow, LeaseRow, ActionRow, UndoEntryRow, GuidelinesReadRow):
         assert count(engine, table) == 0
     with pytest.raises(TiebreakError):
@@ -201,21 +203,21 @@ def test_addresses_expire_after_the_set_time_and_nothing_else_of_an_entry_change
     add_account(engine, "ann")
     enter(engine, "ann")
     with writing(engine) as session:
-        retention.remove_expired(session)
+        deletions.remove_expired(session)
     with reading(engine) as session:
         (before,) = audit.entries(session, audit.Filter(actions=("sign-in",)))
         assert before.address == "192.0.2.7"
     later = now() + timedelta(days=91)
-    monkeypatch.setattr(retention, "clock", lambda session: later)
+    monkeypatch.setattr(deletions, "clock", lambda session: later)
     with writing(engine) as session:
-        retention.remove_expired(session)
+        deletions.remove_expired(session)
     with reading(engine) as session:
         (after,) = audit.entries(session, audit.Filter(actions=("sign-in",)))
         assert session.execute(select(LoginRow.address, LoginRow.browser)).all() == [("", "")]
     assert after == type(after)(**vars(before) | {"address": ""})
     monkeypatch.setenv("TIEBREAK_ADDRESS_DAYS", "0")
     with pytest.raises(TiebreakError, match="TIEBREAK_ADDRESS_DAYS"), writing(engine) as session:
-        retention.remove_expired(session)
+        deletions.remove_expired(session)
     for change in ("address = 'x'", "address = '', actor = 'x'"):
         with pytest.raises(Exception, match="append-only"), writing(engine) as session:
             session.execute(text(f"UPDATE audit SET {change}"))

@@ -5,40 +5,29 @@ A suggested block leaves it open (`confirmed: false`), and the import refuses it
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from core.errors import FileFormatError
 from core.formats.mapping.fields import Comparison, SystemName, ValueSource, source_name, spell_path
-from core.formats.mapping.mapping import (
-    Block,
-    GoldBlock,
-    JudgeBlock,
-    ListLabels,
-    LongLabels,
-    RankingLabels,
-    WideLabels,
-    as_tuple,
-    build_mapping,
-    draft_of,
-)
+from core.formats.mapping.mapping import Block, ListLabels, as_tuple, build_mapping, draft_of
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.rows import format_value, is_empty, parse_list
 from core.formats.mapping.scope import Scope
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
 
+# The list of a mapping, and the number of a block in it, from 0.
 Place = tuple[Literal["labels", "judges", "gold"], int]
-"""The list of a mapping, and the number of a block in it, from 0."""
 EXAMPLES = 2
 EXAMPLE_LENGTH = 60
+# Different values of which a question has counts and examples.
 MAX_VALUES = 30
-"""Different values of which a question has counts and examples."""
+# A number of a preference can count from 0 or from 1, or be a tie; only the file's authors know.
 BARE_NUMBER = re.compile(r"[+-]?[\d.]+")
-"""A number of a preference can count from 0 or from 1, or be a tie; only the file's authors know."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Found:
     """A value of the file, how often it occurs, and items that have it."""
 
@@ -47,18 +36,33 @@ class Found:
     examples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Question:
     """What a person has to state before the import: the meaning of values, or that a scale is right."""
 
-    places: tuple[Place, ...]
-    """Blocks with the same question; one, if it is about the meaning of values."""
-    fields: tuple[str, ...]
     scale: Scale | None
     """None: what is open is which response the values mean."""
-    values: tuple[Found, ...]
-    is_compared: bool = False
+    is_compared: bool
     """Whether the values are results of a comparison that the mapping states: then they need no meaning."""
+    places: list[Place] = field(default_factory=list)
+    """Blocks with the same question; one, if it is about the meaning of values."""
+    fields: list[str] = field(default_factory=list)
+    found: dict[str, Found] = field(default_factory=dict)
+
+    @property
+    def values(self) -> list[Found]:
+        """The values, the shortest first."""
+        return sorted(self.found.values(), key=lambda found: (len(found.text), found.text))
+
+    def add(self, place: Place, name: str, text: str, scope: Scope, mapping: TableMapping) -> None:
+        """Count a value of a field."""
+        self.places += [] if place in self.places else [place]
+        self.fields += [] if name in self.fields else [name]
+        if text in self.found or len(self.found) < MAX_VALUES:
+            found = self.found.setdefault(text, Found(text))
+            found.count += 1
+            if len(found.examples) < EXAMPLES:
+                found.examples = tuple(dict.fromkeys((*found.examples, _example(scope, mapping))))
 
     @property
     def needs_values(self) -> bool:
@@ -94,23 +98,6 @@ class Question:
         ]
 
 
-@dataclass
-class _Tally:
-    """The values of one block so far."""
-
-    fields: dict[str, None] = field(default_factory=dict)
-    found: dict[str, Found] = field(default_factory=dict)
-
-    def add(self, name: str, text: str, scope: Scope, mapping: TableMapping) -> None:
-        self.fields[name] = None
-        known = self.found.get(text, Found(text))
-        if not known.count and len(self.found) >= MAX_VALUES:
-            return
-        more = (_example(scope, mapping),) if len(known.examples) < EXAMPLES else ()
-        examples = tuple(dict.fromkeys((*known.examples, *more)))
-        self.found[text] = replace(known, count=known.count + 1, examples=examples)
-
-
 def has_open_blocks(mapping: TableMapping) -> bool:
     """Return whether a block of the mapping is not confirmed."""
     return any(not block.confirmed for _, block in _blocks(mapping))
@@ -121,14 +108,21 @@ def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Quest
 
     A preference whose numbers are all in `values` is stated by the mapping, and has no question.
     """
-    open_blocks = [(place, block) for place, block in _blocks(mapping) if not block.confirmed]
-    tallies = {place: _Tally() for place, _ in open_blocks}
+    questions: dict[Any, Question] = {}
+    open_blocks = []
+    for place, block in _blocks(mapping):
+        if not block.confirmed:
+            is_preference = block.kind == "preference"
+            is_compared = any(isinstance(source, Comparison) for source in block.value_sources())
+            # Columns of several criteria or annotators often share their scale, which is one question.
+            key = place if is_preference else block.scale.model_dump_json()
+            own = questions.setdefault(key, Question(None if is_preference else block.scale, is_compared))
+            open_blocks.append((place, block, own))
     for scope in scopes:
-        for place, block in open_blocks:
+        for place, block, own in open_blocks:
             for name, text in _cells(block, scope):
-                tallies[place].add(name, text, scope, mapping)
-    questions = [_question(place, block, tallies[place]) for place, block in open_blocks if tallies[place].found]
-    return _merged(questions)
+                own.add(place, name, text, scope, mapping)
+    return [question for question in questions.values() if question.found]
 
 
 def refusal(questions: Collection[Question]) -> FileFormatError:
@@ -147,7 +141,7 @@ def answer(mapping: TableMapping, question: Question, values: Mapping[str, Value
     return build_mapping(draft)
 
 
-def _blocks(mapping: TableMapping) -> Iterator[tuple[Place, Block | RankingLabels]]:
+def _blocks(mapping: TableMapping) -> Iterator[tuple[Place, Block]]:
     for name, blocks in (("labels", mapping.labels), ("judges", mapping.judges), ("gold", mapping.gold)):
         for number, block in enumerate(blocks):
             yield (name, number), block  # type: ignore[misc]
@@ -156,21 +150,10 @@ def _blocks(mapping: TableMapping) -> Iterator[tuple[Place, Block | RankingLabel
 def _cells(block: Block, scope: Scope) -> Iterator[tuple[str, str]]:
     """Yield the field and the text of each value of a block whose meaning is open."""
     for element in scope.elements(block.each):
-        for source in _sources(block):
+        for source in block.value_sources():
             cell, name = element.cell(source), source_name(source)
             cells = parse_list(cell, scope.line, name, block.separator) if isinstance(block, ListLabels) else [cell]
             yield from ((name, text) for cell in cells if (text := _text(cell)) and _is_open(block, source, text))
-
-
-def _sources(block: Block) -> list[ValueSource]:
-    match block:
-        case WideLabels():
-            return list(block.annotators)
-        case JudgeBlock(columns=columns) if columns:
-            return list(columns)
-        case LongLabels(value=source) | ListLabels(value=source) | JudgeBlock(value=source) | GoldBlock(value=source):
-            return [] if source is None or isinstance(source, SystemName) else [source]
-    return []
 
 
 def _text(cell: Any) -> str:
@@ -178,36 +161,11 @@ def _text(cell: Any) -> str:
 
 
 def _is_open(block: Block, source: ValueSource, text: str) -> bool:
+    if isinstance(source, SystemName):
+        return False
     if block.kind != "preference":
         return text not in block.values or block.values[text] is not None
     return isinstance(source, Comparison) or (text not in block.values and BARE_NUMBER.fullmatch(text) is not None)
-
-
-def _question(place: Place, block: Block, tally: _Tally) -> Question:
-    is_preference = block.kind == "preference"
-    is_compared = any(isinstance(source, Comparison) for source in _sources(block))
-    found = sorted(tally.found.values(), key=lambda own: (len(own.text), own.text))
-    return Question((place,), tuple(tally.fields), None if is_preference else block.scale, tuple(found), is_compared)
-
-
-def _merged(questions: Iterable[Question]) -> list[Question]:
-    """Return the questions with one for each scale: columns of several criteria or annotators often share theirs."""
-    merged: dict[Any, Question] = {}
-    for question in questions:
-        key = question.places if question.scale is None else question.scale.model_dump_json()
-        known = merged.get(key)
-        merged[key] = question if known is None else _joined(known, question)
-    return list(merged.values())
-
-
-def _joined(one: Question, other: Question) -> Question:
-    values = {found.text: found for found in one.values}
-    for found in other.values:
-        known = values.get(found.text, Found(found.text))
-        examples = tuple(dict.fromkeys((*known.examples, *found.examples)))[:EXAMPLES]
-        values[found.text] = Found(found.text, known.count + found.count, examples)
-    fields = tuple(dict.fromkeys((*one.fields, *other.fields)))
-    return replace(one, places=(*one.places, *other.places), fields=fields, values=tuple(values.values()))
 
 
 def _example(scope: Scope, mapping: TableMapping) -> str:

@@ -17,13 +17,13 @@ Row = Mapping[str, Any]
 STEP = re.compile(r'"((?:[^"]|"")*)"(?=\.|$)|([^".]+)(?=\.|$)')
 INDEX = re.compile(r"-?\d{1,9}", re.ASCII)
 SLICE = re.compile(r"(-?\d{1,9})?:(-?\d{1,9})?", re.ASCII)
+# A path in braces; braces in a quoted key belong to the key.
 BLANK = re.compile(r'\{((?:[^{}"]|"[^"]*")*(?:"[^{}"]*)?)\}')
-"""A path in braces; braces in a quoted key belong to the key."""
+# A path in which braces, if there are any, belong to quoted keys.
 PATH = re.compile(r'(?:"(?:[^"]|"")*"|[^".{}]+)(?:\.(?:"(?:[^"]|"")*"|[^".{}]+))*')
-"""A path in which braces, if there are any, belong to quoted keys."""
+# Blanks that are not fields: the number of the record in the file, that of the element in the exploded list (of an
+# exploded object the element's key), and that of the record among those of its item; all from 1.
 COUNTERS = ("row", "element", "repeat")
-"""Blanks that are not fields: the number of the record in the file, that of the element in the exploded list (of an
-exploded object the element's key), and that of the record among those of its item; all from 1."""
 
 
 class Missing:
@@ -112,7 +112,7 @@ def _get_inner(value: Any, key: str) -> Any:
     if isinstance(value, Mapping):
         return value[key] if key in value else value.get(key.strip(), MISSING)
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        value = _parse_nested(value)
+        value = parse_nested(value)
         return MISSING if value is None else _get_inner(value, key)
     if isinstance(value, list) and (index := INDEX.fullmatch(key)):
         return value[int(key)] if -len(value) <= int(index[0]) < len(value) else MISSING
@@ -122,7 +122,7 @@ def _get_inner(value: Any, key: str) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _parse_nested(text: str) -> Any:
+def parse_nested(text: str) -> Any:
     """Return the list or object that a cell holds as JSON; None for other text."""
     if needs_too_much(text):
         return None
@@ -135,8 +135,8 @@ def _parse_nested(text: str) -> Any:
 
 # What a mapping can refer to: a field, a template, a constant, a part of a text, or a comparison of two numbers.
 
+# A dotted field path.
 FieldPath = str
-"""A dotted field path."""
 
 
 class Constant(Frozen):
@@ -188,10 +188,10 @@ class SystemName(Frozen):
     system: FieldPath
 
 
+# A field path, a template such as "{dialogue}-{element}", a constant, or a part of a field.
 Source = FieldPath | Constant | Excerpt
-"""A field path, a template such as "{dialogue}-{element}", a constant, or a part of a field."""
+# Where a value is: a field path, a part of a field, a comparison, a system's name, or a constant of all rows.
 ValueSource = FieldPath | Constant | Excerpt | Comparison | SystemName
-"""Where a value is: a field path, a part of a field, a comparison, a system's name, or a constant of all rows."""
 
 
 def source_paths(source: ValueSource | None) -> Iterator[FieldPath]:

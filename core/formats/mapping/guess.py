@@ -8,58 +8,33 @@ from typing import Any
 from core.formats.mapping.fields import key_of, parse_path
 from core.formats.validation_errors import join_names, quote_value
 
+# A mapping as in YAML, possibly incomplete; `core.formats.mapping.mapping.build_mapping` validates it.
 Draft = dict[str, Any]
-"""A mapping as in YAML, possibly incomplete; `core.formats.mapping.mapping.build_mapping` validates it."""
 
 # Usual names of columns; earlier names take precedence.
 NUMBERING = r"[ _-]?(?P<which>[0-9]|[a-h]|first|second)?"
 NUMBERS = {"first": "1", "second": "2"}
 IDS = (
-    "id",
-    "item_id",
-    "question_id",
-    "instance_id",
-    "original_id",
-    "sample_id",
-    "example_id",
-    "idx",
-    "index",
-    "uid",
-    "pair_id",
-    "message_id",
-    "story_id",
-    "seg_id",
-    "item",
-    "prompt_id",
+    *("id", "item_id", "question_id", "instance_id", "original_id", "sample_id", "example_id", "idx", "index", "uid"),
+    *("pair_id", "message_id", "story_id", "seg_id", "item", "prompt_id"),
 )
 PROMPTS = (
     *("prompt", "question", "instruction", "orig_instruction", "query", "user_prompt", "history", "post", "full_text"),
     *("source", "context"),
 )
-INPUTS = ("input",)
-CONTEXTS = ("context", "passage", "document", "article", "fact", "history", "system_prompt")
-REFERENCES = (
-    "reference",
-    "reference_answer",
-    "orig_reference_answer",
-    "reference_response",
-    "ground_truth",
-    "gold_answer",
-    "target",
-)
-SCENARIOS = ("scenario", "category", "domain", "task", "topic", "subset", "dataset")
-GROUPS = (
-    "group",
-    "dialogue_id",
-    "dialog_id",
-    "conversation_id",
-    "document_id",
-    "doc_id",
-    "debate_id",
-    "post_id",
-    "message_tree_id",
-    "original_id",
-)
+# Other fields of an item -> the usual names of their columns.
+USUAL = {
+    "context": ("context", "passage", "document", "article", "fact", "history", "system_prompt"),
+    "reference": (
+        *("reference", "reference_answer", "orig_reference_answer", "reference_response", "ground_truth"),
+        *("gold_answer", "target"),
+    ),
+    "scenario": ("scenario", "category", "domain", "task", "topic", "subset", "dataset"),
+    "group": (
+        *("group", "dialogue_id", "dialog_id", "conversation_id", "document_id", "doc_id", "debate_id", "post_id"),
+        *("message_tree_id", "original_id"),
+    ),
+}
 RESPONSES = re.compile(
     r"(response|answer|output|completion|submission|reply|generation|text|conversation|assistant|human_ref|story"
     r"|decoded|orig_response)" + NUMBERING
@@ -74,26 +49,22 @@ VALUES = (
 )
 CRITERIA = ("criterion", "aspect", "dimension", "metric")
 REASONS = ("reason", "comment", "rationale", "explanation", "justification")
-SECONDS = ("seconds", "lead_time_s", "lead_time", "duration")
 ANNOTATOR_COLUMNS = re.compile(r"(annotator|rater|human|worker|coder|annotation|label|ann)[ _-]?(\d+|[a-z])")
+# A column such as `Annotator: Ada`.
 NAMED_ANNOTATOR = re.compile(r"(annotator|rater|human|worker|coder)\s*:\s*(?P<name>.*\S)\s*", re.IGNORECASE | re.DOTALL)
-"""A column such as `Annotator: Ada`."""
+# What a name has in parentheses, unless it is one letter or digit: `Response (1)`.
 REMARK = re.compile(r"\((?!\w\))[^()]*\)")
-"""What a name has in parentheses, unless it is one letter or digit: `Response (1)`."""
 
 
 def suggest_mapping(columns: Sequence[str], explode: str | None = None) -> Draft:
     """Return a draft for the user to correct, with only those fields for which a column has a usual name."""
     names = names_of(columns)
     draft: Draft = {"explode": explode, "id": "{row}-{element}" if explode else first_of(names, IDS) or "{row}"}
-    draft["prompt"] = _suggest_prompt(names)
+    prompts = [column for column in (first_of(names, PROMPTS), names.get("input")) if column]
+    draft["prompt"] = prompts if len(prompts) > 1 else next(iter(prompts), None)
     draft["responses"] = _suggest_responses(names)
-    used = {*_as_list(draft["prompt"])}
-    for field, usual in (("context", CONTEXTS), ("reference", REFERENCES), ("scenario", SCENARIOS), ("group", GROUPS)):
-        column = first_of(names, usual)
-        if column and column not in used:
-            draft[field] = column
-    draft["labels"] = _suggest_labels(names, len(draft["responses"]))
+    others = {field: first_of(names, usual) for field, usual in USUAL.items()}
+    draft |= {field: column for field, column in others.items() if column not in prompts}
     return {field: guess for field, guess in draft.items() if guess}
 
 
@@ -133,22 +104,11 @@ def first_of(names: dict[str, str], usual: Sequence[str]) -> str | None:
     return next((names[name] for name in usual if name in names), None)
 
 
-def _suggest_prompt(names: dict[str, str]) -> str | list[str] | None:
-    prompt, extra = first_of(names, PROMPTS), first_of(names, INPUTS)
-    return [prompt, extra] if prompt and extra else prompt or extra
-
-
-def _as_list(prompt: str | list[str] | None) -> list[str]:
-    return [prompt] if isinstance(prompt, str) else prompt or []
-
-
 def _suggest_responses(names: dict[str, str]) -> list[Draft]:
     """Return the responses in the order of their numbers or letters, each with the system of the same number."""
     texts, systems = _numbered_columns(names, RESPONSES), _numbered_columns(names, SYSTEMS)
-    texts = {which: text for which, text in texts.items() if which} or texts
-    return [
-        {"text": texts[which], **({"system": systems[which]} if which in systems else {})} for which in sorted(texts)
-    ]
+    numbered = sorted(filter(None, texts)) or texts
+    return [{"text": texts[which]} | ({"system": systems[which]} if which in systems else {}) for which in numbered]
 
 
 def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[str, str]:
@@ -161,34 +121,30 @@ def _numbered_columns(names: dict[str, str], pattern: re.Pattern[str]) -> dict[s
     return columns
 
 
-def _suggest_labels(names: dict[str, str], responses: int) -> list[Draft]:
-    kind = "preference" if responses == 2 else "score"
-    annotator, value = first_of(names, ANNOTATORS), first_of(names, VALUES)
-    if annotator and value:
-        optional = {"criterion_field": CRITERIA, "reason": REASONS, "seconds": SECONDS}
-        more = {field: column for field, usual in optional.items() if (column := first_of(names, usual))}
-        return [{"layout": "long", "kind": kind, "annotator": annotator, "value": value, **more}]
-    columns = {column for name, column in names.items() if _is_annotator(name, column)}
-    if len(columns) > 1:
-        annotators = {column: annotator_name(column) for column in sorted(columns)}
-        return [{"layout": "wide", "kind": kind, "annotators": annotators}]
-    return []
-
-
-def _is_annotator(name: str, column: str) -> bool:
-    return bool(ANNOTATOR_COLUMNS.fullmatch(name) or NAMED_ANNOTATOR.fullmatch(_last_key(column)))
+def annotator_columns(columns: Sequence[str]) -> Draft:
+    """Return column -> annotator, if the names of several columns are those of annotators, and none has them all."""
+    names = names_of(columns)
+    if first_of(names, ANNOTATORS) and first_of(names, VALUES):
+        return {}
+    own = {
+        column
+        for name, column in names.items()
+        if ANNOTATOR_COLUMNS.fullmatch(name) or NAMED_ANNOTATOR.fullmatch(_last_key(column))
+    }
+    return {column: annotator_name(column) for column in sorted(own)} if len(own) > 1 else {}
 
 
 # Guesses which columns of a table are verdicts of judges or gold, and what their values mean.
 
+# How names of judges begin, or what names of judges in cells contain.
 MODEL = re.compile(r"gpt|claude|llama|mistral|mixtral|gemini|qwen|deepseek|judge|evaluator|llm", re.IGNORECASE)
-"""How names of judges begin, or what names of judges in cells contain."""
+# A part of an annotator's name that names of models have and those of people rarely: not the "llm" of Hellman.
 MODEL_PART = re.compile(
     r"(?<![a-z])((chat)?gpt|llama|qwen|mistral|mixtral|deepseek|reward|(claude|gemini|judge|llm)s?(?![a-z]))",
     re.IGNORECASE,
 )
-"""A part of an annotator's name that names of models have and those of people rarely: not the "llm" of Hellman."""
 GOLD = re.compile(r"gold|gold_label|gold_answer|adjudicated|ground_truth|human_majority|majority|final_label|expert")
+# Usual words for a preference -> the response, or 0 for a tie.
 PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("1", "a", "first", "left", "model_1", "model_a", "response_1", "response_a", "answer_1"), 1),
     **dict.fromkeys(("2", "b", "second", "right", "model_2", "model_b", "response_2", "response_b", "answer_2"), 2),
@@ -198,19 +154,18 @@ PREFERENCES: Mapping[str, int] = {
     **dict.fromkeys(("tied", "ties", "equally_good", "equally_bad", "no_preference", "no_difference"), 0),
     **dict.fromkeys(("tie_(bothbad)", "bothbad", "tie_(both_bad)", "both_bad", "both_good"), 0),
 }
-"""Usual words for a preference -> the response, or 0 for a tie."""
 LETTERS = frozenset(("a", "b"))
+# What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide".
 TIES_BESIDE_LETTERS: Mapping[str, int] = {"t": 0}
-"""What means a tie beside A or B only; C is left out, because it can be a third response or "cannot decide"."""
+# Usual words for a preference that do not say of which response.
 WITHOUT_DIRECTION = frozenset(("win", "won", "lose", "lost", "loss", "chosen", "rejected"))
-"""Usual words for a preference that do not say of which response."""
+# Usual scales; the first that contains all values is suggested.
 SCALES = ((1, 3), (1, 5), (1, 7), (0, 10), (1, 10), (0, 100))
-"""Usual scales; the first that contains all values is suggested."""
 MAX_CATEGORIES = 11
+# What is written in place of an empty cell.
 EMPTY = ("n/a", "na", "nan", "none", "null", "-")
-"""What is written in place of an empty cell."""
+# Usual words for no value.
 NO_VALUE = (*EMPTY, "error", "unknown", "refused")
-"""Usual words for no value."""
 
 
 def guess_block(cells: Iterable[str]) -> Draft | None:
@@ -249,12 +204,6 @@ def meanings(texts: Iterable[str]) -> dict[str, int]:
     keys = {text: re.sub(r"[\s-]+", "_", text.strip().lower()) for text in texts}
     known = {**PREFERENCES, **(TIES_BESIDE_LETTERS if LETTERS & {*keys.values()} else {})}
     return {text: known[key] for text, key in keys.items() if key in known}
-
-
-def guess_preferences(cells: Iterable[str]) -> dict[str, int]:
-    """Return the meaning of the cells that are usual words for a preference, such as A, B and tie."""
-    block = guess_block(cells) or {}
-    return dict(block.get("values", {}))
 
 
 def guess_roles(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> tuple[list[str], str | None]:

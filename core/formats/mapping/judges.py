@@ -5,14 +5,14 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import IO, Any
+from typing import Any
 
 from core.aspects import aspect_set_id, normalize_weights
 from core.errors import FileFormatError
 from core.formats.mapping.fields import ValueSource, source_name
-from core.formats.mapping.labels import declarations, ranked_pairs
+from core.formats.mapping.labels import Declared, declare, ranked_pairs
 from core.formats.mapping.mapping import JudgeBlock, Ranking, WeightsBlock
-from core.formats.mapping.rows import is_empty, parse_label, parse_list, parse_name, parse_number
+from core.formats.mapping.rows import expect_number, is_empty, parse_label, parse_list, parse_name
 from core.formats.mapping.scope import Scope, current_omissions
 from core.formats.records import LabelRecord, Record, RunRecord, TraceRecord
 from core.formats.validation_errors import join_names, quote_value
@@ -28,35 +28,28 @@ class VerdictFile:
     """Opinions with the turns behind them, as the fields that were set: objects would take ten times as much memory."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._size = 0
         """Bytes written."""
-        self._at_end = True
 
     def add(self, opinion: Opinion, turns: Sequence[Turn]) -> int:
         """Append an opinion with its turns, and return its place."""
-        self._file = self._file or tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        if not self._at_end:
-            self._file.seek(self._size)
-            self._at_end = True
         place = self._size
+        if self._file.tell() != place:  # a needless `seek` would write what is buffered each time
+            self._file.seek(place)
         fields = _fields(opinion), [_fields(turn) | {"usage": _fields(turn.usage)} for turn in turns]
         self._size += self._file.write(pickle.dumps(fields, pickle.HIGHEST_PROTOCOL))
         return place
 
     def read(self, place: int) -> tuple[Opinion, list[Turn]]:
         """Return the opinion at a place, and its turns."""
-        if self._file is None:
-            raise LookupError(place)
-        self._at_end = False
         self._file.seek(place)
         opinion, turns = pickle.load(self._file)
         return Opinion(**opinion), [Turn(**turn) for turn in turns]
 
     def close(self) -> None:
         """Delete the file."""
-        if self._file:
-            self._file.close()
+        self._file.close()
 
 
 def _fields(value: Frozen) -> dict[str, Any]:
@@ -65,10 +58,11 @@ def _fields(value: Frozen) -> dict[str, Any]:
 
 
 CHANGED_WITH_ORDER = "the choice changed with the order of the responses"
-OTHER_ORDER = {1: 2, 2: 1}
+# Kind of verdicts -> the protocol of their run; of others it is single-score.
+PROTOCOLS = {"preference": "single-judge", "aspect_weights": "dna_baselines"}
 Scales = Mapping[tuple[str, str], Scale]
+# Judge, stage, kind, criterion and part.
 OpinionKey = tuple[str, ...]
-"""Judge, stage, kind, criterion and part."""
 
 
 @dataclass
@@ -89,60 +83,48 @@ class JudgeReader:
     The verdicts are in a temporary file, which `close` deletes; only their places stay in memory.
     """
 
-    def __init__(self, blocks: Sequence[JudgeBlock], scales: Scales, *, repeats: bool = False) -> None:
+    def __init__(
+        self, blocks: Sequence[JudgeBlock], scales: Scales, declared: Declared | None = None, *, repeats: bool = False
+    ) -> None:
         """`scales` are those of labels and gold by (kind, criterion): scores are converted to them.
 
         With `repeats`, the rows of an item, one for each label, repeat a judge's verdict, which has to be the same.
         """
         self.blocks, self.scales, self.repeats = blocks, scales, repeats
+        self.declared = set() if declared is None else declared
         self.recorded: dict[str, RecordedRun] = {}
         self.verdicts = VerdictFile()
         self.keys: dict[OpinionKey, OpinionKey] = {}
         """The keys of all opinions; items share them."""
         self.omissions = current_omissions()
-        self.declared: set[tuple[str, str]] = set()
 
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the criteria and scales that only judges have, and collect the verdicts of one row."""
         for block in self.blocks:
             if block.each and block.criterion_field is None:
-                yield from self._declare(block, block.criterion)
+                yield from declare(self.declared, block, block.criterion)
             for element in scope.elements(block.each):
-                yield from self._read_block(block, element, item)
-
-    def _read_block(self, block: JudgeBlock, scope: Scope, item: str) -> Iterator[Record]:
-        criterion = block.criterion
-        if block.criterion_field:
-            criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
-        yield from self._declare(block, criterion)
-        if block.ranking is not None:
-            self._read_ranking(block, block.ranking, scope, item, criterion)
-        for judge, source in self._judges(block, scope):
-            if not is_empty(scope.cell(source)):
-                self._read_verdict(block, scope, item, criterion, judge, source)
+                criterion = element.criterion(block)
+                yield from declare(self.declared, block, criterion)
+                if block.ranking is not None:
+                    self._read_ranking(block, block.ranking, element, item, criterion)
+                for source in block.value_sources():
+                    if not is_empty(element.cell(source)):
+                        self._read_verdict(block, element, item, criterion, source)
 
     def _read_ranking(self, block: JudgeBlock, ranking: Ranking, scope: Scope, item: str, criterion: str) -> None:
         """Add the preference of each pair of ranked responses."""
-        judge = parse_name(scope.resolve(block.judge or ""), scope.line, source_name(block.judge))
+        judge = scope.name(block.judge)
         model = (scope.resolve(block.model) if block.model else None) or ""
         pairs = list(ranked_pairs(scope, ranking))
         ranked = ", ".join(f"{part or '1-2'}: {value}" for part, value in pairs)
-        reply = (scope.text(block.reason) if block.reason else None) or ranked
-        turns = [
-            Turn(speaker=judge, step="ranking", round=0, model=model, criterion=criterion, reply=reply, reading=ranked)
-        ]
+        reply = scope.optional(block.reason) or ranked
+        shared = {"round": 0, "model": model, "criterion": criterion}
+        turns = [Turn(speaker=judge, step="ranking", reply=reply, reading=ranked, **shared)]
+        fields = {"kind": "preference", "judge": judge, "stage": block.stage, "criterion": criterion}
         for part, value in pairs:
-            opinion = Opinion(
-                kind="preference", judge=judge, stage=block.stage, value=value, criterion=criterion, part=part
-            )
-            self.add(block.run or judge, item, opinion, turns, "single-judge", scope.line)
+            self.add(block.run or judge, item, Opinion(part=part, value=value, **fields), turns, scope.line)
             turns = []
-
-    def _declare(self, block: JudgeBlock, criterion: str) -> Iterator[Record]:
-        key = (block.kind, criterion)
-        if key not in self.declared:
-            self.declared.add(key)
-            yield from () if key in self.scales else declarations(block, criterion)
 
     def runs(self) -> Iterator[Record]:
         """Yield every run, and its traces."""
@@ -159,8 +141,9 @@ class JudgeReader:
         """Delete the temporary file."""
         self.verdicts.close()
 
-    def add(self, run: str, item: str, opinion: Opinion, turns: Sequence[Turn], protocol: str, line: int) -> None:
+    def add(self, run: str, item: str, opinion: Opinion, turns: Sequence[Turn], line: int) -> None:
         """Add an opinion with the turns behind it; raises FileFormatError for a second, or different, one."""
+        protocol = PROTOCOLS.get(opinion.kind, "single-score")
         recorded = self.recorded.setdefault(run, RecordedRun(protocol, opinion.criterion))
         if recorded.criterion != opinion.criterion:
             recorded.criterion = ""
@@ -168,32 +151,24 @@ class JudgeReader:
             recorded.models.setdefault(opinion.judge, turn.model)
         own = recorded.places.setdefault(item, {})
         key = (opinion.judge, opinion.stage, opinion.kind, opinion.criterion, opinion.part)
-        if key in own and self.repeats:
-            if self.verdicts.read(own[key])[0] == opinion:
-                return
-            message = f"expected the verdict of {opinion.judge!r} on item {item!r} to be the same in all its rows"
-            raise FileFormatError(f"{message}, and it differs", line=line)
+        if key in own and self.repeats and self.verdicts.read(own[key])[0] == opinion:
+            return
         if key in own:
             message = f"expected one verdict, and {opinion.judge!r} already has one on item {item!r}"
+            if self.repeats:
+                message = f"expected the verdict of {opinion.judge!r} on item {item!r} to be the same in all its rows"
+                message = f"{message}, and it differs"
             raise FileFormatError(message, line=line)
         own[self.keys.setdefault(key, key)] = self.verdicts.add(opinion, turns)
         self.omissions.verdicts += opinion.value is None
 
-    def _judges(self, block: JudgeBlock, scope: Scope) -> Iterator[tuple[str, ValueSource]]:
-        """Yield (judge, source of its value)."""
-        for path, judge in block.columns.items():
-            yield judge, path
-        if block.judge is not None and block.value is not None and not is_empty(scope.cell(block.value)):
-            yield parse_name(scope.resolve(block.judge), scope.line, source_name(block.judge)), block.value
-
-    def _read_verdict(
-        self, block: JudgeBlock, scope: Scope, item: str, criterion: str, judge: str, source: ValueSource
-    ) -> None:
+    def _read_verdict(self, block: JudgeBlock, scope: Scope, item: str, criterion: str, source: ValueSource) -> None:
+        judge = block.columns[str(source)] if block.columns else scope.name(block.judge)
         cell, order = scope.cell(source), _shown_order(block, scope)
         raw = parse_label(cell, block.scale, block.values, scope.line, source_name(source))
-        reply = (scope.text(block.reason) if block.reason else None) or str(cell)
+        reply = scope.optional(block.reason) or str(cell)
         model = (scope.resolve(block.model) if block.model else None) or ""
-        usage = Usage(dollars=_dollars(block.cost, scope))
+        usage = Usage(dollars=scope.amount(block.cost, "dollars"))
         step = "choice" if block.kind == "preference" else "rating"
         shared = {"speaker": judge, "step": step, "round": 0, "model": model, "criterion": criterion}
         value = _own_number(raw, order) if block.as_shown else raw
@@ -215,8 +190,7 @@ class JudgeReader:
         opinion = Opinion(
             kind=block.kind, judge=judge, stage=block.stage, value=converted, criterion=criterion, problem=problem
         )
-        protocol = "single-judge" if block.kind == "preference" else "single-score"
-        self.add(block.run or judge, item, opinion, turns, protocol, scope.line)
+        self.add(block.run or judge, item, opinion, turns, scope.line)
 
 
 def convert(value: Value | None, scale: Scale, onto: Scale) -> Value | None:
@@ -248,16 +222,6 @@ def _shown_order(block: JudgeBlock, scope: Scope) -> tuple[int, ...]:
 def _own_number(value: Value | None, order: tuple[int, ...]) -> Value | None:
     """Return the response's own number for a position in the order shown; a tie is a tie."""
     return order[value - 1] if isinstance(value, int) and 1 <= value <= len(order) else value
-
-
-def _dollars(path: str | None, scope: Scope) -> float | None:
-    cell: Any = scope.get(path) if path else None
-    if path is None or is_empty(cell):
-        return None
-    dollars = parse_number(cell, scope.line, path)
-    if dollars is None or dollars < 0:
-        raise FileFormatError(f"expected dollars, not {quote_value(cell)}", line=scope.line, field=path)
-    return float(dollars)
 
 
 def _settings(run: RecordedRun) -> dict[str, Any]:
@@ -323,13 +287,12 @@ class WeightsReader:
         weights = self._weights(scope)
         if weights is None:
             return
-        source = block.annotator if block.judge is None else block.judge
         part = aspect_set_id([*weights])
-        rater = parse_name(scope.resolve(source) if source else None, scope.line, source_name(source))
+        rater = scope.name(block.annotator if block.judge is None else block.judge)
         if block.judge is not None:
             opinion = Opinion(kind=KIND, judge=rater, stage="verdict", value=weights, part=part)
             turn = Turn(speaker=rater, step="weights", round=0, model="", reply=str(weights), reading=weights)
-            self.judges.add(rater, item, opinion, [turn], "dna_baselines", scope.line)
+            self.judges.add(rater, item, opinion, [turn], scope.line)
             return
         if (item, rater, part) in self.labelled:
             message = f"expected one set of weights, and {rater!r} already has one on item {item!r}"
@@ -373,7 +336,4 @@ class WeightsReader:
         if is_empty(cell):
             return 0.0
         text = cell.strip().removesuffix("%") if isinstance(cell, str) else cell
-        number = parse_number(text, line, path)
-        if number is None:
-            raise FileFormatError(f"expected a weight, not {quote_value(cell)}", line=line, field=path)
-        return float(number)
+        return expect_number(text, line, path, "a weight") or 0.0

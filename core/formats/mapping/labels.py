@@ -18,7 +18,7 @@ from core.formats.mapping.mapping import (
     RankingLabels,
     WideLabels,
 )
-from core.formats.mapping.rows import check_annotator, is_empty, parse_label, parse_list, parse_name, parse_number
+from core.formats.mapping.rows import check_annotator, expect_number, is_empty, parse_label, parse_list, parse_name
 from core.formats.mapping.scope import Scope, current_omissions
 from core.formats.records import (
     AdjudicationRecord,
@@ -29,7 +29,6 @@ from core.formats.records import (
     Record,
     ScaleRecord,
 )
-from core.formats.validation_errors import quote_value
 from core.items import Criterion
 from core.labels import Adjudication, Label, Target, Value
 
@@ -42,7 +41,7 @@ def ranked_pairs(scope: Scope, ranking: Ranking) -> Iterator[tuple[str, int]]:
     The part of the only pair of two responses is "", otherwise "1-3". Responses without a rank are left out. Raises
     FileFormatError if there are not as many ranks as responses.
     """
-    ranks = [_rank(cell, scope, field) for cell, field in _cells(scope, ranking)]
+    ranks = [expect_number(cell, scope.line, field, "a rank") for cell, field in _cells(scope, ranking)]
     if len(ranks) != len(scope.systems):
         message = f"expected a rank for each of {len(scope.systems)} responses, not {len(ranks)}"
         raise FileFormatError(message, line=scope.line, field=str(ranking.of or ranking.ranks))
@@ -64,17 +63,10 @@ def _cells(scope: Scope, ranking: Ranking) -> list[tuple[Any, str]]:
     return [(cell, field) for cell in parse_list(scope.get(field), scope.line, field)]
 
 
-def _rank(cell: Any, scope: Scope, field: str) -> float | None:
-    if is_empty(cell):
-        return None
-    number = parse_number(cell, scope.line, field)
-    if number is None:
-        raise FileFormatError(f"expected a rank, not {quote_value(cell)}", line=scope.line, field=field)
-    return float(number)
-
-
+# Kinds and criteria that the records so far have declared; the readers of a mapping share it.
+Declared = set[tuple[str, str]]
+# The annotator of a label, its cell, and its field.
 Cell = tuple[str, Any, str]
-"""The annotator of a label, its cell, and its field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +82,10 @@ class Part:
 class LabelReader:
     """Reads one block of labels; a criterion and its scale are yielded before their first label."""
 
-    def __init__(self, block: Labels, labelled: set[tuple[str, ...]]) -> None:
+    def __init__(self, block: Labels, labelled: set[tuple[str, ...]], declared: Declared) -> None:
         """`labelled` is shared by the blocks of a mapping: (item, kind, criterion, part, annotator) of every label of
         items that can have further rows."""
-        self.block = block
-        self.declared_criteria: set[str] = set()
-        self.labelled = labelled
+        self.block, self.labelled, self.declared = block, labelled, declared
         self.target: Target | None = None
         """The target of the last label; the next label often has the same one."""
         self.target_key = ("", "", "")
@@ -113,7 +103,7 @@ class LabelReader:
         can start to label it.
         """
         if not isinstance(self.block, LongLabels) or self.block.criterion_field is None:
-            yield from self._declare(self.block.criterion)
+            yield from declare(self.declared, self.block, self.block.criterion)
         for element in scope.elements(self.block.each):
             match self.block:
                 case LongLabels():
@@ -121,14 +111,15 @@ class LabelReader:
                 case RankingLabels():
                     yield from self._records(self._ranking_labels(self.block, element, item))
                 case WideLabels():
-                    yield from self._plain_labels(element, item, _wide_cells(self.block, element))
+                    cells = ((name, element.get(column), column) for column, name in self.block.annotators.items())
+                    yield from self._plain_labels(element, item, cells)
                 case ListLabels():
                     yield from self._plain_labels(element, item, _list_cells(self.block, element))
 
     def _records(self, labels: Iterator[Label | None]) -> Iterator[Record]:
         for label in labels:
             if label is not None:
-                yield from self._declare(label.target.criterion)
+                yield from declare(self.declared, self.block, label.target.criterion)
                 yield LabelRecord(label=label)
 
     def _plain_labels(self, scope: Scope, item: str, cells: Iterator[Cell]) -> Iterator[PlainLabels]:
@@ -147,7 +138,7 @@ class LabelReader:
             label = self._label(Scope({}, last.line, 0), item, criterion, annotator, value, last.field)
             if label is not None:
                 reason = "\n".join(dict.fromkeys(part.reason for part in parts if part.reason))
-                yield from self._declare(criterion)
+                yield from declare(self.declared, self.block, criterion)
                 yield LabelRecord(label=label.model_copy(update={"reason": reason}))
 
     def _aggregate(self, parts: Sequence[Part]) -> Any:
@@ -164,32 +155,23 @@ class LabelReader:
         is_mean = isinstance(self.block, LongLabels) and self.block.aggregate == "mean"
         return (total / len(numbers) if is_mean else total) if numbers else None
 
-    def _declare(self, criterion: str) -> Iterator[Record]:
-        if criterion not in self.declared_criteria:
-            self.declared_criteria.add(criterion)
-            yield from declarations(self.block, criterion)
-
     def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
         cell, field = scope.cell(block.value), source_name(block.value)
         if is_empty(cell):
             return
-        annotator = parse_name(scope.resolve(block.annotator), scope.line, source_name(block.annotator))
-        criterion = block.criterion
-        if block.criterion_field:
-            criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
-        reason = (scope.text(block.reason) if block.reason else None) or ""
+        annotator, criterion = scope.name(block.annotator), scope.criterion(block)
+        reason = scope.optional(block.reason)
         if block.aggregate:
             part = Part(cell, reason, scope.line, field)
             self.parts.setdefault((item, criterion, annotator), []).append(part)
             return
-        seconds = _parse_seconds(block.seconds, scope)
+        seconds = scope.amount(block.seconds, "seconds")
         label = self._label(scope, item, criterion, annotator, cell, field)
         if label is not None:
             yield label.model_copy(update={"reason": reason, "seconds": seconds})
 
     def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Label | None]:
-        annotator = parse_name(scope.resolve(block.annotator), scope.line, source_name(block.annotator))
-        reason = (scope.text(block.reason) if block.reason else None) or ""
+        annotator, reason = scope.name(block.annotator), scope.optional(block.reason)
         field = str(block.ranking.of or block.ranking.ranks)
         for part, value in ranked_pairs(scope, block.ranking):
             label = self._label(scope, item, block.criterion, annotator, value, field, part)
@@ -199,11 +181,9 @@ class LabelReader:
         self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str, part: str = ""
     ) -> Label | None:
         value = self._value(scope, item, criterion, annotator, cell, field, part)
-        return (
-            None
-            if value is None
-            else Label(target=self._target(item, criterion, part), annotator=annotator, value=value)
-        )
+        if value is None:
+            return None
+        return Label(target=self._target(item, criterion, part), annotator=annotator, value=value)
 
     def _value(
         self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str, part: str = ""
@@ -249,16 +229,14 @@ class LabelReader:
         return self.parsed_values[key]
 
 
-def _wide_cells(block: WideLabels, scope: Scope) -> Iterator[Cell]:
-    for column, annotator in block.annotators.items():
-        yield annotator, scope.get(column), column
-
-
 def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
     cells = parse_list(scope.get(block.value), scope.line, block.value, block.separator)
-    annotators = _list_annotators(block, scope)
-    if not annotators:
-        annotators = [block.annotator_at(place) for place in range(1, len(cells) + 1)]
+    annotators = block.annotators if isinstance(block.annotators, tuple) else ()
+    if block.annotators_field is not None:
+        names = parse_list(scope.get(block.annotators_field), scope.line, block.annotators_field, block.separator)
+        annotators = tuple(parse_name(name, scope.line, block.annotators_field) for name in names)
+    template = str(block.annotators)
+    annotators = annotators or tuple(template.replace("{n}", str(place)) for place in range(1, len(cells) + 1))
     if cells and len(cells) != len(annotators):
         message = f"expected as many labels as annotators, {len(annotators)}, not {len(cells)}"
         raise FileFormatError(message, line=scope.line, field=block.value)
@@ -266,30 +244,15 @@ def _list_cells(block: ListLabels, scope: Scope) -> Iterator[Cell]:
         yield annotator, cell, block.value
 
 
-def _list_annotators(block: ListLabels, scope: Scope) -> list[str]:
-    if block.annotators_field is None:
-        return list(block.annotators) if isinstance(block.annotators, tuple) else []
-    field = block.annotators_field
-    cells = parse_list(scope.get(field), scope.line, field, block.separator)
-    return [parse_name(cell, scope.line, field) for cell in cells]
-
-
-def declarations(block: Block, criterion: str) -> Iterator[Record]:
-    """Yield the criterion and the scale of a block."""
+def declare(declared: Declared, block: Block, criterion: str) -> Iterator[Record]:
+    """Yield the criterion and the scale of a block, once for all blocks."""
+    if (block.kind, criterion) in declared:
+        return
+    declared.add((block.kind, criterion))
     if criterion:
         scale = None if block.kind == "preference" else block.scale
         yield CriterionRecord(criterion=Criterion(name=criterion, definition=block.definition, scale=scale))
     yield ScaleRecord(kind=block.kind, criterion=criterion, scale=block.scale)
-
-
-def _parse_seconds(field: str | None, scope: Scope) -> float | None:
-    cell = scope.get(field) if field else None
-    if field is None or is_empty(cell):
-        return None
-    seconds = parse_number(cell, scope.line, field)
-    if seconds is None or seconds < 0:
-        raise FileFormatError(f"expected seconds, not {quote_value(cell)}", line=scope.line, field=field)
-    return float(seconds)
 
 
 # Reads gold values of a table; they become adjudications, with the source that the mapping states.
@@ -298,10 +261,8 @@ def _parse_seconds(field: str | None, scope: Scope) -> float | None:
 class GoldReader:
     """Reads one block of gold; rows of one item must have the same value."""
 
-    def __init__(self, block: GoldBlock, labels: Sequence[Labels]) -> None:
-        self.block = block
-        self.declared = {label.criterion for label in labels if label.kind == block.kind}
-        """Criteria that labels declare, or that are declared here."""
+    def __init__(self, block: GoldBlock, declared: Declared) -> None:
+        self.block, self.declared = block, declared
         self.omissions = current_omissions()
         self.values: dict[tuple[str, str], Value] = {}
         """(item, criterion) -> value."""
@@ -309,14 +270,9 @@ class GoldReader:
     def read(self, scope: Scope, item: str) -> Iterator[Record]:
         """Yield the adjudications of a row; a criterion and its scale before the first one."""
         if self.block.criterion_field is None:
-            yield from self._declare(self.block.criterion)
+            yield from declare(self.declared, self.block, self.block.criterion)
         for element in scope.elements(self.block.each):
             yield from self._read_value(element, item)
-
-    def _declare(self, criterion: str) -> Iterator[Record]:
-        if criterion not in self.declared:
-            self.declared.add(criterion)
-            yield from declarations(self.block, criterion)
 
     def _read_value(self, scope: Scope, item: str) -> Iterator[Record]:
         block, field = self.block, source_name(self.block.value)
@@ -325,10 +281,8 @@ class GoldReader:
         if value is None:
             self.omissions.gold += not is_empty(cell)
             return
-        criterion = block.criterion
-        if block.criterion_field:
-            criterion = parse_name(scope.resolve(block.criterion_field), scope.line, source_name(block.criterion_field))
-        yield from self._declare(criterion)
+        criterion = scope.criterion(block)
+        yield from declare(self.declared, self.block, criterion)
         if (item, criterion) in self.values:
             if self.values[item, criterion] != value:
                 message = f"expected the gold of item {item!r} to be the same in all its rows, and it differs"

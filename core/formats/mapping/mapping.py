@@ -5,11 +5,10 @@ docs/mappings documents every field, with an example of each layout.
 
 import math
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from core.critiques import CritiqueRole, CritiqueSource
 from core.formats.mapping.fields import (
@@ -35,10 +34,21 @@ from core.labels import PREFERENCE, Scale, Value
 
 # The blocks of a mapping: responses, labels, judges, gold, critiques, weights, aspects, and a second file.
 
+
+def _columns(columns: Any) -> Any:
+    return {str(column): str(column) for column in columns} if isinstance(columns, list) else columns
+
+
+def _by_text(values: Any) -> Any:
+    return {format_value(key): value for key, value in values.items()} if isinstance(values, dict) else values
+
+
+# Kinds of labels with one value per cell. Weights and AIUs have parts, and their own readers.
 TableKind = Literal["preference", "score", "aspect_quality", "likert", "answer"]
-"""Kinds of labels with one value per cell. Weights and AIUs have parts, and their own readers."""
+# The name of an annotator or a judge, without surrounding blanks.
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-"""The name of an annotator or a judge, without surrounding blanks."""
+# Field -> the name of its annotator or judge; in a list, each field is also the name.
+Columns = Annotated[dict[FieldPath, Name], BeforeValidator(_columns)]
 
 
 class ResponseFields(Frozen):
@@ -70,21 +80,20 @@ class ResponseFields(Frozen):
 class Block(Frozen):
     """The targets of a block of labels, verdicts or gold, and their possible values."""
 
+    NAMES: ClassVar[tuple[str, ...]] = ()
+    """Its fields with names, which can be templates."""
+    OTHERS: ClassVar[tuple[str, ...]] = ()
+    """Its other fields that refer to fields of a row."""
     kind: TableKind
     criterion: str = ""
     definition: str = ""
     scale: Scale = PREFERENCE
-    values: dict[str, Value | None] = Field(default_factory=dict)
+    values: Annotated[dict[str, Value | None], BeforeValidator(_by_text)] = Field(default_factory=dict)
     """Text in the file -> value on the scale; null means no label."""
     each: FieldPath | None = None
     """A list or an object in the row: the block is read once for each of its elements, whose fields it names."""
     confirmed: bool = True
     """Whether a person has stated what the file does not: a suggestion leaves it open (see `confirmation`)."""
-
-    @field_validator("values", mode="before")
-    @classmethod
-    def _format_keys(cls, values: Any) -> Any:
-        return {format_value(key): value for key, value in values.items()} if isinstance(values, dict) else values
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:
@@ -96,10 +105,17 @@ class Block(Frozen):
             raise ValueError(f"`compare` and `system` give a preference, not a {self.kind}")
         return self
 
+    def value_sources(self) -> list[ValueSource]:
+        """Return where its values are."""
+        value: ValueSource | None = getattr(self, "value", None)
+        return [] if value is None else [value]
+
 
 class LongLabels(Block):
     """One row per label."""
 
+    NAMES = ("annotator", "criterion_field")
+    OTHERS = ("value", "reason", "seconds")
     layout: Literal["long"]
     annotator: Source
     value: ValueSource
@@ -122,19 +138,19 @@ class LongLabels(Block):
 class WideLabels(Block):
     """One column per annotator."""
 
+    OTHERS = ("annotators",)
     layout: Literal["wide"]
-    annotators: dict[FieldPath, Name] = Field(min_length=1)
-    """Field -> annotator's name; in a list, each field is also the name."""
+    annotators: Columns = Field(min_length=1)
 
-    @field_validator("annotators", mode="before")
-    @classmethod
-    def _from_list(cls, columns: Any) -> Any:
-        return {str(column): str(column) for column in columns} if isinstance(columns, list) else columns
+    def value_sources(self) -> list[ValueSource]:
+        """Return the columns."""
+        return [*self.annotators]
 
 
 class ListLabels(Block):
     """A list in a cell: position i is the value of annotator i."""
 
+    OTHERS = ("value", "annotators_field")
     layout: Literal["list"]
     value: FieldPath
     annotators: tuple[str, ...] | str = "annotator {n}"
@@ -158,10 +174,6 @@ class ListLabels(Block):
             raise ValueError("`annotators` contains a name twice")
         return self
 
-    def annotator_at(self, position: int) -> str:
-        """Return the name of the annotator at a position, from 1, by the template."""
-        return str(self.annotators).replace("{n}", str(position))
-
 
 class Ranking(Frozen):
     """Ranks of an item's responses in the order of the responses: a preference for each pair of them."""
@@ -182,6 +194,8 @@ class Ranking(Frozen):
 class RankingLabels(Block):
     """A ranking of all responses by one annotator."""
 
+    NAMES = ("annotator",)
+    OTHERS = ("reason", "ranking")
     layout: Literal["ranking"]
     kind: Literal["preference"] = "preference"
     annotator: Source
@@ -195,11 +209,12 @@ Labels = Annotated[LongLabels | WideLabels | ListLabels | RankingLabels, Field(d
 class JudgeBlock(Block):
     """Verdicts of judges, which are stored as recorded runs."""
 
+    NAMES = ("criterion_field", "judge", "model")
+    OTHERS = ("columns", "value", "ranking", "reason", "cost", "order", "swapped")
     judge: Source | None = None
     """The judge's name, with `value`: one verdict per row."""
     value: ValueSource | None = None
-    columns: dict[FieldPath, Name] = Field(default_factory=dict)
-    """Field -> judge's name; in a list, each field is also the name."""
+    columns: Columns = Field(default_factory=dict)
     ranking: Ranking | None = None
     """Ranks of the responses, instead of `value`."""
     criterion_field: Source | None = None
@@ -211,7 +226,9 @@ class JudgeBlock(Block):
     """Dollars."""
     order: FieldPath | None = None
     """The order in which the responses were shown, see `order_values`."""
-    order_values: dict[str, tuple[int, ...]] = Field(default={"12": (1, 2), "21": (2, 1)})
+    order_values: Annotated[dict[str, tuple[int, ...]], BeforeValidator(_by_text)] = Field(
+        default={"12": (1, 2), "21": (2, 1)}
+    )
     as_shown: bool = False
     """Whether a preference is the position in the order shown, instead of the response's own number."""
     swapped: FieldPath | None = None
@@ -220,15 +237,9 @@ class JudgeBlock(Block):
     """The verdict of two orders: see `core.verdicts.choice_of_orders`."""
     stage: Literal["first", "last", "verdict"] = "verdict"
 
-    @field_validator("columns", mode="before")
-    @classmethod
-    def _from_list(cls, columns: Any) -> Any:
-        return {str(column): str(column) for column in columns} if isinstance(columns, list) else columns
-
-    @field_validator("order_values", mode="before")
-    @classmethod
-    def _format_orders(cls, orders: Any) -> Any:
-        return {format_value(key): order for key, order in orders.items()} if isinstance(orders, dict) else orders
+    def value_sources(self) -> list[ValueSource]:
+        """Return the columns, or the only source."""
+        return [*self.columns] or super().value_sources()
 
     @model_validator(mode="after")
     def _check_judges(self) -> Self:
@@ -253,6 +264,8 @@ class JudgeBlock(Block):
 class GoldBlock(Block):
     """Gold values of the file, which are stored as adjudications."""
 
+    NAMES = ("criterion_field", "adjudicator", "reason")
+    OTHERS = ("value",)
     value: ValueSource
     criterion_field: Source | None = None
     source: str = "gold of the imported file"
@@ -264,6 +277,8 @@ class GoldBlock(Block):
 class CritiqueFields(Frozen):
     """One critique of each item."""
 
+    NAMES: ClassVar = ("author",)
+    OTHERS: ClassVar = ("text", "aius")
     text: FieldPath
     author: Source
     source: CritiqueSource = "llm"
@@ -278,6 +293,8 @@ class CritiqueFields(Frozen):
 class WeightsBlock(Frozen):
     """Aspect weights of annotators or judges: a field for each aspect, or aspects that differ from row to row."""
 
+    NAMES: ClassVar = ("annotator", "judge")
+    OTHERS: ClassVar = ("aspects", "aspects_field", "value")
     annotator: Source | None = None
     judge: Source | None = None
     aspects: dict[str, FieldPath] = Field(default_factory=dict)
@@ -348,8 +365,8 @@ def _check_scale(kind: str, scale: Scale, declared: bool) -> None:
         raise ValueError("the `low` and `high` of a scale are finite numbers")
 
 
+# One source of text, or several whose texts are joined with a blank line between them.
 Fields = Source | tuple[Source, ...]
-"""One source of text, or several whose texts are joined with a blank line between them."""
 
 
 class Mapping(Frozen):
@@ -414,15 +431,17 @@ class Mapping(Frozen):
     @model_validator(mode="after")
     def _check_paths(self) -> Self:
         blocks = (*self.labels, *self.judges, *self.gold)
-        names = [join.name for join in self.join]
-        if len(set(names)) < len(names):
+        if len({join.name for join in self.join}) < len(self.join):
             raise ValueError("two files of `join` have the same `name`")
         for path in (*field_paths(self), *(path for block in blocks for path in block_paths(block))):
             parse_path(path)
         if sorted(self.responses, key=lambda response: response.optional) != list(self.responses):
             raise ValueError("optional `responses` come last, or the others would change their numbers")
-        templates = [*self._templates(), *(text for block in blocks if not block.each for text in _names(block))]
-        if not self.explode and any(is_template(text) and "element" in BLANK.findall(text) for text in templates):
+        names: list[Any] = [self.id, self.scenario, *as_tuple(self.group)]
+        names += [name for response in self.responses for name in (response.system, response.name)]
+        names += [getattr(block, name) for block in blocks if not block.each for name in block.NAMES]
+        templates = [name for name in names if isinstance(name, str) and is_template(name)]
+        if not self.explode and any("element" in BLANK.findall(template) for template in templates):
             raise ValueError(
                 "`{element}` is the number or the key of an exploded element: add `explode`, or `each` to its block"
             )
@@ -433,19 +452,6 @@ class Mapping(Frozen):
         if self.prompt is None and not self.responses:
             raise ValueError("an item needs a `prompt` or `responses`")
         return self
-
-    def _templates(self) -> Iterator[str]:
-        """Yield the sources in which {element} is replaced."""
-        names = [name for response in self.responses for name in (response.system, response.name)]
-        sources = (self.id, self.scenario, *as_tuple(self.group), *names)
-        yield from (source for source in sources if isinstance(source, str))
-
-
-def _names(block: Labels | JudgeBlock | GoldBlock) -> Iterator[str]:
-    """Yield the sources of a block's names, in which {element} is replaced."""
-    for field in ("annotator", "criterion_field", "judge", "model", "adjudicator"):
-        if isinstance(source := getattr(block, field, None), str):
-            yield source
 
 
 def _by_criterion(block: Any) -> Iterator[Any]:
@@ -488,66 +494,36 @@ def response_paths(response: ResponseFields) -> Iterator[FieldPath]:
 
 def field_paths(mapping: Mapping) -> Iterator[FieldPath]:
     """Yield every field path of a row that the mapping reads, except the exploded list itself."""
-    yield from _name_paths(mapping)
-    for source in chain.from_iterable(map(as_tuple, (mapping.prompt, mapping.context, mapping.reference))):
+    for name in (mapping.id, mapping.scenario, *(() if isinstance(mapping.group, tuple) else (mapping.group,))):
+        yield from source_paths(name)
+    texts = (*as_tuple(mapping.prompt), *as_tuple(mapping.context), *as_tuple(mapping.reference))
+    aspects = mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
+    group = mapping.group if isinstance(mapping.group, tuple) else ()
+    for source in (*group, *texts, mapping.image, aspects, *mapping.where, *mapping.where_not):
         yield from value_paths(source)
-    yield from filter(None, (mapping.image,))
     for response in mapping.responses:
         yield from response_paths(response)
-    yield from (*mapping.where, *mapping.where_not)
-    if mapping.aspects is not None:
-        yield mapping.aspects.field if isinstance(mapping.aspects, AspectFields) else mapping.aspects
-    for critique in mapping.critiques:
-        yield from filter(None, (critique.text, critique.aius, *source_paths(critique.author)))
-    for weights in mapping.weights:
-        yield from (*weights.aspects.values(), *source_paths(weights.annotator), *source_paths(weights.judge))
-        yield from filter(None, (weights.aspects_field, weights.value))
+    parts: tuple[CritiqueFields | WeightsBlock, ...] = (*mapping.critiques, *mapping.weights)
+    for part in parts:
+        yield from block_paths(part)
     for block in (*mapping.labels, *mapping.judges, *mapping.gold):
         yield from [block.each] if block.each else block_paths(block)
 
 
-def _name_paths(mapping: Mapping) -> Iterator[FieldPath]:
-    yield from source_paths(mapping.id)
-    yield from source_paths(mapping.scenario)
-    yield from mapping.group if isinstance(mapping.group, tuple) else source_paths(mapping.group)
-
-
-def block_paths(block: Labels | JudgeBlock | GoldBlock) -> Iterator[FieldPath]:
+def block_paths(block: Block | CritiqueFields | WeightsBlock) -> Iterator[FieldPath]:
     """Yield the field paths that a block reads in each row, or in each element of its `each`."""
-    names, values = _block_sources(block)
-    for name in names:
-        yield from source_paths(name)
-    for value in values:
-        yield from value_paths(value)
-
-
-def _block_sources(
-    block: Labels | JudgeBlock | GoldBlock,
-) -> tuple[tuple[Source | None, ...], tuple[ValueSource | None, ...]]:
-    """Return the sources that can be templates, and the others."""
-    match block:
-        case LongLabels():
-            return (block.annotator, block.criterion_field), (block.value, block.reason, block.seconds)
-        case WideLabels():
-            return (), tuple(block.annotators)
-        case ListLabels():
-            return (), (block.value, block.annotators_field)
-        case RankingLabels():
-            return (block.annotator,), (block.reason, *ranking_paths(block.ranking))
-        case JudgeBlock():
-            values = (*block.columns, block.value, block.reason, block.cost, block.order, block.swapped)
-            return (block.criterion_field, block.judge, block.model), (*values, *ranking_paths(block.ranking))
-        case GoldBlock():
-            return (block.criterion_field, block.adjudicator, block.reason), (block.value,)
-
-
-def ranking_paths(ranking: Ranking | None) -> tuple[FieldPath, ...]:
-    """Return the field paths of a ranking, without those of the elements of its list."""
-    if ranking is None:
-        return ()
-    if ranking.of is not None:
-        return (ranking.of,)
-    return ranking.ranks if isinstance(ranking.ranks, tuple) else (ranking.ranks,)
+    for name in block.NAMES:
+        yield from source_paths(getattr(block, name))
+    for name in block.OTHERS:
+        match getattr(block, name):
+            case Ranking(of=None, ranks=tuple(fields)):
+                yield from fields
+            case Ranking(of=path, ranks=ranks):
+                yield str(path or ranks)
+            case dict(fields):
+                yield from fields.values() if name == "aspects" else fields
+            case source:
+                yield from value_paths(source)
 
 
 def as_tuple(fields: Fields | None) -> tuple[Source, ...]:

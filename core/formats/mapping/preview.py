@@ -7,19 +7,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core.errors import FileFormatError
-from core.formats.mapping.fields import MISSING, Row, get_value, parse_path, quote_key, spell_path
+from core.formats.mapping.fields import MISSING, Row, get_value, parse_nested, parse_path, quote_key, spell_path
 from core.formats.mapping.mapping import Mapping, field_paths
-from core.formats.mapping.rows import format_value, has_header, parse_list, read_rows
+from core.formats.mapping.rows import format_value, has_header, read_rows
 from core.formats.mapping.scope import EVERY_ELEMENT, EVERY_KEY, WHOLE_RECORD, iter_scopes
-from core.formats.text import needs_too_much
 from core.formats.validation_errors import join_names
 
+# Fields that are looked at: as many as delimited text can have columns. JSON can have any number.
 MAX_FIELDS = 10_000
-"""Fields that are looked at: as many as delimited text can have columns. JSON can have any number."""
 MANY_FIELDS = f"Only {MAX_FIELDS:,} fields are looked at; the file has more."
+# Objects in a record from which on they can be the items.
 MIN_OBJECTS = 2
-"""Objects in a record from which on they can be the items."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +63,10 @@ def _whole_record(path: Path, separator: str | None) -> list[str]:
         return []
     rows = list(islice(read_rows(path, separator), 2))
     values = [*rows[0][1].values()] if len(rows) == 1 else []
-    if len(values) < MIN_OBJECTS:
-        return []
-    if all(isinstance(value, dict) for value in values):
+    if len(values) >= MIN_OBJECTS and all(isinstance(value, dict) for value in values):
         return [EVERY_KEY]
-    return [EVERY_ELEMENT] if all(isinstance(value, list) and _is_record_list(value) for value in values) else []
+    are_lists = all(isinstance(value, list) and _is_record_list(value) for value in values)
+    return [EVERY_ELEMENT] if len(values) >= MIN_OBJECTS and are_lists else []
 
 
 def _iter_rows(path: Path, explode: Sequence[str], separator: str | None) -> Iterator[Row]:
@@ -91,26 +88,14 @@ def _flatten(row: Row, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_record_list(cell: Any) -> bool:
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
-        cell = _parse_list_or_none(cell)
-    return isinstance(cell, list) and bool(cell) and all(isinstance(element, dict) for element in cell)
-
-
-def _parse_list_or_none(cell: str) -> list[Any] | None:
-    try:
-        return parse_list(cell, 0, "")
-    except FileFormatError:
-        return None
+    parsed = parse_cell(cell.lstrip()) if isinstance(cell, str) else cell
+    return isinstance(parsed, list) and bool(parsed) and all(isinstance(element, dict) for element in parsed)
 
 
 def parse_cell(cell: str) -> Any:
     """Return the list or object that a preview's cell shows, otherwise its text."""
-    if cell[:1] not in ("[", "{") or needs_too_much(cell):
-        return cell
-    try:
-        return json.loads(cell)
-    except (ValueError, RecursionError):
-        return cell
+    nested = parse_nested(cell) if cell[:1] in ("[", "{") else None
+    return cell if nested is None else nested
 
 
 def _format_cell(cell: Any) -> str:
@@ -121,8 +106,8 @@ def _format_cell(cell: Any) -> str:
 
 # The fields of a table that a mapping does not use.
 
+# Rows that are searched for fields.
 ROWS = 50
-"""Rows that are searched for fields."""
 
 Keys = tuple[str, ...]
 

@@ -9,37 +9,43 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO
 
 from core.annotator_names import normalize_name
 from core.errors import FileFormatError, TiebreakError
 from core.formats import text as text_limits
 from core.formats.gold import COLUMNS as GOLD_COLUMNS
-from core.formats.mapping.fields import Missing, Row
-from core.formats.mapping.parquet import read_parquet
+from core.formats.mapping.fields import Missing, Row, parse_nested
 from core.formats.tables import unescape_formula
 from core.formats.text import (
     CHUNK,
+    MAX_UNPACKED,
+    count_unpacked,
     data_suffix,
     limited_lines,
-    needs_too_much,
     open_text,
     read_chunks,
     read_head,
     read_lines,
     read_text,
+    record_read,
     refuse_large_json,
+    refuse_read_errors,
 )
 from core.formats.validation_errors import join_names, quote_value
 from core.labels import Scale, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 # Parses the cells of a table: text, numbers, lists, and values on a declared scale.
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_DIGITS = 15
+# Larger whole numbers are rounded by spreadsheets, by JSON in browsers, and by Python's floats.
 MAX_NUMBER = 10**MAX_DIGITS
-"""Larger whole numbers are rounded by spreadsheets, by JSON in browsers, and by Python's floats."""
 
 
 class DecimalComma(str):
@@ -126,12 +132,24 @@ def parse_number(cell: Any, line: int, field: str) -> int | float | None:
     return cell
 
 
+def expect_number(cell: Any, line: int, field: str, noun: str, smallest: float = -math.inf) -> float | None:
+    """Return the cell's number, None for an empty cell; raises FileFormatError for a cell that is no `noun`."""
+    if is_empty(cell):
+        return None
+    number = parse_number(cell, line, field)
+    if number is None or number < smallest:
+        raise FileFormatError(f"expected {noun}, not {quote_value(cell)}", line=line, field=field)
+    return float(number)
+
+
 def parse_list(cell: Any, line: int, field: str, separator: str | None = None) -> list[Any]:
     """Return the list in a cell: a list, a JSON list written as text, or text split at `separator`."""
     if is_empty(cell):
         return []
-    if isinstance(cell, str):
-        cell = _parse_list_text(cell, separator)
+    if isinstance(cell, str) and separator is not None:
+        return [part.strip() for part in cell.split(separator)]
+    if isinstance(cell, str) and (nested := parse_nested(cell)) is not None:
+        cell = nested
     if not isinstance(cell, list):
         raise FileFormatError(f"expected a list, not {_describe_cell(cell)}", line=line, field=field)
     return cell
@@ -171,17 +189,6 @@ def _describe_scale(scale: Scale, translations: Mapping[str, Value | None]) -> s
     return f"a number{low}{'' if scale.high is None else f' to {format_value(scale.high)}'}"
 
 
-def _parse_list_text(text: str, separator: str | None) -> Any:
-    if separator is not None:
-        return [part.strip() for part in text.split(separator)]
-    if needs_too_much(text):
-        return text
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
 def _describe_cell(cell: Any) -> str:
     if isinstance(cell, list):
         return "a list"
@@ -191,15 +198,15 @@ def _describe_cell(cell: Any) -> str:
 # Reads the rows of delimited text: commas, semicolons, tabs, or the separator that the file or the mapping names.
 
 SEPARATORS = (",", ";", "\t")
+# The first line by which Excel is informed of the separator.
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n?', re.IGNORECASE)
-"""The first line by which Excel is informed of the separator."""
+# More characters than such a line has.
 SEPARATOR_LENGTH = 16
-"""More characters than such a line has."""
 SAMPLE_LINES = 200
+# A table with more columns is a matrix, or was read with the wrong separator.
 MAX_COLUMNS = 10_000
-"""A table with more columns is a matrix, or was read with the wrong separator."""
+# Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents.
 MAX_CELL_LENGTH = 2**26
-"""Characters of one CSV cell: the csv module's default of 131,072 is too small for long documents."""
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 
@@ -219,7 +226,11 @@ def read_delimited(path: Path, separator: str | None = None, quotes: bool | None
         if named:
             file.readline()
         default = separator or (named[1] if named else None)
-        used = default or ("\t" if data_suffix(path) != ".csv" else _detect(path))
+        if default is None and data_suffix(path) == ".csv":
+            lines = _sample(path)
+            # The one with which the first rows have as many cells as the header, the most columns first.
+            default = max(SEPARATORS, key=lambda separator: _fit(lines, separator))
+        used = default or "\t"
         yield from _rows(file, used, skipped, _has_quotes(path, used) if quotes is None else quotes)
 
 
@@ -243,9 +254,8 @@ def _rows(file: TextIO, separator: str, skipped: int, quotes: bool) -> Iterator[
 
 
 def _delimited_reader(lines: Iterable[str], separator: str, quotes: bool) -> Any:
-    if quotes:
-        return csv.reader(lines, delimiter=separator, strict=True)
-    return csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_NONE, strict=True)
+    options: dict[str, Any] = {} if quotes else {"quoting": csv.QUOTE_NONE}
+    return csv.reader(lines, delimiter=separator, strict=True, **options)
 
 
 def _header(cells: list[str], line: int) -> list[str]:
@@ -264,21 +274,12 @@ def _row(header: list[str], cells: Iterable[str], line: int, separator: str) -> 
     cells = list(cells)
     if len(cells) != len(header):
         raise FileFormatError(f"expected {len(header)} cells, as in the header, not {len(cells)}", line=line)
-    if separator != ",":
-        cells = [_with_decimal_comma(cell, separator) for cell in cells]
+    for place, cell in enumerate(cells if separator != "," else ()):
+        # With tabs, `1,234` can be a whole number.
+        is_number = "," in cell and DECIMAL_COMMA.fullmatch(cell.strip())
+        if is_number and (separator == ";" or not THOUSANDS.fullmatch(cell.strip())):
+            cells[place] = DecimalComma(cell)
     return dict(zip(header, cells, strict=True))
-
-
-def _with_decimal_comma(cell: str, separator: str) -> str:
-    """Return a cell such as `3,5` as DecimalComma; with tabs, `1,234` can be a whole number and is unchanged."""
-    is_number = "," in cell and DECIMAL_COMMA.fullmatch(cell.strip())
-    return DecimalComma(cell) if is_number and (separator == ";" or not THOUSANDS.fullmatch(cell.strip())) else cell
-
-
-def _detect(path: Path) -> str:
-    """Return the separator with which the first rows have as many cells as the header, the most columns first."""
-    lines = _sample(path)
-    return max(SEPARATORS, key=lambda separator: _fit(lines, separator))  # the first one if several are equal
 
 
 def _has_quotes(path: Path, separator: str) -> bool:
@@ -309,8 +310,8 @@ def _fit(lines: list[str], separator: str, *, quotes: bool = True) -> tuple[bool
 
 
 SUFFIXES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson", ".parquet")
+# More characters than a number's end, a word or an escape needs, which the end of a text can cut.
 LONGEST_TOKEN = 16
-"""More characters than a number's end, a word or an escape needs, which the end of a text can cut."""
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 
 
@@ -525,3 +526,114 @@ def _fields(value: Any, line: int) -> Row:
 
 def _describe(value: Any) -> str:
     return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else json.dumps(value)[:40]
+
+
+# Reads the rows of Parquet files, of which a small one can hold any number of values, and each of any length.
+
+# Rows that are read at once.
+PARQUET_ROWS = 2048
+# Bytes that the rows read at once need at most, apart from a single row that needs more.
+MAX_READ = 2**27
+# Values of a column with lists in one row group: a list of equal values needs no space in a file.
+MAX_GROUP_VALUES = 2**25
+# Bytes that the beginning of a page's header needs at most.
+PAGE_HEADER = 64
+
+
+def read_parquet(path: Path) -> Iterator[tuple[int, Row]]:
+    """Yield (number from 1, row); raises FileFormatError for what needs too much memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    record_read(path)
+    number = unpacked = 0
+    try:
+        with refuse_read_errors(path), pq.ParquetFile(path) as file:
+            for batch in map(_decoded, file.iter_batches(batch_size=_rows_at_once(path, file.metadata))):
+                unpacked += batch.nbytes
+                count_unpacked(path, unpacked)
+                for row in _batch_rows(batch):
+                    number += 1
+                    yield number, row
+    except pa.ArrowException as error:
+        raise FileFormatError(f"expected a Parquet file: {str(error).splitlines()[0]}") from None
+
+
+def _decoded(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+    """Return the rows with values in place of their numbers in a dictionary, as which a file can declare a column."""
+    import pyarrow as pa
+
+    columns = [own.dictionary_decode() if isinstance(own, pa.DictionaryArray) else own for own in batch.columns]
+    if nested := next((own for own in batch.schema if own.type.num_fields and "dictionary<" in str(own.type)), None):
+        raise FileFormatError("expected a column without dictionaries in its lists or records", field=nested.name)
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _batch_rows(batch: "pa.RecordBatch") -> Iterator[Row]:
+    """Yield the rows of a batch, a few at a time if they are long."""
+    step = max(1, min(batch.num_rows, MAX_READ * batch.num_rows // max(2 * batch.nbytes, 1)))
+    for start in range(0, batch.num_rows, step):
+        yield from batch.slice(start, step).to_pylist()
+
+
+def _rows_at_once(path: Path, metadata: "pq.FileMetaData") -> int:
+    """Return how many rows are read at once: a value that is stored once can be in each of them."""
+    longest = 1
+    with path.open("rb") as file:
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            columns = [(metadata.schema.column(place), group.column(place)) for place in range(metadata.num_columns)]
+            longest = max(longest, sum(_longest(file, *own) for own in columns))
+    return max(1, min(PARQUET_ROWS, MAX_READ // longest))
+
+
+def _longest(file: BinaryIO, schema: "pq.ColumnSchema", column: "pq.ColumnChunkMetaData") -> int:
+    """Return the most bytes that a value which several rows of a row group share can have."""
+    if column.total_uncompressed_size > MAX_UNPACKED:
+        raise FileFormatError("expected a Parquet file with smaller row groups", field=column.path_in_schema)
+    is_list = schema.max_repetition_level > 0
+    if is_list and column.num_values > MAX_GROUP_VALUES:
+        message = f"expected lists with at most {MAX_GROUP_VALUES:,} values in a row group"
+        raise FileFormatError(message, field=column.path_in_schema)
+    if schema.physical_type == "FIXED_LEN_BYTE_ARRAY":
+        return int(schema.length)
+    if schema.physical_type != "BYTE_ARRAY":
+        return 0
+    if "DELTA_BYTE_ARRAY" in column.encodings:  # values that begin like the one before
+        return int(column.total_uncompressed_size)
+    size, values = _dictionary(file, column)
+    if is_list and column.num_values * (size // values) > MAX_UNPACKED:
+        raise FileFormatError("expected lists that unpack to less", field=column.path_in_schema)
+    return size
+
+
+def _dictionary(file: BinaryIO, column: "pq.ColumnChunkMetaData") -> tuple[int, int]:
+    """Return the unpacked bytes of a column's dictionary, and how many values it has; (0, 1) without one.
+
+    They are in the header of its page, in Thrift's compact protocol:
+    https://parquet.apache.org/docs/file-format/data-pages/
+    """
+    if not column.has_dictionary_page:
+        return 0, 1
+    file.seek(column.dictionary_page_offset or column.file_offset)
+    header = iter(file.read(PAGE_HEADER))
+    size, number = int(column.total_uncompressed_size), 0
+    for byte in header:
+        number += byte >> 4
+        if number == 7 and byte & 15 == 12:  # the header of the dictionary: its first field has the values
+            return size, max(1, _integer(header) if next(header, 0) == 0x15 else 1)
+        if byte & 15 != 5:  # no integer, so not what is expected
+            break
+        value = _integer(header)
+        size = value if number == 2 else size
+    return size, 1
+
+
+def _integer(header: Iterator[int]) -> int:
+    """Return the next integer: zigzag, 7 bits a byte, the lowest first."""
+    parts = []
+    for byte in header:
+        parts.append(byte & 127)
+        if byte < 128:
+            break
+    value = sum(part << 7 * place for place, part in enumerate(parts))
+    return (value >> 1) ^ -(value & 1)

@@ -24,6 +24,7 @@ from core.formats.mapping.fields import (
     join_keys,
     parse_path,
     render_messages,
+    source_name,
 )
 from core.formats.mapping.mapping import (
     GoldBlock,
@@ -34,14 +35,13 @@ from core.formats.mapping.mapping import (
     field_paths,
     response_paths,
 )
-from core.formats.mapping.rows import is_empty, parse_list, parse_number, parse_text
-from core.formats.validation_errors import quote_value
+from core.formats.mapping.rows import expect_number, is_empty, parse_list, parse_name, parse_text
 
+# Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}.
 EVERY_KEY = "*"
-"""Explodes the record itself: each of its fields is an item, such as {"q1": {...}, "q2": {...}}."""
+# Explodes the record and then its lists: `{"sysA": [{...}, {...}], "sysB": [...]}`. The element is the key, and
+# `position` the number in the list, from 1, if the element has no such field.
 EVERY_ELEMENT = "*.*"
-"""Explodes the record and then its lists: `{"sysA": [{...}, {...}], "sysB": [...]}`. The element is the key, and
-`position` the number in the list, from 1, if the element has no such field."""
 WHOLE_RECORD = (EVERY_KEY, EVERY_ELEMENT)
 
 
@@ -70,13 +70,8 @@ class Scope:
             text = self.text(path.field)
             return None if text is None else path.cut(text) or None
         cell = get_value(self.row, path)
-        if (
-            not isinstance(cell, str)
-            and isinstance(cell, list | dict)
-            and (rendered := render_messages(cell)) is not None
-        ):
-            cell = rendered
-        return parse_text(cell, self.line, path)
+        rendered = render_messages(cell) if isinstance(cell, list | dict) else None
+        return parse_text(cell if rendered is None else rendered, self.line, path)
 
     def resolve(self, source: Source) -> str | None:
         """Return a constant, or the text of a field path, of a part of it, or of a template.
@@ -111,21 +106,30 @@ class Scope:
         return 0 if abs(difference) <= comparison.margin else 1 if difference > 0 else 2
 
     def _number(self, side: FieldPath | Constant) -> float | None:
-        field, cell = (None, side.constant) if isinstance(side, Constant) else (side, self.get(side))
-        if is_empty(cell):
-            return None
-        number = int(cell) if isinstance(cell, bool) else parse_number(cell, self.line, field or "")
-        if number is None:
-            raise FileFormatError(f"expected a number to compare, not {quote_value(cell)}", line=self.line, field=field)
-        return float(number)
+        field, cell = ("", side.constant) if isinstance(side, Constant) else (side, self.get(side))
+        return expect_number(int(cell) if isinstance(cell, bool) else cell, self.line, field, "a number to compare")
+
+    def name(self, source: Source | None) -> str:
+        """Return a name without surrounding blanks; raises FileFormatError if it is empty."""
+        return parse_name(None if source is None else self.resolve(source), self.line, source_name(source))
+
+    def criterion(self, block: Any) -> str:
+        """Return the criterion of a block, which a field may name."""
+        return self.name(block.criterion_field) if block.criterion_field else str(block.criterion)
+
+    def optional(self, path: FieldPath | None) -> str:
+        """Return the text of a field that need not be there; empty if it is missing."""
+        return (self.text(path) if path else None) or ""
+
+    def amount(self, path: FieldPath | None, noun: str) -> float | None:
+        """Return a number that is not below 0, None without one; raises FileFormatError for other cells."""
+        return expect_number(self.get(path), self.line, path, noun, 0) if path else None
 
     def join_texts(self, sources: tuple[Source, ...]) -> str | None:
         """Return several texts, separated by a blank line; None if all of them are missing."""
-        texts = [text for source in sources if (text := self._text_of(source)) is not None]
+        found = (source.constant if isinstance(source, Constant) else self.text(source) for source in sources)
+        texts = [text for text in found if text is not None]
         return "\n\n".join(text for text in texts if text.strip()) if texts else None
-
-    def _text_of(self, source: Source) -> str | None:
-        return source.constant if isinstance(source, Constant) else self.text(source)
 
     def elements(self, path: FieldPath | None) -> Iterator["Scope"]:
         """Yield this scope, or one for each element of the list or object at `path`; none if it is missing or empty."""
@@ -133,7 +137,7 @@ class Scope:
             yield self
         elif not is_empty(self.get(path)):
             for inner in _explode(self, path):
-                yield Scope(inner.row, self.line, self.number, inner.element, self.repeat, self.systems)
+                yield replace(self, row=inner.row, element=inner.element)
 
     def _fill(self, name: str) -> str:
         if name in COUNTERS:
@@ -197,7 +201,7 @@ class Omissions:
     """What was read and is not in the study. Rows are those of the file, or the elements of an exploded list."""
 
     rows: int = 0
-    """All rows, if the mapping has `where`."""
+    """All rows."""
     rows_left_out: int = 0
     labels: int = 0
     """Values that are no label, because `values` maps them to null."""
@@ -207,14 +211,13 @@ class Omissions:
 
     def notes(self) -> list[str]:
         """Return a phrase for each count that is not 0."""
-        rows = f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`"
-        values = {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}
-        notes = [_value_note(count, name) for name, count in values.items() if count]
-        return [rows, *notes] if self.rows_left_out else notes
-
-
-def _value_note(count: int, name: str) -> str:
-    return f"{count:,} values are no {name}" if count > 1 else f"1 value is no {name}"
+        notes = []
+        if self.rows_left_out:
+            notes.append(f"{self.rows_left_out:,} of {self.rows:,} rows left out by `where` or `where_not`")
+        for name, count in {"label": self.labels, "verdict": self.verdicts, "gold": self.gold}.items():
+            if count:
+                notes.append(f"{count:,} {'values are' if count > 1 else 'value is'} no {name}")
+        return notes
 
 
 _current: ContextVar[Omissions | None] = ContextVar("omissions", default=None)
@@ -238,8 +241,8 @@ def current_omissions() -> Omissions:
 
 # The fields of a mapping that have to occur in at least one record of a table.
 
+# The list of a block with `each`, "" for a field of the record, and the field.
 Field = tuple[str, str]
-"""The list of a block with `each`, "" for a field of the record, and the field."""
 
 
 class RequiredFields:
@@ -261,8 +264,13 @@ class RequiredFields:
         """Note the fields of a record."""
         if self.unseen:
             self.names.update(map(str, scope.row))
-            self.lists.update(_fields_of_lists(scope.row))
-            self.unseen -= _present(scope, self.unseen)
+            for name, cell in scope.row.items():
+                if isinstance(cell, list) and cell and isinstance(cell[0], dict):
+                    self.lists.update(dict.fromkeys(map(str, cell[0]), str(name)))
+            for each in {each for each, _ in self.unseen}:
+                for element in scope.elements(each or None):
+                    own = {path for name, path in self.unseen if name == each}
+                    self.unseen -= {(each, path) for path in own if element.get(path) is not MISSING}
 
     def finish(self) -> None:
         """Raise FileFormatError for a field that no record has, with the next step."""
@@ -281,18 +289,3 @@ class RequiredFields:
                 f"or `explode: {name}` if they are the items"
             )
         raise FileFormatError(message, field=field)
-
-
-def _fields_of_lists(row: Row) -> Iterator[tuple[str, str]]:
-    for name, cell in row.items():
-        if isinstance(cell, list) and cell and isinstance(cell[0], dict):
-            yield from ((str(field), str(name)) for field in cell[0])
-
-
-def _present(scope: Scope, fields: set[Field]) -> set[Field]:
-    """Return those of the fields that a record has."""
-    present = {pair for pair in fields if not pair[0] and scope.get(pair[1]) is not MISSING}
-    for list_path in {each for each, _ in fields if each}:
-        for element in scope.elements(list_path):
-            present |= {pair for pair in fields if pair[0] == list_path and element.get(pair[1]) is not MISSING}
-    return present

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import FileFormatError
-from core.formats.mapping.declared_metrics import INSTANCES, declared_metrics, suggest_declared
 from core.formats.mapping.fields import (
     CONTENT_KEYS,
     Comparison,
@@ -19,23 +18,39 @@ from core.formats.mapping.fields import (
     source_name,
     spell_path,
 )
-from core.formats.mapping.guess import IDS, Draft, first_of, names_of, suggest_mapping
-from core.formats.mapping.mapping import Block, GoldBlock, JudgeBlock, LongLabels, Mapping, WideLabels, build_mapping
+from core.formats.mapping.guess import (
+    IDS,
+    MAX_CATEGORIES,
+    Draft,
+    annotator_name,
+    first_of,
+    guess_block,
+    names_of,
+    suggest_mapping,
+)
+from core.formats.mapping.mapping import Block, ListLabels, LongLabels, Mapping, WideLabels, build_mapping
 from core.formats.mapping.mapping import Mapping as TableMapping
 from core.formats.mapping.preview import Preview, parse_cell, preview_table
 from core.formats.mapping.rows import parse_label, read_rows
 from core.formats.mapping.scope import Scope, iter_scopes
-from core.formats.mapping.suggest_blocks import BlockSuggester
+from core.formats.mapping.suggest_blocks import (
+    INSTANCES,
+    BlockSuggester,
+    declared_metrics,
+    guess_values,
+    leave_open,
+    suggest_declared,
+)
 from core.formats.validation_errors import join_names, quote_value
 
+# Rows that are searched for columns and values.
 ROWS = 200
-"""Rows that are searched for columns and values."""
+# What precedes the turns of the assistant in dialogues that are one text.
 ASSISTANT = "\n\nAssistant:"
-"""What precedes the turns of the assistant in dialogues that are one text."""
+# What marks errors in translations.
 MARKS = ("<v>", "</v>")
-"""What marks errors in translations."""
+# A row of a preview.
 Cells = abc.Mapping[str, str]
-"""A row of a preview."""
 
 
 def suggest_table(path: Path, explode: str | None = None) -> Draft:
@@ -77,7 +92,6 @@ def suggest(preview: Preview, explode: str | None = None) -> Draft:
     draft = suggest_mapping(columns, explode)
     draft |= _responses(preview, draft)
     _refer_to_parts(draft, preview)
-    draft.pop("labels", None)
     draft |= BlockSuggester(preview, draft).suggest()
     _name_items(draft, preview)
     return {field: value for field, value in draft.items() if value}
@@ -87,14 +101,13 @@ def _responses(preview: Preview, draft: Draft) -> Draft:
     """Return the responses of a table that names them in another way, with the fields that follow from it."""
     names = names_of(preview.columns)
     if {"chosen", "rejected"} <= names.keys():
-        systems = {name: names[f"{name}_model"] for name in ("chosen", "rejected") if f"{name}_model" in names}
-        responses = [{"text": names[name], **_system(systems.get(name))} for name in ("chosen", "rejected")]
+        responses = [_response(names[name], names.get(f"{name}_model")) for name in ("chosen", "rejected")]
         gold = {"kind": "preference", "value": {"constant": "1"}, "source": "the chosen response of the file"}
         return {"responses": responses, "gold": [gold], "shuffle": True}
     if "decoded" in names and "text" in names:  # summaries of texts
         return {"prompt": names["text"]}
     if "responses" not in draft and (target := first_of(names, ("target", "hypothesis"))):
-        return {"responses": [{"text": target, **_system(first_of(names, ("system", "model")))}], "reference": None}
+        return {"responses": [_response(target, first_of(names, ("system", "model")))], "reference": None}
     return {} if "responses" in draft else _list_of_two(preview)
 
 
@@ -105,12 +118,8 @@ def _list_of_two(preview: Preview) -> Draft:
         keys = [key for key in ("text", *CONTENT_KEYS, "response") if _all_have(elements, key)]
         if keys and {len(element) for element in elements} == {2}:
             system = next((key for key in ("policy", "model", "system") if _all_have(elements, key)), None)
-            return {
-                "responses": [
-                    {"text": f"{column}.{n}.{keys[0]}", **_system(f"{column}.{n}.{system}" if system else None)}
-                    for n in (0, 1)
-                ]
-            }
+            parts = [f"{column}.{n}." for n in (0, 1)]
+            return {"responses": [_response(part + keys[0], system and part + system) for part in parts]}
     return {}
 
 
@@ -119,8 +128,8 @@ def _all_have(elements: Sequence[Any], key: str) -> bool:
     return bool(records) and all(isinstance(record, dict) and isinstance(record.get(key), str) for record in records)
 
 
-def _system(column: str | None) -> Draft:
-    return {"system": column} if column else {}
+def _response(text: str, system: str | None) -> Draft:
+    return {"text": text, "system": system} if system else {"text": text}
 
 
 def _refer_to_parts(draft: Draft, preview: Preview) -> None:
@@ -134,7 +143,7 @@ def _refer_to_parts(draft: Draft, preview: Preview) -> None:
             response["text"] = f"{field}.-1"
         elif _are_texts(parsed):
             response["text"] = f"{field}.0"
-        elif _are_dialogues(cells):
+        elif cells and all(ASSISTANT in cell and "Human:" in cell for cell in cells):
             draft.setdefault("prompt", {"field": field, "before_last": ASSISTANT})
             response["text"] = {"field": field, "after_last": ASSISTANT}
         elif any(mark in cell for cell in cells for mark in MARKS):
@@ -144,11 +153,6 @@ def _refer_to_parts(draft: Draft, preview: Preview) -> None:
     prompt = draft.get("prompt")
     if isinstance(prompt, str) and _are_texts([parse_cell(row.get(prompt, "")) for row in preview.rows]):
         draft["prompt"] = f"{prompt}.0"
-
-
-def _are_dialogues(cells: Iterable[str]) -> bool:
-    texts = list(cells)
-    return bool(texts) and all(ASSISTANT in text and "Human:" in text for text in texts)
 
 
 def _are_texts(cells: Sequence[Any]) -> bool:
@@ -202,7 +206,13 @@ def why_row_numbers(preview: Preview, draft: Draft) -> str:
 
 def _are_items(items: abc.Mapping[tuple[str, ...], Sequence[Cells]], draft: Draft, *, is_long: bool) -> bool:
     """Return whether rows with one name are one item: only if they are labels, and with the same responses."""
-    return all(all(key) and (is_long or len(rows) == 1) and _is_one(rows, draft) for key, rows in items.items())
+    texts = [response["text"] for response in draft.get("responses", [])]
+    return all(
+        all(key)
+        and (is_long or len(rows) == 1)
+        and all(len({_content(row, text) for row in rows}) == 1 for text in texts)
+        for key, rows in items.items()
+    )
 
 
 def _repeats(block: Draft, items: Iterable[Sequence[Cells]]) -> bool:
@@ -220,17 +230,38 @@ def _rows_by(preview: Preview, columns: Sequence[str]) -> dict[tuple[str, ...], 
     return rows
 
 
-def _is_one(rows: Sequence[Cells], draft: Draft) -> bool:
-    """Return whether rows have the same responses."""
-    return all(len({_content(row, response["text"]) for row in rows}) == 1 for response in draft.get("responses", []))
-
-
 def _content(row: Cells, source: Any) -> str:
     field = source["field"] if isinstance(source, dict) else source.removesuffix(".-1").removesuffix(".0")
     text = row.get(field) or row.get(source if isinstance(source, str) else field, "")
     for mark in MARKS:
         text = text.replace(mark, "")
     return text
+
+
+# Columns that a suggested mapping does not use, and whose values look like labels or verdicts.
+
+# Responses of an item -> kinds of their labels.
+KINDS = {1: ("score",), 2: ("preference",)}
+
+
+def candidate_labels(path: Path, mapping: Mapping, unused: Sequence[str]) -> list[Draft]:
+    """Return blocks of labels for those of the unused columns that have 2 to MAX_CATEGORIES different values, most of
+    them preferences or scores: one block of preferences, of categories and of other numbers."""
+    rows = preview_table(path, ROWS, mapping.explode or None).rows
+    kinds = KINDS.get(len(mapping.responses), ("preference", "score"))
+    cells = {column: [row.get(column, "").strip() for row in rows] for column in unused}
+    groups: dict[str, list[str]] = {}
+    for column, texts in cells.items():
+        block = guess_block(texts)
+        if block and block["kind"] in kinds and 1 < len({*texts} - {""}) <= MAX_CATEGORIES:
+            groups.setdefault(block.get("scale", {}).get("level", "preference"), []).append(column)
+    blocks = []
+    for columns in groups.values():
+        texts = [cell for column in columns for cell in cells[column]]
+        if block := guess_values(texts):
+            annotators = {column: annotator_name(column) for column in columns}
+            blocks.append(leave_open({"layout": "wide", **block, "annotators": annotators}, texts))
+    return blocks
 
 
 # Values of a table that a mapping gives no meaning: the import stops at the first of them.
@@ -244,31 +275,19 @@ def unread_values(path: Path, mapping: Mapping) -> list[str]:
     notes, scopes = [], list(_scopes(path, mapping))
     for block in (*mapping.labels, *mapping.judges, *mapping.gold):
         fields, texts = dict[str, None](), dict[str, None]()
-        for source in _sources(block):
-            for text in _unread(block, source, scopes):
+        sources = () if isinstance(block, ListLabels) else block.value_sources()
+        for source in sources:
+            for text in () if isinstance(source, Comparison) else _unread(block, source, scopes):
                 texts[text] = fields[spell_path(source_name(source))] = None
         if texts:
-            notes.append(_note(block, list(fields), list(texts)))
+            is_preference = block.kind == "preference"
+            values = "1 (the first response), 2 (the second), 0 (a tie)" if is_preference else "its number"
+            unread, names = join_names(list(texts)), join_names(list(fields))
+            notes.append(
+                f"`values` has no meaning for {unread} of {names}: add each of them with {values} or null (no value). "
+                "Until then the import stops at the first one."
+            )
     return notes
-
-
-def _note(block: Block, fields: list[str], texts: list[str]) -> str:
-    values = "1 (the first response), 2 (the second), 0 (a tie)" if block.kind == "preference" else "its number"
-    return (
-        f"`values` has no meaning for {join_names(texts)} of {join_names(fields)}: add each of them with {values} or "
-        "null (no value). Until then the import stops at the first one."
-    )
-
-
-def _sources(block: Block) -> list[ValueSource]:
-    match block:
-        case WideLabels():
-            return list(block.annotators)
-        case JudgeBlock(columns=columns) if columns:
-            return list(columns)
-        case LongLabels(value=source) | JudgeBlock(value=source) | GoldBlock(value=source):
-            return [] if source is None or isinstance(source, Comparison) else [source]
-    return []
 
 
 def _unread(block: Block, source: ValueSource, scopes: list[Scope]) -> Iterator[str]:

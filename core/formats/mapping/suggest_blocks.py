@@ -2,19 +2,23 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from core.errors import FileFormatError
 from core.formats.mapping.confirmation import BARE_NUMBER
 from core.formats.mapping.fields import key_of, parse_path, quote_key
 from core.formats.mapping.guess import (
     ANNOTATORS,
     CRITERIA,
+    MAX_CATEGORIES,
     MODEL,
     NO_VALUE,
     REASONS,
     VALUES,
     Draft,
+    annotator_columns,
     first_of,
     guess_block,
     guess_roles,
@@ -25,7 +29,9 @@ from core.formats.mapping.guess import (
     with_value,
 )
 from core.formats.mapping.preview import Preview, parse_cell
+from core.formats.mapping.rows import format_value, parse_number
 
+# Usual names of criteria.
 RATED = frozenset(
     (
         *("accuracy", "clarity", "coherence", "complexity", "completeness", "conciseness", "consistency"),
@@ -35,12 +41,11 @@ RATED = frozenset(
         *("relevance", "safety", "surprise", "tone", "truthfulness", "understandable", "usefulness", "verbosity"),
     )
 )
-"""Usual names of criteria."""
 COMPARED = re.compile(r"(winner_model|winner|score|rating|votes)[ _-]?(?P<which>[0-9]|[a-h])")
+# The usual weights of errors in MQM.
 PENALTIES = {"neutral": 0, "no-error": 0, "minor": -1, "major": -5, "critical": -25}
-"""The usual weights of errors in MQM."""
+# The name of the annotators of values that a file attributes to nobody.
 PEOPLE = "annotators"
-"""The name of the annotators of values that a file attributes to nobody."""
 PEOPLE_OF_LIST = re.compile(r"[ _-]?(annotation|rating|preference|label|score)s?$")
 
 
@@ -54,143 +59,121 @@ class BlockSuggester:
         named = names_of(preview.columns).items()
         self.names = {name: column for name, column in named if column not in used and counts[name] <= 1}
         """Name -> column. Names that several nested fields have are ambiguous, and left out."""
-        self.is_pair = len(draft.get("responses", [])) == 2
-        named_columns = set(self.names.values())
-        self.columns = [column for column in preview.columns if column in named_columns]
+        self.columns = [column for column in preview.columns if column in self.names.values()]
         rater = first_of(self.names, ANNOTATORS)
-        self.rater = rater if rater and not _are_numbers(self._cells(rater), rater) else None
+        has_scores = rater is not None and all(re.fullmatch(r"[\d.]*", cell) for cell in self._cells(rater))
+        is_scored = has_scores and rater is not None and normalize(rater) == "judge"  # scores instead of names
+        self.rater = None if is_scored else rater
 
     def suggest(self) -> Draft:
         """Return the blocks; those of the draft stand."""
+        blocks: dict[str, list[Draft]] = {"judges": [], "gold": [], "labels": []}
         judges, gold = guess_roles(self.columns, self.preview.rows)
-        block: Draft = {}
         if judges and (own := self._block(judges)):
-            block["judges"] = [own | {"columns": {column: key_of(column) for column in judges}}]
-        if gold and "gold" not in self.draft and (own := guess_values(self._cells(gold))):
-            block["gold"] = [own | {"value": gold}]
+            blocks["judges"].append(own | {"columns": {column: key_of(column) for column in judges}})
         if "gold" not in self.draft:
-            value = self._preference() if self.is_pair else self._score()
-            for name, blocks in value.items():
-                block[name] = [*block.get(name, []), *blocks]
-        if facts := self._facts():
-            block["gold"] = [*block.get("gold", []), *facts]
-        labels = [*block.get("labels", []), *self._columns(), *self._lists(), *self._errors()]
-        block |= {"labels": labels} if labels else {}
-        return {name: [leave_open(own, self._values(own)) for own in blocks] for name, blocks in block.items()}
+            if gold and (own := self._block([gold])):
+                blocks["gold"].append(own | {"value": gold})
+            kind = "preference" if len(self.draft.get("responses", [])) == 2 else "score"
+            if wide := self._wide(kind):
+                blocks["labels"].append(wide)
+            elif value := self._preference() if kind == "preference" else self._score():
+                name, block = self._attribute(value)
+                blocks[name].append(block)
+        blocks["gold"] += self._facts()
+        blocks["labels"] += [*self._columns(), *self._lists(), *self._errors()]
+        return {name: [self._leave_open(own) for own in found] for name, found in blocks.items() if found}
 
-    def _values(self, block: Draft) -> list[str]:
-        """Return the cells of a block's values."""
+    def _leave_open(self, block: Draft) -> Draft:
         fields = [*block.get("annotators", {}), *block.get("columns", {}), block.get("value")]
-        return [cell for field in fields if isinstance(field, str) for cell in self._cells(field)]
+        return leave_open(block, [cell for field in fields if isinstance(field, str) for cell in self._cells(field)])
 
-    def _preference(self) -> Draft:
+    def _preference(self) -> Draft | None:
         """Return the block of a column with preferences, or of two columns with numbers."""
-        compared = {
-            match["which"]: column for name, column in self.names.items() if (match := COMPARED.fullmatch(name))
-        }
-        wide = self._wide("preference")
-        if wide:
-            return {"labels": wide}
+        matches = {name: match for name in self.names if (match := COMPARED.fullmatch(name))}
+        compared = {match["which"]: self.names[name] for name, match in matches.items()}
         if len(compared) == 2:
-            first, second = (compared[which] for which in sorted(compared))
-            return self._attribute({"kind": "preference", "value": {"compare": [first, second]}})
+            return {"kind": "preference", "value": {"compare": [compared[which] for which in sorted(compared)]}}
         column = first_of(self.names, VALUES)
         if column is None:
-            return {}
+            return None
         cells = with_value(self._cells(column))
         if self._are_systems(column):
-            return self._attribute({"kind": "preference", "value": {"system": column}, **self._ties(cells)})
+            ties = {cell: 0 for cell, meaning in meanings(cells).items() if meaning == 0}
+            return {"kind": "preference", "value": {"system": column}, **({"values": ties} if ties else {})}
         if _are_between(cells, 1, 2):
-            return self._attribute({"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}})
+            return {"kind": "preference", "value": {"compare": [{"constant": "1.5"}, column]}}
         counted_from_0 = any(re.search(r"[ _.]0(\.|$)", str(part["text"])) for part in self.draft["responses"])
         if cells and cells <= {"0", "1"} and counted_from_0:
-            return self._attribute({"kind": "preference", "value": column})
+            return {"kind": "preference", "value": column}
         block = guess_block(cells)
-        return self._attribute(block | {"value": column}) if block and block["kind"] == "preference" else {}
+        return block | {"value": column} if block and block["kind"] == "preference" else None
 
     def _are_systems(self, column: str) -> bool:
         """Return whether most cells are the name of one of the row's two systems."""
         fields = [response.get("system") or "" for response in self.draft["responses"]]
         rows = [row for row in self.preview.rows if row.get(column)]
-        named = [row for row in rows if row[column] in {row.get(field) for field in fields}]
-        return bool(rows) and 2 * len(named) > len(rows)
+        return 2 * sum(row[column] in {row.get(field) for field in fields} for row in rows) > len(rows)
 
-    @staticmethod
-    def _ties(cells: Iterable[str]) -> Draft:
-        ties = {cell: 0 for cell, meaning in meanings(cells).items() if meaning == 0}
-        return {"values": ties} if ties else {}
-
-    def _score(self) -> Draft:
+    def _score(self) -> Draft | None:
         column = first_of(self.names, VALUES)
         block = guess_block(self._cells(column)) if column else None
-        wide = self._wide("score")
-        if wide:
-            return {"labels": wide}
-        return self._attribute(block | {"value": column}) if block and block["kind"] == "score" else {}
+        return block | {"value": column} if block and block["kind"] == "score" else None
 
-    def _wide(self, kind: str) -> list[Draft]:
+    def _wide(self, kind: str) -> Draft | None:
         """Return the block of one column for each annotator, if their values are of one kind."""
-        blocks = suggest_mapping(self.columns).get("labels", [])
-        annotators = {column: name for block in blocks for column, name in block.get("annotators", {}).items()}
+        annotators = annotator_columns(self.columns)
         block = self._block(annotators)
         if block and block["kind"] != kind == "score":  # 1, 2 and 3 of a single response are no preferences
             block = guess_scores([cell for column in annotators for cell in self._cells(column)])
-        if not block or block["kind"] != kind:
-            return []
-        return [block | {"layout": "wide", "annotators": annotators}]
+        return block | {"layout": "wide", "annotators": annotators} if block and block["kind"] == kind else None
 
     def _block(self, columns: Iterable[str]) -> Draft | None:
         return guess_values(cell for column in columns for cell in self._cells(column))
 
-    def _attribute(self, block: Draft) -> Draft:
+    def _attribute(self, block: Draft) -> tuple[str, Draft]:
         """Return a block as that of its judge or annotator, or as gold if the file names none."""
-        rater = self.rater
-        if isinstance(block["value"], str):
-            block = _without_value(block, self._cells(block["value"]))
-        criterion = first_of(self.names, CRITERIA)
-        reason = first_of(self.names, REASONS)
-        more = {**({"criterion_field": criterion} if criterion else {}), **({"reason": reason} if reason else {})}
-        if rater is None and "compare" not in str(block["value"]):
-            column = block["value"]["system"] if isinstance(block["value"], dict) else block["value"]
-            return {"gold": [block | more | {"source": f"column {column}"}]}
-        if rater is not None and _are_judges(self._cells(rater)):
-            return {"judges": [block | more | {"judge": rater}]}
-        annotator = rater or {"constant": PEOPLE}
-        return {"labels": [{"layout": "long", "annotator": annotator, **block, **more}]}
+        value = block["value"]
+        if isinstance(value, str):
+            block = _without_value(block, self._cells(value))
+        more = {"criterion_field": first_of(self.names, CRITERIA), "reason": first_of(self.names, REASONS)}
+        block = block | {field: column for field, column in more.items() if column}
+        if self.rater is None and "compare" not in str(value):
+            return "gold", block | {"source": f"column {value['system'] if isinstance(value, dict) else value}"}
+        if self.rater is None:
+            return "labels", {"layout": "long", "annotator": {"constant": PEOPLE}, **block}
+        raters = {cell for cell in self._cells(self.rater) if cell}
+        if 2 * sum(MODEL.search(name) is not None for name in raters) > len(raters):
+            return "judges", block | {"judge": self.rater}
+        return "labels", {"layout": "long", "annotator": self.rater, **block}
 
-    def _columns(self) -> list[Draft]:
-        """Return a block for each column with lists of numbers, or with the name of a criterion."""
-        blocks = []
+    def _columns(self) -> Iterator[Draft]:
+        """Yield a block for each column with lists of numbers, or with the name of a criterion."""
         for column in self.columns:
             lists = [cell for cell in map(parse_cell, self._cells(column)) if cell != ""]
             if lists and all(isinstance(cell, list) for cell in lists):
                 block = guess_scores([_text(number) for cell in lists for number in cell])
                 name = parse_path(column)[-1] if "." in column else column
-                blocks += [{"layout": "list", "value": column, "criterion": name, **block}] if block else []
+                if block:
+                    yield {"layout": "list", "value": column, "criterion": name, **block}
         rated = [column for column in self.columns if normalize(column) in RATED and "." not in column]
         block = guess_scores([cell for column in rated for cell in self._cells(column)])
-        if not block:
-            return blocks
-        if self.rater is not None:
-            long = {"layout": "long", "annotator": self.rater}
-            return [*blocks, *({**long, "value": column, "criterion": column, **block} for column in rated)]
-        wide = {"layout": "wide"}
-        return [*blocks, *({**wide, "annotators": {column: PEOPLE}, "criterion": column, **block} for column in rated)]
+        for column in rated if block else ():
+            long = {"layout": "long", "annotator": self.rater, "value": column}
+            own = long if self.rater is not None else {"layout": "wide", "annotators": {column: PEOPLE}}
+            yield {**own, "criterion": column, **(block or {})}
 
-    def _lists(self) -> list[Draft]:
-        """Return the blocks of lists with an object for each annotator."""
-        blocks: list[Draft] = []
+    def _lists(self) -> Iterator[Draft]:
+        """Yield the blocks of lists with an object for each annotator."""
         for column in self.preview.lists:
             cells = [cell for cell in map(parse_cell, self._cells(column)) if isinstance(cell, list)]
             records = [record for cell in cells for record in cell if isinstance(record, dict)]
-            rated = [
-                key for key in dict.fromkeys(key for record in records for key in record) if normalize(key) in RATED
-            ]
-            block = guess_scores([_text(record.get(key)) for record in records for key in rated])
+            keys = dict.fromkeys(key for record in records for key in record if normalize(key) in RATED)
+            block = guess_scores([_text(record.get(key)) for record in records for key in keys])
             person = PEOPLE_OF_LIST.sub("", normalize(column)) or "annotator"
             shared = {"layout": "long", "each": column, "annotator": f"{person} {{element}}"}
-            blocks += [{**shared, "value": quote_key(key), "criterion": key, **block} for key in rated] if block else []
-        return blocks
+            for key in keys if block else ():
+                yield {**shared, "value": quote_key(key), "criterion": key, **(block or {})}
 
     def _facts(self) -> list[Draft]:
         """Return the gold of columns such as `is_safe`, with true and false."""
@@ -251,30 +234,15 @@ def _guess_numbers(distinct: Collection[str]) -> Draft | None:
     """Return kind and scale of numbers; None for other cells."""
     numbers = {int(cell) for cell in distinct if re.fullmatch(r"\d", cell)}
     if distinct and len(numbers) == len(distinct) and max(numbers) <= 4:
-        highest = max(max(numbers), 3) if 0 not in numbers else max(numbers)
         low = 0 if 0 in numbers else 1
-        highest = 5 if low and highest > 3 else highest
-        return {
-            "kind": "score",
-            "scale": {"level": "ordinal", "categories": list(range(low, max(highest, low + 1) + 1))},
-        }
+        highest = max(max(numbers), 1) if low == 0 else 3 if max(numbers) <= 3 else 5
+        return {"kind": "score", "scale": {"level": "ordinal", "categories": list(range(low, highest + 1))}}
     block = guess_block(distinct)
     return block if block and block["kind"] == "score" else None
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _are_numbers(cells: Iterable[str], column: str) -> bool:
-    """Return whether a column such as `judge` has scores instead of names."""
-    return normalize(column) == "judge" and all(re.fullmatch(r"[\d.]*", cell) for cell in cells)
-
-
-def _are_judges(cells: Iterable[str]) -> bool:
-    """Return whether most names are those of models."""
-    names = {cell for cell in cells if cell}
-    return 2 * sum(MODEL.search(name) is not None for name in names) > len(names)
+def _text(cell: Any) -> str:
+    return "" if cell is None else format_value(cell) if isinstance(cell, bool | int | float) else str(cell)
 
 
 def _are_between(cells: Iterable[str], low: float, high: float) -> bool:
@@ -284,3 +252,104 @@ def _are_between(cells: Iterable[str], low: float, high: float) -> bool:
         return False
     numbers = [float(text) for text in texts]
     return low <= min(numbers) and max(numbers) <= high and not all(number.is_integer() for number in numbers)
+
+
+# Suggests a mapping for a file that declares its metrics, as JUDGE-BENCH's do (https://github.com/dmg-illc/JUDGE-BENCH).
+#
+# The record has `annotations` (for each metric its name, and `labels_list`, or `worst` and `best`) and `instances`:
+# each has `instance`, a text or an object, and `annotations` with `individual_human_scores` for each metric.
+
+INSTANCES, INSTANCE, ANNOTATIONS = "instances", "instance", "annotations"
+SCORES = "individual_human_scores"
+# What a file has of people if it lacks their own values.
+SUMMARIES = ("majority_human", "mean_human")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a file declares of one metric."""
+
+    name: str
+    labels: tuple[str, ...] = ()
+    worst: float | None = None
+    best: float | None = None
+
+
+def declared_metrics(preview: Preview) -> list[Metric]:
+    """Return the metrics that the record of a file declares; none if it is no such file."""
+    if len(preview.rows) != 1 or INSTANCES not in preview.lists:
+        return []
+    declared = parse_cell(preview.rows[0].get(ANNOTATIONS, ""))
+    if not isinstance(declared, list):
+        return []
+    return [_metric(own) for own in declared if isinstance(own, dict) and isinstance(own.get("metric"), str)]
+
+
+def suggest_declared(preview: Preview, metrics: Sequence[Metric]) -> Draft:
+    """Return the mapping of the exploded instances, with the labels of people on the scales that the file declares."""
+    columns = [column for column in preview.columns if column.split(".")[0] == INSTANCE]
+    ids = [row.get("id", "") for row in preview.rows]
+    id_field = "id" if all(ids) and len(set(ids)) == len(ids) else "{row}-{element}"
+    draft = {"explode": INSTANCES, "id": id_field, **_content(columns)}
+    is_pair = len(draft.get("responses", [])) == 2
+    for metric in metrics:
+        path = f"{ANNOTATIONS}.{quote_key(metric.name)}"
+        lists = [parse_cell(row.get(f"{path}.{SCORES}", "")) for row in preview.rows]
+        cells = {SCORES: [_text(cell) for own in lists if isinstance(own, list) for cell in own]}
+        cells |= {name: [row.get(f"{path}.{name}", "") for row in preview.rows] for name in SUMMARIES}
+        if name := next((name for name, own in cells.items() if any(own)), None):
+            target = {"value": f"{path}.{name}", "criterion": metric.name}
+            target |= _target(metric, cells[name], is_pair=is_pair)
+            if name == SCORES:
+                draft.setdefault("labels", []).append({"layout": "list", **target})
+            else:
+                draft.setdefault("gold", []).append(target | {"source": f"{name} of the file"})
+    return draft
+
+
+def _content(columns: Sequence[str]) -> Draft:
+    """Return prompt and responses: a text is what is judged, and the fields of an object have usual names, or none."""
+    if columns == [INSTANCE]:
+        return {"responses": [{"text": INSTANCE}]}
+    draft = suggest_mapping(columns)
+    if "responses" not in draft:
+        return {"prompt": columns[0] if len(columns) == 1 else list(columns)}
+    return {field: draft[field] for field in ("prompt", "responses", "context", "reference") if field in draft}
+
+
+def _target(metric: Metric, cells: Sequence[str], *, is_pair: bool) -> Draft:
+    """Return kind, scale and values; a scale that the file does not declare is left open."""
+    if metric.labels:
+        words = meanings(metric.labels)
+        if is_pair and len(words) == len(metric.labels) and not any(map(BARE_NUMBER.fullmatch, metric.labels)):
+            return {"kind": "preference", "values": words}
+        return {"kind": "answer", "scale": {"level": "nominal", "categories": list(metric.labels)}}
+    if metric.worst is None or metric.best is None or metric.worst == metric.best:
+        guess = guess_scores(cells) or {"kind": "score", "scale": {"level": "interval", "low": 0, "high": 1}}
+        return guess | {"confirmed": False}
+    return {"kind": "score", "scale": _scale(metric.worst, metric.best, cells)}
+
+
+def _scale(worst: float, best: float, cells: Sequence[str]) -> Draft:
+    """Return the categories from the worst on, or the ends if a value is no whole number."""
+    low, high = sorted((worst, best))
+    numbers = [float(cell) for cell in cells if BARE_NUMBER.fullmatch(cell) and cell.strip("+-.")]
+    is_whole = all(number.is_integer() for number in (*numbers, low, high)) and high - low < MAX_CATEGORIES
+    if not is_whole:
+        return {"level": "interval", "low": low, "high": high}
+    categories = list(range(int(low), int(high) + 1))
+    return {"level": "ordinal", "categories": categories if worst < best else categories[::-1]}
+
+
+def _metric(own: Mapping[str, Any]) -> Metric:
+    labels = own.get("labels_list")
+    texts = [format_value(label) for label in labels] if isinstance(labels, list) else []
+    return Metric(own["metric"], tuple(dict.fromkeys(texts)), _number(own.get("worst")), _number(own.get("best")))
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        number = parse_number(cell, 0, "")
+    except FileFormatError:
+        return None
+    return None if number is None else float(number)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
 from core.errors import FileFormatError
 from core.formats.mapping.confirmation import Question, has_open_blocks, open_questions, refusal
@@ -16,23 +16,15 @@ from core.formats.mapping.mapping import LongLabels, Mapping, RankingLabels, fie
 from core.formats.mapping.rows import SUFFIXES, format_value, has_header, read_rows
 from core.formats.mapping.scope import (
     WHOLE_RECORD,
-    Omissions,
     RequiredFields,
     Scope,
     current_omissions,
     iter_scopes,
     recording_omissions,
 )
-from core.formats.records import ImportedRecords, PlainLabels, Record, Records
+from core.formats.records import ImportedRecords, PlainLabels, Records
 from core.formats.text import data_suffix
 from core.labels import Scale
-
-
-class BlockReader(Protocol):
-    """Reads one block of a mapping."""
-
-    def read(self, scope: Scope, item: str) -> Iterator[Record] | ImportedRecords:
-        """Yield the records of one row."""
 
 
 def recognises(path: Path) -> bool:
@@ -81,17 +73,17 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
     memory.
     """
     refuse_open(path, mapping)
-    labelled: set[tuple[str, ...]] = set()
-    items, label_readers = ItemReader(mapping), [LabelReader(block, labelled) for block in mapping.labels]
+    labelled, declared = set[tuple[str, ...]](), set[tuple[str, str]]()
+    items, label_readers = ItemReader(mapping), [LabelReader(block, labelled, declared) for block in mapping.labels]
     labels_scales: dict[tuple[str, str], Scale] = {}
     for block in (*mapping.gold, *mapping.labels):
         labels_scales[block.kind, block.criterion] = block.scale
     is_long = any(isinstance(block, LongLabels | RankingLabels) for block in mapping.labels)
     fields = RequiredFields(mapping)
-    with closing(JudgeReader(mapping.judges, labels_scales, repeats=is_long)) as judges:
-        readers: tuple[BlockReader, ...] = (
+    with closing(JudgeReader(mapping.judges, labels_scales, declared, repeats=is_long)) as judges:
+        readers: tuple[LabelReader | GoldReader | WeightsReader | JudgeReader, ...] = (
             *label_readers,
-            *(GoldReader(block, mapping.labels) for block in mapping.gold),
+            *(GoldReader(block, declared) for block in mapping.gold),
             *(WeightsReader(block, judges) for block in mapping.weights),
             *((judges,) if mapping.judges else ()),
         )
@@ -101,7 +93,7 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
             if not items.repeats:
                 labelled.clear()
             if readers:
-                scope = Scope(scope.row, scope.line, scope.number, scope.element, items.row, items.systems)
+                scope = replace(scope, repeat=items.row, systems=items.systems)
             if record is not None:
                 yield record
             for reader in readers:
@@ -117,8 +109,7 @@ def _no_item(mapping: Mapping) -> FileFormatError:
         return FileFormatError("no record has these values, so there is no item", field="where")
     if mapping.where_not:
         return FileFormatError("every record has one of these values, so there is no item", field="where_not")
-    field = ", ".join(mapping.explode) or None
-    return FileFormatError("every list is empty, so there is no item", field=field)
+    return FileFormatError("every list is empty, so there is no item", field=", ".join(mapping.explode) or None)
 
 
 def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
@@ -126,19 +117,12 @@ def _iter_file(path: Path, mapping: Mapping) -> Iterator[Scope]:
     for number, (line, row) in enumerate(join_rows(rows, path, mapping.join) if mapping.join else rows, 1):
         if number == 1 and has_header(path):
             _check_header(row, mapping)
-        scopes = iter_scopes(row, line, number, mapping.explode)
-        if mapping.where or mapping.where_not:
-            scopes = _select(scopes, mapping, omissions)
-        yield from scopes
-
-
-def _select(scopes: Iterator[Scope], mapping: Mapping, omissions: Omissions) -> Iterator[Scope]:
-    for scope in scopes:
-        omissions.rows += 1
-        if _is_selected(scope, mapping):
-            yield scope
-        else:
-            omissions.rows_left_out += 1
+        for scope in iter_scopes(row, line, number, mapping.explode):
+            is_selected = not (mapping.where or mapping.where_not) or _is_selected(scope, mapping)
+            omissions.rows += 1
+            omissions.rows_left_out += not is_selected
+            if is_selected:
+                yield scope
 
 
 def _is_selected(scope: Scope, mapping: Mapping) -> bool:

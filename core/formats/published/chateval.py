@@ -9,43 +9,40 @@ Prompts, the order in which responses were shown, and most model names were not 
 of the file.
 """
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter
 
 from core.answers import Choice
 from core.errors import FileFormatError, UnreadableReply
-from core.formats.records import (
-    CriterionRecord,
-    ItemRecord,
-    LabelRecord,
-    Records,
-    RunRecord,
-    ScaleRecord,
-    TraceRecord,
-)
-from core.formats.text import read_head, read_text
-from core.formats.validation_errors import to_file_format_error
+from core.formats.records import CriterionRecord, ItemRecord, LabelRecord, Records, RunRecord, ScaleRecord, TraceRecord
+from core.formats.text import begins_like, load_json
+from core.formats.validation_errors import validated
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Label, Scale, Target, Value
 from core.protocols.chateval.settings import Persona, Settings
 from core.protocols.chateval.verdicts import NAME, conclude
 from core.protocols.prompt_parts import rating_answer
-from core.trace import Event, Spec, Turn, TurnCompleted, VerdictReached
-
-# Parses the files of ChatEval's release: questions with the human majority, and the final messages of discussions.
+from core.trace import Spec, Turn, TurnCompleted, VerdictReached
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+# The systems whose answers were compared, in the order of the file.
 SYSTEMS = ("gpt35", "vicuna")
-"""The systems whose answers were compared, in the order of the file."""
+# Kind of file (questions, discussions of two answers, discussions of one summary) -> keys of its records.
+KINDS = {
+    "questions": ("question_id", "human_results"),
+    "pairs": ("evaluation", "role", "response"),
+    "summaries": ("evaluation", "role", "outputs"),
+}
+# Bytes read to recognise a file: its first record can contain a whole article.
 HEAD_LENGTH = 65_536
-"""Bytes read to recognise a file: its first record can contain a whole article."""
 
 
 class Question(BaseModel):
@@ -65,7 +62,7 @@ class FinalMessage(BaseModel):
     evaluation: Text
 
 
-class Record(BaseModel):
+class Discussion(BaseModel):
     """One discussion, of two answers to a question or of one summary of an article."""
 
     question: Text = ""
@@ -73,57 +70,19 @@ class Record(BaseModel):
     src: Text = ""
     outputs: Text = ""
     evaluation: list[FinalMessage] = Field(min_length=1)
-
-    @property
-    def messages(self) -> list[FinalMessage]:
-        """The final messages, in the order of the personas."""
-        return self.evaluation
+    """In the order of the personas."""
 
 
 QUESTIONS: TypeAdapter[list[Question]] = TypeAdapter(list[Question])
-DISCUSSIONS: TypeAdapter[list[Record]] = TypeAdapter(list[Record])
+DISCUSSIONS: TypeAdapter[list[Discussion]] = TypeAdapter(list[Discussion])
 
 
-def detect_kind(file: Path) -> str:
-    """Return "questions", "pairs" (discussions of two answers), "nlg" (of one summary), or "" for anything else."""
-    if file.suffix != ".json" or not file.is_file():
-        return ""
-    head = read_head(file, HEAD_LENGTH)
-    if not head.startswith("["):
-        return ""
-    if '"question_id"' in head and '"human_results"' in head:
-        return "questions"
-    if '"evaluation"' in head and '"role"' in head:
-        return "pairs" if '"response"' in head else "nlg" if '"outputs"' in head else ""
-    return ""
-
-
-def read_questions(file: Path) -> Iterator[Question]:
-    """Yield the questions of a file; raises FileFormatError with the field."""
-    for index, question in enumerate(_parse(file, QUESTIONS)):
-        for name in SYSTEMS:
-            if name not in question.response:
-                raise FileFormatError(f"expected an answer of {name}", field=f"{index}.response")
-        yield question
-
-
-def read_discussions(file: Path) -> Iterator[Record]:
-    """Yield the discussions of a file; raises FileFormatError with the field."""
-    yield from _parse(file, DISCUSSIONS)
-
-
-def _parse(file: Path, adapter: TypeAdapter[Any]) -> Any:
-    try:
-        records = json.loads(read_text(file))
-        if isinstance(records, list) and len(records) == 1 and isinstance(records[0], list):
-            records = records[0]  # the summaries' files have the array inside another
-        return adapter.validate_python(records)
-    except json.JSONDecodeError as error:
-        raise FileFormatError(f"expected one JSON array: {error.msg}", line=error.lineno) from None
-    except RecursionError:
-        raise FileFormatError("expected one JSON array, and it is nested too deeply") from None
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
+def _load(file: Path, adapter: TypeAdapter[Any]) -> Any:
+    """Return the records of a file; raises FileFormatError with the field."""
+    records = load_json(file)
+    if isinstance(records, list) and len(records) == 1 and isinstance(records[0], list):
+        records = records[0]  # the summaries' files have the array inside another
+    return validated(adapter, records)
 
 
 ANNOTATOR = "majority of three"
@@ -134,13 +93,13 @@ OVERALL = Criterion(
     definition="Which answer is better, all in all: helpful, relevant, accurate, and as detailed as it should be.",
 )
 FIVE_POINT_SCALE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
+# Our own definitions of the four criteria that the discussions of summaries score.
 SUMMARY_CRITERIA = {
     "relevance": "Does the summary tell what matters in the article, and nothing else?",
     "consistency": "Does the summary say only what the article says?",
     "fluency": "Is each sentence well written?",
     "coherence": "Do the sentences make one whole together?",
 }
-"""Our own definitions of the four criteria that the discussions of summaries score."""
 NUMBERS = {"two": 2, "three": 3, "four": 4}
 TURNS = re.compile(r"(\d+|two|three|four)[ _]?(?:turns?|rounds?)", re.I)
 SILENCE = "[Silence]"
@@ -156,15 +115,9 @@ class DiscussionFile:
     name: str
     turns: int
     model: str
-    discussions: Sequence[Record]
-
-    @property
-    def personas(self) -> list[str]:
-        """The personas in the order in which they speak. A persona that was silent has no name in that record."""
-        count = max(len(discussion.messages) for discussion in self.discussions)
-        roles = [Counter(d.messages[n].role for d in self.discussions if len(d.messages) > n) for n in range(count)]
-        names = [counts.most_common(1)[0][0] or f"persona {n}" for n, counts in enumerate(roles, start=1)]
-        return [name if names.count(name) == 1 else f"{name} ({n})" for n, name in enumerate(names, start=1)]
+    discussions: Sequence[Discussion]
+    personas: Sequence[str]
+    """In the order in which they speak."""
 
 
 def recognises(path: Path) -> bool:
@@ -177,35 +130,38 @@ def read(path: Path) -> Records:
     files = _files(path)
     if not files:
         raise FileFormatError(f"expected questions with human_results, or recorded evaluations, in {path.name}")
-    by_kind = {kind: [file for file, k in files.items() if k == kind] for kind in ("questions", "pairs", "nlg")}
+    by_kind = {kind: [file for file, own in files.items() if own == kind] for kind in KINDS}
     if by_kind["questions"] or by_kind["pairs"]:
         yield from _read_comparisons(by_kind["questions"], by_kind["pairs"])
-    if by_kind["nlg"]:
-        yield from _read_summaries(by_kind["nlg"])
+    if by_kind["summaries"]:
+        yield from _read_summaries(by_kind["summaries"])
 
 
 def _files(path: Path) -> dict[Path, str]:
-    """Return file -> "questions", "pairs" or "nlg", for a file, or for a folder and its subfolders."""
+    """Return file -> its kind, for a file, or for a folder and its subfolders."""
     candidates = [path] if path.is_file() else sorted([*path.glob("*.json"), *path.glob("*/*.json")])
-    kinds = {file: detect_kind(file) for file in candidates}
-    return {file: kind for file, kind in kinds.items() if kind}
+    found = ((file, kind) for file in candidates for kind in reversed(KINDS) if _is_of_kind(file, kind))
+    return dict(found)
+
+
+def _is_of_kind(file: Path, kind: str) -> bool:
+    return begins_like(file, "[", *KINDS[kind], length=HEAD_LENGTH)
 
 
 def _read_comparisons(question_files: Sequence[Path], discussion_files: Sequence[Path]) -> Records:
     """Yield the comparisons of two answers: the annotators' majority, and discussions that end in votes."""
     yield CriterionRecord(criterion=OVERALL)
     yield ScaleRecord(kind="preference", criterion=OVERALL.name, scale=PREFERENCE)
-    sources = question_files or _find_question_files(discussion_files)
-    items = {item.prompt: item for file in sources for item in map(_item, read_questions(file))}
-    yielded = set()
-    for file in question_files:
-        for question in read_questions(file):
-            item = items[question.question]
-            yielded.add(item.id)
-            yield ItemRecord(item=item)
-            target = Target(item=item.id, kind="preference", criterion=OVERALL.name)
-            value = PREFERENCES[question.human_results]
-            yield LabelRecord(label=Label(target=target, annotator=ANNOTATOR, value=value))
+    items: dict[str, Item] = {}
+    for file in question_files or _find_question_files(discussion_files):
+        for index, question in enumerate(_load(file, QUESTIONS)):
+            item = items[question.question] = _item(question, index)
+            if question_files:
+                yield ItemRecord(item=item)
+                target = Target(item=item.id, kind="preference", criterion=OVERALL.name)
+                value = PREFERENCES[question.human_results]
+                yield LabelRecord(label=Label(target=target, annotator=ANNOTATOR, value=value))
+    yielded = {item.id for item in items.values()} if question_files else set()
     for file in discussion_files:
         yield from _read_pair_discussions(_read_file(file), items, yielded)
 
@@ -213,19 +169,18 @@ def _read_comparisons(question_files: Sequence[Path], discussion_files: Sequence
 def _find_question_files(discussion_files: Sequence[Path]) -> list[Path]:
     """Return the questions next to the discussions or one folder above: only they have categories."""
     for folder in (discussion_files[0].parent, discussion_files[0].absolute().parent.parent):
-        files = [file for file in sorted(folder.glob("*.json")) if detect_kind(file) == "questions"]
+        files = [file for file in sorted(folder.glob("*.json")) if _is_of_kind(file, "questions")]
         if files:
             return files
     return []
 
 
-def _item(question: Question) -> Item:
-    return Item(
-        id=f"faireval {question.question_id}",
-        prompt=question.question,
-        responses=tuple(Response(text=question.response[name], system=name) for name in SYSTEMS),
-        scenario=question.category,
-    )
+def _item(question: Question, index: int) -> Item:
+    if missing := [name for name in SYSTEMS if name not in question.response]:
+        raise FileFormatError(f"expected an answer of {missing[0]}", field=f"{index}.response")
+    responses = tuple(Response(text=question.response[name], system=name) for name in SYSTEMS)
+    id = f"faireval {question.question_id}"
+    return Item(id=id, prompt=question.question, responses=responses, scenario=question.category)
 
 
 def _read_pair_discussions(file: DiscussionFile, items: dict[str, Item], yielded: set[str]) -> Records:
@@ -233,54 +188,44 @@ def _read_pair_discussions(file: DiscussionFile, items: dict[str, Item], yielded
     settings = _settings(file, outcome="vote", criterion=OVERALL)
     yield _run(file.name, settings)
     for index, discussion in enumerate(file.discussions):
-        item = items.setdefault(discussion.question, _item_without_question(discussion, index))
+        texts = discussion.response
+        if discussion.question not in items:  # the file of questions is not available
+            responses = tuple(Response(text=text, system=name) for name, text in texts.items())
+            items[discussion.question] = Item(id=f"faireval {index}", prompt=discussion.question, responses=responses)
+        item = items[discussion.question]
         if item.id not in yielded:
             yielded.add(item.id)
             yield ItemRecord(item=item)
-        if [response.text for response in item.responses] != list(discussion.response.values()):
-            raise FileFormatError(
-                f"record {index + 1} compares other answers than the questions have", field="response"
-            )
-        turns = [
-            _turn(name, settings, message, _read_vote(message), (1, 2)) for name, message in _messages(file, discussion)
-        ]
-        yield TraceRecord(run=file.name, item=item.id, events=tuple(_events(turns, settings)))
-
-
-def _item_without_question(discussion: Record, index: int) -> Item:
-    """Return the item of a discussion when the file of questions is not available."""
-    responses = tuple(Response(text=text, system=name) for name, text in discussion.response.items())
-    return Item(id=f"faireval {index}", prompt=discussion.question, responses=responses)
+        if [response.text for response in item.responses] != list(texts.values()):
+            message = f"record {index + 1} compares other answers than the questions have"
+            raise FileFormatError(message, field="response")
+        yield _trace(file.name, item, file, discussion, settings, _read_vote, (1, 2))
 
 
 def _read_summaries(files: Sequence[Path]) -> Records:
     """Yield summaries of articles, and discussions that end in scores from 1 to 5: a run for each of four criteria."""
-    for name, definition in SUMMARY_CRITERIA.items():
-        yield CriterionRecord(criterion=Criterion(name=name, definition=definition, scale=FIVE_POINT_SCALE))
-        yield ScaleRecord(kind="score", criterion=name, scale=FIVE_POINT_SCALE)
+    criteria = [
+        Criterion(name=name, definition=definition, scale=FIVE_POINT_SCALE)
+        for name, definition in SUMMARY_CRITERIA.items()
+    ]
+    for criterion in criteria:
+        yield CriterionRecord(criterion=criterion)
+        yield ScaleRecord(kind="score", criterion=criterion.name, scale=FIVE_POINT_SCALE)
     items: dict[tuple[str, str], Item] = {}
-    for path in files:
-        file = _read_file(path)
-        new = [d for d in file.discussions if (d.src, d.outputs) not in items]
-        for discussion in new:
-            responses = (Response(text=discussion.outputs),)
-            item = Item(id=f"summary {len(items)}", prompt=discussion.src, responses=responses)
-            yield ItemRecord(item=items.setdefault((discussion.src, discussion.outputs), item))
-        for name, definition in SUMMARY_CRITERIA.items():
-            yield from _read_scores(file, Criterion(name=name, definition=definition, scale=FIVE_POINT_SCALE), items)
-
-
-def _read_scores(file: DiscussionFile, criterion: Criterion, items: Mapping[tuple[str, str], Item]) -> Records:
-    settings = _settings(file, outcome="rating", criterion=criterion)
-    run = f"{file.name} · {criterion.name}"
-    yield _run(run, settings)
-    for discussion in file.discussions:
-        turns = [
-            _turn(name, settings, message, _read_score(message, criterion.name), ())
-            for name, message in _messages(file, discussion)
-        ]
-        item = items[discussion.src, discussion.outputs]
-        yield TraceRecord(run=run, item=item.id, events=tuple(_events(turns, settings)))
+    for file in map(_read_file, files):
+        for discussion in file.discussions:
+            key = (discussion.src, discussion.outputs)
+            if key not in items:
+                response = Response(text=discussion.outputs)
+                items[key] = Item(id=f"summary {len(items)}", prompt=discussion.src, responses=(response,))
+                yield ItemRecord(item=items[key])
+        for criterion in criteria:
+            settings, run = _settings(file, outcome="rating", criterion=criterion), f"{file.name} · {criterion.name}"
+            yield _run(run, settings)
+            read_score = partial(_read_score, criterion=criterion.name)
+            for discussion in file.discussions:
+                item = items[discussion.src, discussion.outputs]
+                yield _trace(run, item, file, discussion, settings, read_score, ())
 
 
 def _read_file(file: Path) -> DiscussionFile:
@@ -289,7 +234,13 @@ def _read_file(file: Path) -> DiscussionFile:
     name = file.stem.removesuffix("_results").removesuffix("_pair_comparison").replace("_", " ")
     model = MODEL.search(file.stem)
     turns = NUMBERS.get(number) or int(number or 1)
-    return DiscussionFile(name, turns, model[0] if model else UNKNOWN, list(read_discussions(file)))
+    discussions: list[Discussion] = _load(file, DISCUSSIONS)
+    places = zip_longest(*([message.role for message in discussion.evaluation] for discussion in discussions))
+    # A persona that was silent has no name in that record.
+    roles = [Counter(role for role in place if role is not None).most_common(1)[0][0] for place in places]
+    names = [role or f"persona {n}" for n, role in enumerate(roles, start=1)]
+    personas = [own if names.count(own) == 1 else f"{own} ({n})" for n, own in enumerate(names, start=1)]
+    return DiscussionFile(name, turns, model[0] if model else UNKNOWN, discussions, personas)
 
 
 def _settings(file: DiscussionFile, **fields: object) -> Settings:
@@ -305,32 +256,34 @@ def _run(name: str, settings: Settings) -> RunRecord:
     return RunRecord(name=name, protocol=NAME, criterion=criterion, settings=settings.model_dump(mode="json"))
 
 
-def _messages(file: DiscussionFile, discussion: Record) -> Iterator[tuple[str, FinalMessage]]:
-    """Yield (persona, message): the persona by its role if the record has one, otherwise by position."""
-    for name, message in zip(file.personas, discussion.messages, strict=False):
-        yield (message.role if message.role in file.personas else name), message
-
-
-def _turn(
-    name: str, settings: Settings, message: FinalMessage, reading: tuple[Value | None, str], shown: tuple[int, ...]
-) -> Turn:
-    value, problem = reading
-    return Turn(
-        speaker=name,
-        step="talk",
-        round=settings.rounds - 1,
-        model=settings.personas[0].spec.model,
-        reply=message.evaluation,
-        reading=value,
-        problem=problem,
-        shown=shown,
-    )
-
-
-def _events(turns: Sequence[Turn], settings: Settings) -> Iterator[Event]:
-    for ask, turn in enumerate(turns):
-        yield TurnCompleted(ask=ask, turn=turn)
-    yield VerdictReached(verdict=conclude(turns, settings))
+def _trace(
+    run: str,
+    item: Item,
+    file: DiscussionFile,
+    discussion: Discussion,
+    settings: Settings,
+    read: Callable[[FinalMessage], tuple[Value | None, str]],
+    shown: tuple[int, ...],
+) -> TraceRecord:
+    """Return a discussion: the persona of a message is its role if the record has one, otherwise by position."""
+    turns = []
+    for name, message in zip(file.personas, discussion.evaluation, strict=False):
+        value, problem = read(message)
+        turns.append(
+            Turn(
+                speaker=message.role if message.role in file.personas else name,
+                step="talk",
+                round=settings.rounds - 1,
+                model=file.model,
+                reply=message.evaluation,
+                reading=value,
+                problem=problem,
+                shown=shown,
+            )
+        )
+    completed = [TurnCompleted(ask=ask, turn=turn) for ask, turn in enumerate(turns)]
+    verdict = VerdictReached(verdict=conclude(turns, settings))
+    return TraceRecord(run=run, item=item.id, events=(*completed, verdict))
 
 
 def _read_vote(message: FinalMessage) -> tuple[int | None, str]:

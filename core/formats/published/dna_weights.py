@@ -14,7 +14,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -35,19 +35,18 @@ from core.trace import Event, Outcome, Spec, Turn, TurnCompleted, Verdict, Verdi
 ANNOTATORS = ("ann1", "ann2")
 ASPECT = re.compile(r"aspect\d+")
 NUMBERING = re.compile(r"^\(?\d+[.)]\s*")
+# accuracy_w_gpt4, gpt4_w1, llama2_w_r or creativity_w.
 WEIGHT = re.compile(r"(?P<before>.+?)_w(?:_(?P<after>.+)|\d*)")
-"""accuracy_w_gpt4, gpt4_w1, llama2_w_r or creativity_w."""
+# The paper's models (Section 4.1) by their names in the files.
 MODELS = {
     "gpt35": "gpt-3.5-turbo-0613",
     "gpt4": "gpt-4-0613",
     "llama2": "Llama-2-13b-chat-hf",
     "mistral": "Mistral-7B-Instruct-v0.2",
 }
-"""The paper's models (Section 4.1) by their names in the files."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+# Characters allowed between the weights of a row; "$" is next to "%" on a keyboard, and annotators type it by mistake.
 _BETWEEN = re.compile(r"[\s,;|/%$\[\]()'\"“”‘’*_`]*")
-"""Characters allowed between the weights of a row; "$" is next to "%" on a keyboard, and annotators type it by
-mistake."""
 
 
 @cache
@@ -59,7 +58,8 @@ def _categories() -> dict[str, str]:
 
 def category_of(question: str) -> str:
     """Return the category of a question of FairEval or MT-Bench; empty for any other."""
-    return _categories().get(hashlib.sha256(" ".join(question.split()).lower().encode()).hexdigest()[:8], "")
+    digest = hashlib.sha256(" ".join(question.split()).lower().encode()).hexdigest()[:8]
+    return _categories().get(digest, "")
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,6 @@ class WeightingRow:
     """Without raters whose weights are missing. Weights that are all 0 stay so: they have no order."""
 
 
-@dataclass
-class SeenRecords:
-    """Records already yielded: all files of a data set share their questions, and FairEval's also their labels."""
-
-    items: set[str] = field(default_factory=set)
-    labels: list[Label] = field(default_factory=list)
-
-
 def recognises(path: Path) -> bool:
     """Return whether it is a file of weightings, a folder of them, or a folder with such folders."""
     return bool(weighting_files(path))
@@ -106,9 +98,13 @@ def read(path: Path) -> Records:
         raise FileFormatError(
             f"expected CSV files with the columns text, aspect1, ... and {', '.join(ANNOTATORS)}, in {path.name}"
         )
-    seen = SeenRecords()
+    # All files of a data set share their questions, and FairEval's also their labels.
+    items, labels = set[str](), list[Label]()
     for file in files:
-        yield from _read_file(file, seen)
+        try:
+            yield from _file_records(file, items, labels)
+        except FileFormatError as refusal:
+            raise FileFormatError(f"{file.name}: {refusal}") from None
 
 
 def weighting_files(path: Path) -> list[Path]:
@@ -141,14 +137,8 @@ def _header(file: Path) -> list[str]:
     return [name.strip().strip('"') for name in read_head(file).partition("\n")[0].split(",")]
 
 
-def _read_file(file: Path, seen: SeenRecords) -> Iterator[Record]:
-    try:
-        yield from _file_records(file, seen)
-    except FileFormatError as refusal:
-        raise FileFormatError(f"{file.name}: {refusal}") from None
-
-
-def _file_records(file: Path, seen: SeenRecords) -> Iterator[Record]:
+def _file_records(file: Path, items: set[str], labels: list[Label]) -> Iterator[Record]:
+    """Yield a file's records; `items` and `labels` are those already yielded."""
     columns = parse_columns(_header(file), file.stem)
     if columns is None:
         raise FileFormatError("the columns are not those of weightings")
@@ -156,28 +146,26 @@ def _file_records(file: Path, seen: SeenRecords) -> Iterator[Record]:
     data_set = file.stem.partition(f"_{columns.model}")[0]
     # Aspects that are equal in all rows were fixed; otherwise the model proposed them for each question.
     fixed_aspects = rows[0].aspects if len({row.aspects for row in rows}) == 1 else ()
-    settings = _settings(columns.model, fixed_aspects, len(columns.aspects))
+    judge = Judge(name=columns.model, spec=Spec(model=MODELS.get(columns.model, columns.model)))
+    fields = {"judges": (judge,), "aspects": fixed_aspects, "proposed": len(columns.aspects)}
+    settings = Settings.model_validate(fields)
     run = f"{data_set} · {columns.model}"
     yield RunRecord(name=run, protocol=NAME, settings=settings.model_dump(mode="json"))
     for row in rows:
         item = Item(id=f"{data_set} {row.number}", prompt=row.text, scenario=category_of(row.text) or None)
-        if item.id not in seen.items:
-            seen.items.add(item.id)
+        if item.id not in items:
+            items.add(item.id)
             yield ItemRecord(item=item)
         for label in _labels(item, row):
-            if label not in seen.labels:
-                seen.labels.append(label)
+            if label not in labels:
+                labels.append(label)
                 yield LabelRecord(label=label)
         yield TraceRecord(run=run, item=item.id, events=tuple(_events(row, columns.model, fixed_aspects)))
 
 
-def _settings(model: str, fixed_aspects: tuple[str, ...], count: int) -> Settings:
-    judge = Judge(name=model, spec=Spec(model=MODELS.get(model, model)))
-    return Settings.model_validate({"judges": (judge,), "aspects": fixed_aspects, "proposed": count})
-
-
 def _parse_row(number: int, line: int, row: Row, columns: Columns) -> WeightingRow:
-    aspects = tuple(NUMBERING.sub("", _text(row, name, line)) for name in columns.aspects)
+    text, *named = (_text(row, name, line) for name in ("text", *columns.aspects))
+    aspects = tuple(NUMBERING.sub("", name) for name in named)
     if len(set(aspects)) < len(aspects):
         raise FileFormatError("expected different aspects", line=line, field=columns.aspects[0])
     written = {columns.model: " ".join(str(row[name]).strip() for name in columns.weights)}
@@ -185,7 +173,7 @@ def _parse_row(number: int, line: int, row: Row, columns: Columns) -> WeightingR
     fields = {columns.model: columns.weights[0]} | {annotator: annotator for annotator in ANNOTATORS}
     parsed = {rater: _parse_weights(text, aspects, line, fields[rater]) for rater, text in written.items()}
     weights = {rater: values for rater, values in parsed.items() if values is not None}
-    return WeightingRow(number, _text(row, "text", line), aspects, written, weights)
+    return WeightingRow(number, text, aspects, written, weights)
 
 
 def _parse_weights(text: str, aspects: tuple[str, ...], line: int, field: str) -> dict[str, float] | None:
@@ -230,22 +218,18 @@ def _labels(item: Item, row: WeightingRow) -> Iterator[Label]:
 
 def _events(row: WeightingRow, model: str, fixed_aspects: tuple[str, ...]) -> Iterator[Event]:
     """Yield the model's turns as a run would record them. Prompts, tokens, times and scores were not published."""
+    shared = {"speaker": model, "round": 0, "model": MODELS.get(model, model)}
+    proposed = "\n".join(row.aspects)
     if not fixed_aspects:
-        yield TurnCompleted(ask=0, turn=_turn(model, "aspects", "\n".join(row.aspects), "\n".join(row.aspects)))
+        yield TurnCompleted(ask=0, turn=Turn(step="aspects", reply=proposed, reading=proposed, **shared))
     weights = row.weights.get(model)
     has_order = bool(weights and any(weights.values()))
     problem = "" if has_order else "all weights are 0" if weights else "the file has no weights"
-    ask = 0 if fixed_aspects else 1
-    turn = _turn(model, "weights", row.written[model], weights if has_order else None)
-    yield TurnCompleted(ask=ask, turn=turn.model_copy(update={"problem": problem}))
+    reading = weights if has_order else None
+    turn = Turn(step="weights", reply=row.written[model], reading=reading, problem=problem, **shared)
+    yield TurnCompleted(ask=0 if fixed_aspects else 1, turn=turn)
     part = aspect_set_id(row.aspects)
     opinion = Opinion(kind="aspect_weights", judge=model, stage="last", value=weights, part=part, problem=problem)
     reason = problem or "only the weights were published: no response was scored"
     outcome: Outcome = "agreed" if has_order else "no_verdict"
-    yield VerdictReached(
-        verdict=Verdict(outcome=outcome, value=weights if has_order else None, reason=reason, opinions=(opinion,))
-    )
-
-
-def _turn(model: str, step: str, reply: str, reading: str | dict[str, float] | None) -> Turn:
-    return Turn(speaker=model, step=step, round=0, model=MODELS.get(model, model), reply=reply, reading=reading)
+    yield VerdictReached(verdict=Verdict(outcome=outcome, value=reading, reason=reason, opinions=(opinion,)))

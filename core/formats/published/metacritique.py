@@ -1,47 +1,56 @@
-"""MetaCritique's annotated critiques (Sun et al. 2024, Section 3; https://github.com/GAIR-NLP/MetaCritique).
+"""MetaCritique's files (Sun et al. 2024, Section 3; https://github.com/GAIR-NLP/MetaCritique).
 
-`annotation_data.json` is one array of records: a question, the answer that is criticised, a reference answer and
-critique, a critique by a person and two by models, each with its AIUs. Two annotators labelled each AIU and a third
-decided if they differed; only the result was published, so it is imported as the label of one annotator.
+    annotation_data.json            question, criticised answer, reference answer and critique, three labelled critiques
+    benchmark_data.json             question, response, reference answer and critique with its AIUs
+    hypothesis_critique*.json       one {"output": critique} for each record of the benchmark, in its order
+    test_samples.json               a benchmark with one "hypothesis_critique" in each record
 
-A folder can hold it together with the benchmark and files of hypothesis critiques (see `metacritique_benchmark`): each
-question is one item with all of its critiques.
+Of the annotated critiques one is by a person and two by models, each with its AIUs. Two annotators labelled each AIU
+and a third decided if they differed; only the result was published, so it is imported as the label of one annotator.
+The name of a file of hypothesis critiques is their author: `hypothesis_critique_autoj.json` has those of "autoj".
+
+A folder can hold all of them: each question is one item with all of its critiques.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import AliasChoices, BaseModel, Field, TypeAdapter
 
-from core.critiques import (
-    Critique,
-    aius_with_numbers,
-    critique_targets,
-    hypothesis_critiques,
-    reference_critique,
-)
+from core.critiques import Critique, aius_with_numbers, critique_targets, hypothesis_critiques, reference_critique
 from core.errors import FileFormatError
-from core.formats.published import metacritique_benchmark as benchmark
-from core.formats.published.metacritique_benchmark import REFERENCE_MODEL, Text
 from core.formats.records import ItemRecord, LabelRecord, Records, ScaleRecord
-from core.formats.text import read_head
+from core.formats.text import begins_like, load_json, read_head
+from core.formats.validation_errors import validated
 from core.items import Item, Response
 from core.labels import TRUTH, Label
 
+REFERENCE_MODEL = "gpt-4"
+HYPOTHESIS = "hypothesis"
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+Aius = list[Annotated[Text, Field(min_length=1)]]
+_FILE_OF_HYPOTHESES = re.compile(r"(?P<before>.*?)[_\- ]*hyp(?:othesis)?_critiques?[_\- ]*(?P<after>.*)")
 ANNOTATOR = "annotators (adjudicated)"
 HUMAN = "human"
 FIELDS = ("human_critique", "llm1_critique", "llm2_critique")
 
 
 class CritiqueEntry(BaseModel):
-    """A critique with its AIUs."""
+    """A critique, with its AIUs if they were extracted."""
 
     critique: Text
-    aius: list[Annotated[Text, Field(min_length=1)]]
+    aius: Aius | None = None
 
 
-class LabelledCritique(CritiqueEntry):
+class ExtractedCritique(CritiqueEntry):
+    """A critique with its AIUs."""
+
+    aius: Aius
+
+
+class LabelledCritique(ExtractedCritique):
     """A hypothesis critique, with a label for each of its AIUs and for each of the reference critique's."""
 
     model: Text = HUMAN
@@ -57,7 +66,7 @@ class Entry(BaseModel):
     question: Text
     response: Text
     gpt4_answer: Text
-    gpt4_critique: CritiqueEntry
+    gpt4_critique: ExtractedCritique
     human_critique: LabelledCritique
     llm1_critique: LabelledCritique
     llm2_critique: LabelledCritique
@@ -67,14 +76,37 @@ class Entry(BaseModel):
         return {field.partition("_")[0]: getattr(self, field) for field in FIELDS}
 
 
+class BenchmarkEntry(BaseModel):
+    """One record. Its other fields are not needed."""
+
+    shepherd_id: int | None = None
+    index: int | None = None
+    dataset: Text = "benchmark"
+    question: Text
+    response: Text
+    reference_answer: Text | None = Field(None, validation_alias=AliasChoices("gpt4_answer", "reference_answer"))
+    reference_critique: CritiqueEntry | Text | None = Field(
+        None, validation_alias=AliasChoices("gpt4_critique", "reference_critique")
+    )
+    hypothesis_critique: CritiqueEntry | Text | None = None
+
+
+class HypothesisEntry(BaseModel):
+    """A critique that is to be evaluated."""
+
+    output: Text
+
+
+# Bytes that contain the first record, whose fields tell annotations from a benchmark.
 FIRST_RECORD = 64_000
-"""Bytes that contain the first record, whose fields tell annotations from a benchmark."""
 ENTRIES: TypeAdapter[list[Entry]] = TypeAdapter(list[Entry])
+BENCHMARK: TypeAdapter[list[BenchmarkEntry]] = TypeAdapter(list[BenchmarkEntry])
+HYPOTHESES: TypeAdapter[list[HypothesisEntry]] = TypeAdapter(list[HypothesisEntry])
 
 
 def recognises(path: Path) -> bool:
     """Return whether it is one of MetaCritique's files of items, or a folder with one."""
-    return any(_is_annotated(file) or benchmark.is_benchmark(file) for file in _files(path))
+    return any(_is_annotated(file) or _is_benchmark(file) for file in _files(path))
 
 
 def _files(path: Path) -> list[Path]:
@@ -82,11 +114,18 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_annotated(path: Path) -> bool:
-    if path.suffix != ".json":
-        return False
-    head = read_head(path)
-    is_item = head.startswith("[") and '"shepherd_id"' in head and '"gpt4_' in head
-    return is_item and '"human_critique"' in read_head(path, FIRST_RECORD)
+    is_item = begins_like(path, "[", "shepherd_id", ("gpt4_answer", "gpt4_critique"))
+    return is_item and begins_like(path, "[", "human_critique", length=FIRST_RECORD)
+
+
+def _is_benchmark(path: Path) -> bool:
+    critiques = ("gpt4_critique", "gpt4_answer", "reference_critique", "hypothesis_critique")
+    return begins_like(path, "[", "question", "response", critiques)
+
+
+def _is_hypotheses(path: Path) -> bool:
+    is_named = path.suffix == ".json" and _FILE_OF_HYPOTHESES.fullmatch(path.stem)
+    return bool(is_named and re.match(r'\[\s*\{\s*"output"', read_head(path)))
 
 
 def read(path: Path) -> Records:
@@ -98,20 +137,31 @@ def read(path: Path) -> Records:
     annotated = [file for file in files if _is_annotated(file)]
     if path.is_dir() and not recognises(path):
         raise FileFormatError(f"expected annotation_data.json or benchmark_data.json in {path.name}")
-    if path.is_file() and not benchmark.is_benchmark(path):
+    if path.is_file() and not _is_benchmark(path):
         annotated = [path]
     entries = [entry for file in annotated for entry in _annotated_entries(file)]
-    benchmarks = [benchmark.read_items(f) for f in files if f not in annotated and benchmark.is_benchmark(f)]
-    hypotheses = {file.name: benchmark.read_hypotheses(file) for file in files if benchmark.is_hypotheses(file)}
+    benchmarks = [
+        [_benchmark_item(entry, position) for position, entry in enumerate(validated(BENCHMARK, load_json(file)))]
+        for file in files
+        if file not in annotated and _is_benchmark(file)
+    ]
     yield ScaleRecord(kind="aiu_precision", scale=TRUTH)
     yield ScaleRecord(kind="aiu_recall", scale=TRUTH)
     labelled = [_item(entry) for entry in entries]
     order = max(benchmarks, key=len, default=labelled)
-    added = [_with_hypotheses(order, name, critiques) for name, critiques in hypotheses.items()]
+    added = [_with_hypotheses(order, file.name, _hypotheses(file)) for file in files if _is_hypotheses(file)]
     for item in _merge(labelled, *benchmarks, *added):
         yield ItemRecord(item=item)
     for entry, item in zip(entries, labelled, strict=True):
         yield from _labels(entry, item)
+
+
+def _hypotheses(path: Path) -> list[Critique]:
+    """Return the hypothesis critiques of a file, one for each record of the benchmark."""
+    match = _FILE_OF_HYPOTHESES.fullmatch(path.stem)
+    author = " ".join(filter(None, match.groups())) if match else ""
+    entries = validated(HYPOTHESES, load_json(path))
+    return [Critique(author=author or HYPOTHESIS, text=entry.output) for entry in entries]
 
 
 def _with_hypotheses(items: Sequence[Item], name: str, critiques: Sequence[Critique]) -> list[Item]:
@@ -141,44 +191,58 @@ def _merge(*files: Sequence[Item]) -> list[Item]:
 
 
 def _annotated_entries(path: Path) -> list[Entry]:
-    entries: list[Entry] = benchmark.parse_array(path, ENTRIES)
+    """Return the annotated records; raises FileFormatError unless every AIU has one label."""
+    entries: list[Entry] = validated(ENTRIES, load_json(path))
     for index, entry in enumerate(entries):
-        _check_label_counts(entry, index)
+        for field, critique in zip(FIELDS, entry.labelled_critiques().values(), strict=True):
+            for labels, aius, source in (
+                ("precision_labels", critique.aius, "the critique"),
+                ("recall_labels", entry.gpt4_critique.aius, "the reference critique"),
+            ):
+                count = len(getattr(critique, labels))
+                if count != len(aius):
+                    message = f"expected {len(aius)} labels, one for each AIU of {source}, and there are {count}"
+                    raise FileFormatError(message, field=f"{index}.{field}.{labels}")
     return entries
 
 
-def _check_label_counts(entry: Entry, index: int) -> None:
-    """Raise FileFormatError unless every AIU has one label."""
-    for field, critique in zip(FIELDS, entry.labelled_critiques().values(), strict=True):
-        for labels, aius, source in (
-            ("precision_labels", critique.aius, "the critique"),
-            ("recall_labels", entry.gpt4_critique.aius, "the reference critique"),
-        ):
-            count = len(getattr(critique, labels))
-            if count != len(aius):
-                message = f"expected {len(aius)} labels, one for each AIU of {source}, and there are {count}"
-                raise FileFormatError(message, field=f"{index}.{field}.{labels}")
-
-
 def _item(entry: Entry) -> Item:
-    reference = _critique("reference", REFERENCE_MODEL, entry.gpt4_critique, role="reference")
+    critiques = [
+        _critique(id, own.model, own, source="people" if id == HUMAN else "llm")
+        for id, own in entry.labelled_critiques().items()
+    ]
     return Item(
         id=f"{entry.dataset} {entry.shepherd_id}",
         prompt=entry.question,
         responses=(Response(text=entry.response),),
         reference=entry.gpt4_answer,
         scenario=entry.dataset,
-        critiques=(*_hypothesis_critiques(entry), reference),
+        critiques=(*critiques, _critique("reference", REFERENCE_MODEL, entry.gpt4_critique, role="reference")),
     )
 
 
-def _hypothesis_critiques(entry: Entry) -> Iterator[Critique]:
-    for id, critique in entry.labelled_critiques().items():
-        yield _critique(id, critique.model, critique, source="people" if id == HUMAN else "llm")
+def _benchmark_item(entry: BenchmarkEntry, position: int) -> Item:
+    number = next(number for number in (entry.shepherd_id, entry.index, position) if number is not None)
+    critiques = []
+    if entry.hypothesis_critique is not None:
+        critiques.append(_critique(HYPOTHESIS, HYPOTHESIS, entry.hypothesis_critique))
+    if entry.reference_critique is not None:
+        critiques.append(_critique("reference", REFERENCE_MODEL, entry.reference_critique, role="reference"))
+    return Item(
+        id=f"{entry.dataset} {number}",
+        prompt=entry.question,
+        responses=(Response(text=entry.response),),
+        reference=entry.reference_answer,
+        scenario=entry.dataset,
+        critiques=tuple(critiques),
+    )
 
 
-def _critique(id: str, author: str, entry: CritiqueEntry, **fields: Any) -> Critique:
-    return Critique(id=id, author=author, text=entry.critique, aius=aius_with_numbers(id, entry.aius), **fields)
+def _critique(id: str, author: str, entry: CritiqueEntry | str, **fields: Any) -> Critique:
+    if isinstance(entry, str):
+        return Critique(id=id, author=author, text=entry, **fields)
+    aius = None if entry.aius is None else aius_with_numbers(id, entry.aius)
+    return Critique(id=id, author=author, text=entry.critique, aius=aius, **fields)
 
 
 def _labels(entry: Entry, item: Item) -> Records:

@@ -9,15 +9,15 @@ answer was "Submission 1", and which judge was "Speaker 1". Both are recovered b
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from core.annotator_names import unknown_name
 from core.errors import FileFormatError
 from core.formats.mapping.rows import parse_text, read_rows
-from core.formats.published.unknown_speakers import unknown_name
 from core.formats.records import CriterionRecord, ItemRecord, Records, RunRecord, ScaleRecord, TraceRecord
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Value
@@ -80,13 +80,6 @@ def find_responses_folder(comparison: Path) -> Path | None:
     return None
 
 
-def read_debates(file: Path) -> Iterator[Debate]:
-    """Yield the debates of one file in order."""
-    with name_file_in_errors(file):
-        for line, row in read_rows(file):
-            yield _parse_debate(row, line)
-
-
 @contextmanager
 def name_file_in_errors(file: Path) -> Iterator[None]:
     """Add the path to errors: a release consists of many files of the same names."""
@@ -132,6 +125,7 @@ def _subfolders(parent: Path) -> list[Path]:
 
 # Identifies the item of a released ScaleEval debate: its submissions were shuffled, and the order was not saved.
 
+# File name -> the paper's name of the scenario; any other file name is used unchanged.
 SCENARIOS = {
     "brainstorming": "brainstorming",
     "code": "coding",
@@ -142,15 +136,11 @@ SCENARIOS = {
     "opendomain_science": "open-domain science",
     "write": "writing",
 }
-"""File name -> the paper's name of the scenario; any other file name is used unchanged."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One system's answer to one prompt."""
-
-    prompt: str
-    text: str
+FIELDS = ("prompt", "response")
+# A prompt, and one system's answer to it.
+Answer = tuple[str, str]
 
 
 @dataclass
@@ -170,93 +160,64 @@ class ItemFinder:
         Responses are in the order in which the comparison names the systems. If the texts are not among the
         systems' answers, the systems are unknown and the responses are in the debate's order.
         """
-        index = self._question_index(debate, scenario)
-        if index is not None:
-            return self._matched_item(debate, scenario, index)
-        return self._unmatched_item(debate, scenario, criterion)
-
-    def _matched_item(self, debate: Debate, scenario: str, index: int) -> tuple[Item, tuple[int, int]]:
-        pair = [answers[index] for answers in self._answer_lists(scenario)]
-        systems = system_folders(self.comparison, self.responses)
-        responses = [Response(text=answer.text, system=name) for answer, name in zip(pair, systems, strict=True)]
-        item = self._add(f"{self.comparison}/{scenario}/{index + 1}", debate, scenario, responses)
-        return item, (1, 2) if _is_same_text(debate.submissions[0], responses[0].text) else (2, 1)
-
-    def _unmatched_item(self, debate: Debate, scenario: str, criterion: str) -> tuple[Item, tuple[int, int]]:
-        prefix = f"{self.comparison}/{scenario}/{debate.number} · "
-        for item_id, item in self.by_id.items():
-            texts = tuple(response.text for response in item.responses)
-            if item_id.startswith(prefix) and set(texts) == set(debate.submissions):
-                return item, (1, 2) if texts == debate.submissions else (2, 1)
-        responses = [Response(text=text) for text in debate.submissions]
-        return self._add(prefix + criterion, debate, scenario, responses), (1, 2)
-
-    def _add(self, item_id: str, debate: Debate, scenario: str, responses: Sequence[Response]) -> Item:
-        if item_id not in self.by_id:
-            self.by_id[item_id] = Item(
-                id=item_id,
-                prompt=debate.question,
-                responses=tuple(responses),
-                scenario=SCENARIOS.get(scenario, scenario),
-                group=f"{scenario}/{item_id.removeprefix(f'{self.comparison}/{scenario}/')}",
-            )
-        return self.by_id[item_id]
-
-    def _question_index(self, debate: Debate, scenario: str) -> int | None:
-        """Return the index of the question in the files of answers; None if it is not there.
-
-        The debate's own number is tried first: some questions occur twice.
-        """
         lists = self._answer_lists(scenario)
-        if len(lists) != 2:
-            return None
-        length = min(len(lists[0]), len(lists[1]))
-        candidates = [debate.number - 1, *range(length)]
-        return next((n for n in candidates if 0 <= n < length and _matches(debate, lists[0][n], lists[1][n])), None)
+        pairs = list(zip(*lists, strict=False)) if len(lists) == 2 else []
+        # The debate's own number is tried first: some questions occur twice.
+        for index in (debate.number - 1, *range(len(pairs))):
+            if 0 <= index < len(pairs) and _matches(debate, *pairs[index]):
+                systems = system_folders(self.comparison, self.responses)
+                texts = [text for _, text in pairs[index]]
+                item = self._add(f"{index + 1}", debate, scenario, texts, systems)
+                return item, (1, 2) if _words(debate.submissions[0]) == _words(texts[0]) else (2, 1)
+        name = f"{debate.number} · "
+        for item_id, item in self.by_id.items():
+            known = tuple(response.text for response in item.responses)
+            if item_id.startswith(f"{self.comparison}/{scenario}/{name}") and set(known) == set(debate.submissions):
+                return item, (1, 2) if known == debate.submissions else (2, 1)
+        return self._add(name + criterion, debate, scenario, debate.submissions, (None, None)), (1, 2)
+
+    def _add(
+        self, name: str, debate: Debate, scenario: str, texts: Sequence[str], systems: Sequence[str | None]
+    ) -> Item:
+        id = f"{self.comparison}/{scenario}/{name}"
+        if id not in self.by_id:
+            responses = tuple(Response(text=text, system=own) for text, own in zip(texts, systems, strict=True))
+            where = {"scenario": SCENARIOS.get(scenario, scenario), "group": f"{scenario}/{name}"}
+            self.by_id[id] = Item(id=id, prompt=debate.question, responses=responses, **where)
+        return self.by_id[id]
 
     def _answer_lists(self, scenario: str) -> Sequence[Sequence[Answer]]:
         if scenario not in self._answers:
             folders = system_folders(self.comparison, self.responses)
-            files = [self.responses / name / f"{scenario}.jsonl" for name in folders if self.responses]
-            self._answers[scenario] = [_read_answers(file) for file in files if file.is_file()]
+            lists: list[list[Answer]] = []
+            for file in (self.responses / name / f"{scenario}.jsonl" for name in folders if self.responses):
+                if file.is_file():
+                    with name_file_in_errors(file):
+                        fields = [[text_field(row, name, line) for name in FIELDS] for line, row in read_rows(file)]
+                    lists.append([(prompt, text) for prompt, text in fields])
+            self._answers[scenario] = lists
         return self._answers[scenario]
 
 
 def system_folders(comparison: str, responses: Path | None) -> tuple[str, ...]:
     """Return the two folders named by "gpt3.5_vs_claude", such as gpt3.5 and claude-instant; empty if ambiguous."""
     names = [folder.name for folder in sorted(responses.iterdir()) if folder.is_dir()] if responses else []
-    folders = [_find_folder(part, names) for part in comparison.split("_vs_")]
-    if len(folders) != 2 or folders[0] == folders[1]:
-        return ()
-    return tuple(folder for folder in folders if folder) if all(folders) else ()
-
-
-def _find_folder(part: str, names: Sequence[str]) -> str | None:
-    if part in names:
-        return part
-    matching = [name for name in names if name.startswith(part)]
-    return matching[0] if len(matching) == 1 else None
-
-
-def _read_answers(file: Path) -> Sequence[Answer]:
-    with name_file_in_errors(file):
-        return [
-            Answer(text_field(row, "prompt", line), text_field(row, "response", line)) for line, row in read_rows(file)
-        ]
+    found = []
+    for part in comparison.split("_vs_"):
+        matching = [part] if part in names else [name for name in names if name.startswith(part)]
+        found += matching if len(matching) == 1 else []
+    return tuple(found) if len(found) == len(set(found)) == 2 and comparison.count("_vs_") == 1 else ()
 
 
 def _matches(debate: Debate, answer: Answer, other: Answer) -> bool:
     """Return whether two answers to one prompt are the debate's submissions, in either order."""
-    if not _is_same_text(debate.question, answer.prompt):
-        return False
-    first, second = debate.submissions
-    in_order = _is_same_text(first, answer.text) and _is_same_text(second, other.text)
-    return in_order or (_is_same_text(first, other.text) and _is_same_text(second, answer.text))
+    question, prompt, *texts = map(_words, (debate.question, answer[0], *debate.submissions, answer[1], other[1]))
+    return question == prompt and texts[2:] in (texts[:2], texts[1::-1])
 
 
-def _is_same_text(text: str, other: str) -> bool:
-    """Compare without whitespace: some of the files were stripped and others were not."""
-    return text == other or text.split() == other.split()
+def _words(text: str) -> list[str]:
+    """Return a text without whitespace: some of the files were stripped and others were not."""
+    return text.split()
 
 
 # Identifies the judges of a released ScaleEval debate.
@@ -265,34 +226,31 @@ def _is_same_text(text: str, other: str) -> bool:
 # were also saved in a folder for each judge, so a speaker is identified by its text. The models are those that the
 # paper names (Section 6, Setup).
 
+# Folder of first opinions -> judge, in the paper's order.
 JUDGES = {
     "gpt4_turbo_score": Judge(name="gpt-4-turbo", spec=Spec(model="gpt-4-1106-preview")),
     "claude2_score": Judge(name="claude-2", spec=Spec(model="claude-2")),
     "gpt35_turbo_score": Judge(name="gpt-3.5-turbo", spec=Spec(model="gpt-3.5-turbo-1106")),
 }
-"""Folder of first opinions -> judge, in the paper's order."""
 
+# Folder -> number of the debate -> the judge's first opinion.
 FirstOpinions = Mapping[str, Mapping[int, str]]
-"""Folder -> number of the debate -> the judge's first opinion."""
 
 
-@dataclass(frozen=True)
-class Speakers:
-    """The judges of one debate by speaker number."""
-
-    judges: Mapping[int, Judge]
-
-    def name(self, speaker: int) -> str:
-        return self.judges[speaker].name
-
-    def model(self, speaker: int) -> str:
-        return self.judges[speaker].spec.model
+# The judges of one debate by speaker number.
+Speakers = Mapping[int, Judge]
 
 
 def read_first_opinions(criterion: Path, scenario: str) -> FirstOpinions:
-    """Return the first opinions of each judge; judges without a file are left out."""
-    files = {name: criterion / name / f"{scenario}.jsonl" for name in JUDGES}
-    return {name: _read_opinions(file) for name, file in files.items() if file.is_file()}
+    """Return the first opinions of each judge, without invalid records: debates can be imported without these files."""
+    found = {}
+    for name in JUDGES:
+        file = criterion / name / f"{scenario}.jsonl"
+        if file.is_file():
+            with name_file_in_errors(file):
+                pairs = [(row.get("ID"), row.get("Reasoning")) for _, row in read_rows(file)]
+            found[name] = {id: text for id, text in pairs if isinstance(id, int) and isinstance(text, str)}
+    return found
 
 
 def identify_judges(debate: Debate, opinions: FirstOpinions) -> Speakers:
@@ -301,7 +259,10 @@ def identify_judges(debate: Debate, opinions: FirstOpinions) -> Speakers:
     All stay unknown when two speakers are identified as the same judge, or when several cannot be identified.
     """
     texts = {speech.speaker: speech.text for speech in debate.speeches if speech.round == 0}
-    folders = {speaker: _find_judge(text, debate.number, opinions) for speaker, text in texts.items()}
+    folders: dict[int, str | None] = {}
+    for speaker, text in texts.items():
+        own = [name for name, given in opinions.items() if text.strip() and given.get(debate.number) == text]
+        folders[speaker] = own[0] if len(own) == 1 else None
     unused = [name for name in JUDGES if name not in folders.values()]
     unidentified = [speaker for speaker, name in folders.items() if name is None]
     if len(unidentified) == 1 and len(unused) == 1 and len(opinions) == len(JUDGES):
@@ -309,42 +270,24 @@ def identify_judges(debate: Debate, opinions: FirstOpinions) -> Speakers:
     judges = {speaker: JUDGES[name] for speaker, name in folders.items() if name is not None}
     if len({judge.name for judge in judges.values()}) < len(texts):
         judges = {}
-    return Speakers({speaker: judges.get(speaker) or unknown_judge(speaker) for speaker in _speaker_numbers(debate)})
-
-
-def unknown_judge(speaker: int) -> Judge:
-    """Return the judge of a speaker that cannot be identified."""
-    return Judge(name=unknown_name(speaker), spec=Spec(model="unknown"))
-
-
-def _speaker_numbers(debate: Debate) -> list[int]:
-    return sorted({speech.speaker for speech in debate.speeches})
-
-
-def _find_judge(text: str, number: int, opinions: FirstOpinions) -> str | None:
-    """Return the folder of the only judge with this first opinion; None if no judge or several have it."""
-    folders = [name for name, texts in opinions.items() if text.strip() and texts.get(number) == text]
-    return folders[0] if len(folders) == 1 else None
-
-
-def _read_opinions(file: Path) -> dict[int, str]:
-    """Return debate number -> text. Invalid records are skipped: debates can be imported without these files."""
-    with name_file_in_errors(file):
-        pairs = [(row.get("ID"), row.get("Reasoning")) for _, row in read_rows(file)]
-    return {number: text for number, text in pairs if isinstance(number, int) and isinstance(text, str)}
+    unknown = Spec(model="unknown")
+    return {
+        speaker: judges.get(speaker) or Judge(name=unknown_name(speaker), spec=unknown)
+        for speaker in sorted({speech.speaker for speech in debate.speeches})
+    }
 
 
 # Definitions are stored in studies: with another text, a second import into the same study would be refused.
+# Our own definitions; the rubrics of the judges' prompts belong to the release.
 CRITERIA = {
     "creativity": "Which response has the fresher ideas, and still does what was asked.",
     "helpfulness": "Which response is of more use to the person who asked: right, complete and to the point.",
     "interpretability": "Which response is easier to follow: what it does, how, and why it is done so.",
     "reasoning": "Which response gets to its answer by sounder steps.",
 }
-"""Our own definitions; the rubrics of the judges' prompts belong to the release."""
 
+# A debate, the file name of its scenario, and its judges.
 IdentifiedDebate = tuple[Debate, str, Speakers]
-"""A debate, the file name of its scenario, and its judges."""
 
 
 def recognises(path: Path) -> bool:
@@ -384,43 +327,43 @@ def _read_comparison(comparison: Path) -> Records:
 def _identified_debates(criterion: Path) -> Iterator[IdentifiedDebate]:
     for file in sorted((criterion / DEBATES).glob("*.jsonl")):
         opinions = read_first_opinions(criterion, file.stem)
-        for debate in read_debates(file):
+        with name_file_in_errors(file):
+            debates = [_parse_debate(row, line) for line, row in read_rows(file)]
+        for debate in debates:
             yield debate, file.stem, identify_judges(debate, opinions)
 
 
 def _run(name: str, criterion: str, debates: list[IdentifiedDebate]) -> RunRecord:
     """Return a run with the paper's settings: up to two rounds of discussion, one speaker after the other."""
-    settings = Settings(judges=_judges(debates), criterion=_criterion(criterion), rounds=3, reply_order="sequential")
+    judges = _in_order(judge for _, _, speakers in debates for judge in speakers.values())
+    settings = Settings(judges=tuple(judges), criterion=_criterion(criterion), rounds=3, reply_order="sequential")
     return RunRecord(name=name, protocol=NAME, criterion=criterion, settings=settings.model_dump(mode="json"))
 
 
-def _judges(debates: list[IdentifiedDebate]) -> tuple[Judge, ...]:
-    """Return every speaker: the identified judges in the paper's order, then the others by name."""
-    judges = {judge.name: judge for _, _, speakers in debates for judge in speakers.judges.values()}
-    order = [judge.name for judge in JUDGES.values()]
-    return tuple(sorted(judges.values(), key=lambda judge: _position(judge.name, order)))
-
-
-def _position(name: str, order: list[str]) -> tuple[int, str]:
-    return (order.index(name), "") if name in order else (len(order), name)
+def _in_order(judges: Iterable[Judge]) -> list[Judge]:
+    """Return every judge once: the identified ones in the paper's order, then the others by name."""
+    by_name = {judge.name: judge for judge in sorted(judges, key=lambda judge: judge.name)}
+    known = [judge.name for judge in JUDGES.values()]
+    names = [*(name for name in known if name in by_name), *(name for name in by_name if name not in known)]
+    return [by_name[name] for name in names]
 
 
 def _events(debate: Debate, speakers: Speakers, shown: tuple[int, int], criterion: str) -> Iterator[Event]:
     turns = [_turn(speech, speakers, shown) for speech in debate.speeches]
     for ask, turn in enumerate(turns):
         yield TurnCompleted(ask=ask, turn=turn)
-    judges = sorted(speakers.judges.values(), key=lambda judge: [*JUDGES.values(), judge].index(judge))
-    yield VerdictReached(verdict=conclude(turns, [judge.name for judge in judges], criterion))
+    judges = [judge.name for judge in _in_order(speakers.values())]
+    yield VerdictReached(verdict=conclude(turns, judges, criterion))
 
 
 def _turn(speech: Speech, speakers: Speakers, shown: tuple[int, int]) -> Turn:
     """Return a speech as a turn; prompts, tokens and times were not published."""
     reading, problem = _reading(speech.score, shown)
     return Turn(
-        speaker=speakers.name(speech.speaker),
+        speaker=speakers[speech.speaker].name,
         step="reply" if speech.round else "opinion",
         round=speech.round,
-        model=speakers.model(speech.speaker),
+        model=speakers[speech.speaker].spec.model,
         reply=speech.text,
         reading=reading,
         problem=problem,

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from core.errors import FileFormatError
 from core.formats.mapping.guess import RESPONSES, suggest_mapping
@@ -26,7 +25,6 @@ from core.formats.records import (
     ScaleRecord,
     TraceRecord,
 )
-from core.formats.text import read_text, refuse_large_json
 from core.items import Criterion, Item, Response
 from core.labels import PREFERENCE, Adjudication, Kind, Label, Opinion, Scale, Target, Value
 from core.trace import Turn, VerdictReached, current_events
@@ -35,10 +33,10 @@ FIRST = ("1", "a", "left", "first", "response 1", "response a", "model a", "answ
 SECOND = ("2", "b", "right", "second", "response 2", "response b", "model b", "answer 2", "answer b", "text2", "text 2")
 TIE = ("tie", "tied", "equal", "same", "draw", "both", "neither", "no preference")
 PREFERENCES: dict[str, int] = dict.fromkeys(FIRST, 1) | dict.fromkeys(SECOND, 2) | dict.fromkeys(TIE, 0)
+# More different words are free text, which has no scale.
 MOST_CATEGORIES = 100
-"""More different words are free text, which has no scale."""
+# Whole numbers from 1 or 0 to this one are categories; others are a continuous scale.
 LONGEST_SCALE = 20
-"""Whole numbers from 1 or 0 to this one are categories; others are a continuous scale."""
 
 
 @dataclass(frozen=True)
@@ -58,37 +56,17 @@ class Answer:
     is_gold: bool = False
 
 
-def load_json(path: Path) -> Any:
-    """Return the JSON value of a file; raises FileFormatError for any other content."""
-    return parse_json(read_text(path))
-
-
-def parse_json(text: str) -> Any:
-    """Return a JSON value; raises FileFormatError for invalid JSON, and for values that a database cannot store."""
-    refuse_large_json(text)
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise FileFormatError(f"expected JSON: {error.msg}", line=error.lineno) from None
-    except ValueError:
-        raise FileFormatError("expected JSON with numbers of at most 15 digits") from None
-    except RecursionError:
-        raise FileFormatError("expected JSON that is not nested so deep") from None
-    if "\\u0000" in text:
-        raise FileFormatError("expected text without NUL characters")
-    return value
-
-
-def _refuse_constant(name: str) -> Any:
-    raise FileFormatError(f"expected JSON: {name} is not a number in JSON")
-
-
 def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
     """Return the item that fields with usual names describe, such as `prompt`, `response_a` and `reference`.
 
     Without any usual name, all fields are the prompt.
     """
-    texts = {name: _text(value) for name, value in fields.items() if _is_present(name, value)}
+    # An empty response is an empty answer.
+    texts = {
+        name: _text(value)
+        for name, value in fields.items()
+        if value not in (None, "", [], {}) or (value == "" and RESPONSES.fullmatch(name.lower()))
+    }
     draft = suggest_mapping([*texts])
     responses = tuple(
         Response(text=texts[response["text"]], system=texts.get(response.get("system", "")))
@@ -99,11 +77,6 @@ def item_from_fields(id: str, fields: Mapping[str, Any]) -> Item:
     labelled = [texts[name] if isinstance(prompts, str) else f"{name}: {texts[name]}" for name in names]
     others = {name: texts[draft[name]] for name in ("context", "reference", "scenario", "group") if name in draft}
     return Item(id=id, prompt="\n\n".join(labelled), responses=responses, **others)
-
-
-def _is_present(name: str, value: Any) -> bool:
-    """Return whether a field has a text; an empty response is an empty answer."""
-    return value not in (None, "", [], {}) or (value == "" and RESPONSES.fullmatch(name.lower()) is not None)
 
 
 def _text(value: Any) -> str:
@@ -141,17 +114,10 @@ def records(items: Sequence[Item], answers: Sequence[Answer], scales: Mapping[st
         yield from judges.runs()
 
 
-@dataclass(frozen=True)
-class _Question:
+class _Question(NamedTuple):
     name: str
     kind: Kind
     scale: Scale | None
-
-    def value(self, answer: Answer, item: Item) -> Value | None:
-        """Return an answer as a value of this question."""
-        if self.kind == "preference":
-            return _preference(answer.value, item)
-        return _plain(answer.value)
 
 
 def _question(
@@ -159,26 +125,20 @@ def _question(
 ) -> _Question:
     """Return the kind and the scale of a question, which follow from its answers unless its scale is declared."""
     values = [_plain(answer.value) for answer in answers if answer.value not in (None, "")]
-    texts = all(isinstance(value, str) for value in values)
-    if (
-        texts
-        and values
-        and all(_preference(answer.value, by_id[answer.item]) is not None for answer in answers if answer.value)
-    ):
+    choices = [_preference(answer.value, by_id[answer.item]) for answer in answers if answer.value]
+    if values and None not in choices and all(isinstance(value, str) for value in values):
         return _Question(name, "preference", PREFERENCE)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if values and len(numbers) == len(values):
-        return _Question(name, "score", scales.get(name) or _number_scale(numbers))
-    categories = sorted({str(value): value for value in values}.values(), key=str)
-    few = Scale(level="nominal", categories=tuple(categories)) if 0 < len(categories) <= MOST_CATEGORIES else None
+        low, high = min(numbers), max(numbers)
+        guess = Scale(level="interval", low=low, high=high if high > low else low + 1)
+        if all(float(number).is_integer() for number in numbers) and low >= 0 and high <= LONGEST_SCALE:
+            categories = tuple(range(min(1, int(low)), max(2, int(high)) + 1))
+            guess = Scale(level="ordinal", categories=categories)
+        return _Question(name, "score", scales.get(name) or guess)
+    words = tuple(sorted({str(value): value for value in values}.values(), key=str))
+    few = Scale(level="nominal", categories=words) if 0 < len(words) <= MOST_CATEGORIES else None
     return _Question(name, "answer", scales.get(name) or few)
-
-
-def _number_scale(numbers: Sequence[int | float]) -> Scale:
-    low, high = min(numbers), max(numbers)
-    if all(float(number).is_integer() for number in numbers) and low >= 0 and high <= LONGEST_SCALE:
-        return Scale(level="ordinal", categories=tuple(range(min(1, int(low)), max(2, int(high)) + 1)))
-    return Scale(level="interval", low=low, high=high if high > low else low + 1)
 
 
 def _preference(value: Any, item: Item) -> int | None:
@@ -205,126 +165,129 @@ def _plain(value: Any) -> Value:
 
 
 def _answer_records(answer: Answer, question: _Question, item: Item, judges: JudgeReader) -> Iterator[Any]:
-    value = question.value(answer, item) if answer.value not in (None, "") else None
-    target = Target(item=item.id, kind=question.kind, criterion=question.name)
+    is_preference, reason = question.kind == "preference", answer.reason
+    value = None
+    if answer.value not in (None, ""):
+        value = _preference(answer.value, item) if is_preference else _plain(answer.value)
     if answer.is_judge:
-        problem = "" if value is not None else "the file has no verdict"
-        opinion = Opinion(
-            kind=question.kind,
-            judge=answer.rater,
-            stage="verdict",
-            value=value,
-            criterion=question.name,
-            problem=problem,
-            reason=answer.reason,
-        )
+        shared = {"criterion": question.name, "problem": "" if value is not None else "the file has no verdict"}
+        opinion = Opinion(kind=question.kind, judge=answer.rater, stage="verdict", value=value, reason=reason, **shared)
         turn = Turn(
             speaker=answer.rater,
-            step="choice" if question.kind == "preference" else "rating",
+            step="choice" if is_preference else "rating",
             round=0,
             model=answer.model,
-            reply=answer.reason or str(answer.value),
+            reply=reason or str(answer.value),
             reading=value,
-            problem=problem,
-            criterion=question.name,
+            **shared,
         )
-        protocol = "single-judge" if question.kind == "preference" else "single-score"
-        judges.add(answer.rater, item.id, opinion, [turn], protocol, 1)
-    elif answer.is_gold and value is not None:
-        gold = Adjudication(
-            target=target,
-            value=value,
-            rule="ground truth",
-            reason=answer.reason,
-            adjudicator=answer.rater,
-            at=answer.at,
-        )
-        yield AdjudicationRecord(ruling=gold)
+        judges.add(answer.rater, item.id, opinion, [turn], 1)
     elif value is not None:
-        seconds = answer.seconds
-        label = Label(
-            target=target, annotator=answer.rater, value=value, reason=answer.reason, at=answer.at, seconds=seconds
-        )
-        yield LabelRecord(label=label)
+        target = Target(item=item.id, kind=question.kind, criterion=question.name)
+        given: dict[str, Any] = {"target": target, "value": value, "reason": reason, "at": answer.at}
+        if answer.is_gold:
+            ruling = Adjudication(rule="ground truth", adjudicator=answer.rater, **given)
+            yield AdjudicationRecord(ruling=ruling)
+        else:
+            yield LabelRecord(label=Label(annotator=answer.rater, seconds=answer.seconds, **given))
 
 
 # What the writers of other tools' files share: each item with its labels, gold and judges' verdicts.
 
+# Kinds that every annotation tool has a control for. AIUs and aspect weights have none.
 KINDS: tuple[Kind, ...] = ("preference", "score", "answer", "likert", "aspect_quality")
-"""Kinds that every annotation tool has a control for. AIUs and aspect weights have none."""
 TIE_NAME = "tie"
 
 
-@dataclass
-class LabelledItem:
-    """An item with what people and judges said about it."""
+@dataclass(frozen=True)
+class Statement:
+    """What a person or a judge said about an item."""
 
-    item: Item
-    labels: dict[tuple[str, Target], Label] = field(default_factory=dict)
-    """The newest label of each annotator and target."""
-    gold: dict[Target, Adjudication] = field(default_factory=dict)
-    verdicts: list[tuple[str, Opinion]] = field(default_factory=list)
-    """(run, verdict)."""
+    source: Literal["label", "gold", "verdict"]
+    who: str
+    """The annotator, the adjudicator, or the run of the verdict."""
+    kind: Kind
+    criterion: str
+    value: Value
+    reason: str
+    at: datetime | None = None
+    seconds: float | None = None
+
+    @property
+    def subject(self) -> tuple[Kind, str]:
+        """What the question is about."""
+        return self.kind, self.criterion
+
+    @property
+    def choice(self) -> str | int | float:
+        """The value as a tool's control holds it."""
+        return choice_text(self.kind, self.value)
 
 
 @dataclass
 class ExportedStudy:
     """The items of a study in their order, and the scales of its questions."""
 
-    items: dict[str, LabelledItem] = field(default_factory=dict)
+    items: dict[str, Item] = field(default_factory=dict)
+    labels: dict[str, dict[tuple[str, Target], Label]] = field(default_factory=lambda: defaultdict(dict))
+    """Item -> the newest label of each annotator and target."""
+    gold: dict[str, dict[Target, Adjudication]] = field(default_factory=lambda: defaultdict(dict))
+    verdicts: dict[str, list[tuple[str, Opinion]]] = field(default_factory=lambda: defaultdict(list))
+    """Item -> (run, verdict)."""
     scales: dict[tuple[Kind, str], Scale] = field(default_factory=dict)
     left_out: int = 0
     """Labels, adjudications and verdicts of kinds that have no form in other tools."""
 
+    def statements(self, item: str) -> Iterator[Statement]:
+        """Yield what was said about an item: the newest labels, gold, and verdicts."""
+        for (annotator, target), label in self.labels[item].items():
+            if label.value is not None:
+                own = (annotator, target.kind, target.criterion, label.value, label.reason, label.at, label.seconds)
+                yield Statement("label", *own)
+        for target, ruling in self.gold[item].items():
+            gold = (ruling.adjudicator, target.kind, target.criterion, ruling.value, ruling.reason, ruling.at)
+            yield Statement("gold", *gold)
+        for run, opinion in self.verdicts[item]:
+            if opinion.value is not None:
+                yield Statement("verdict", run, opinion.kind, opinion.criterion, opinion.value, opinion.reason)
+
     def questions(self) -> dict[tuple[Kind, str], str]:
         """Return (kind, criterion) -> the question's name: the criterion, with the kind if several kinds have it."""
-        keys = {(target.kind, target.criterion): None for entry in self.items.values() for target in _targets(entry)}
         names: dict[tuple[Kind, str], str] = {}
-        for kind, criterion in keys:
-            name = criterion or kind
-            names[kind, criterion] = name if name not in names.values() else f"{name} ({kind})"
+        for subject in (statement.subject for item in self.items for statement in self.statements(item)):
+            if subject not in names:
+                kind, criterion = subject
+                name = criterion or kind
+                names[subject] = name if name not in names.values() else f"{name} ({kind})"
         return names
-
-
-def _targets(entry: LabelledItem) -> Iterator[Target]:
-    yield from (target for _, target in entry.labels)
-    yield from entry.gold
-    for _, opinion in entry.verdicts:
-        yield Target(item=entry.item.id, kind=opinion.kind, criterion=opinion.criterion)
 
 
 def collect(records: Iterable[Record]) -> ExportedStudy:
     """Return the items of records with their labels, gold and verdicts."""
     study = ExportedStudy()
+
+    def has_form(part: Target | Opinion) -> bool:
+        found = part.kind in KINDS and not part.part
+        study.left_out += not found
+        return found
+
     for record in records:
         match record:
             case ItemRecord(item=item):
-                study.items[item.id] = LabelledItem(item)
+                study.items[item.id] = item
             case ScaleRecord(kind=kind, criterion=criterion, scale=scale):
                 study.scales[kind, criterion] = scale
-            case LabelRecord(label=label) if _has_form(study, label.target.kind, label.target.part):
-                study.items[label.target.item].labels[label.annotator, label.target] = label
-            case AdjudicationRecord(ruling=ruling) if _has_form(study, ruling.target.kind, ruling.target.part):
-                study.items[ruling.target.item].gold[ruling.target] = ruling
+            case LabelRecord(label=label) if has_form(label.target):
+                study.labels[label.target.item][label.annotator, label.target] = label
+            case AdjudicationRecord(ruling=ruling) if has_form(ruling.target):
+                study.gold[ruling.target.item][ruling.target] = ruling
             case TraceRecord(run=run, item=key):
-                study.items[key].verdicts += [(run, opinion) for opinion in _verdicts(study, record)]
-    for entry in study.items.values():
-        entry.labels = {key: label for key, label in entry.labels.items() if label.value is not None}
+                verdicts = [
+                    event.verdict for event in current_events(record.events) if isinstance(event, VerdictReached)
+                ]
+                opinions = [own for verdict in verdicts for own in verdict.opinions if own.stage == "verdict"]
+                study.verdicts[key] += [(run, opinion) for opinion in opinions if has_form(opinion)]
     return study
-
-
-def _has_form(study: ExportedStudy, kind: Kind, part: str) -> bool:
-    has_form = kind in KINDS and not part
-    study.left_out += not has_form
-    return has_form
-
-
-def _verdicts(study: ExportedStudy, record: TraceRecord) -> Iterator[Opinion]:
-    for event in current_events(record.events):
-        if isinstance(event, VerdictReached):
-            for opinion in event.verdict.opinions:
-                if opinion.stage == "verdict" and _has_form(study, opinion.kind, opinion.part):
-                    yield opinion
 
 
 def response_name(number: int) -> str:

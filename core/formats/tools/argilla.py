@@ -11,27 +11,27 @@ from pathlib import Path
 from typing import Any, TextIO
 from uuid import NAMESPACE_URL, uuid5
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from core.errors import FileFormatError
 from core.formats.mapping.guess import REASONS
 from core.formats.records import Record, Records
-from core.formats.text import read_head
+from core.formats.text import begins_like, load_json
 from core.formats.tools.answers import (
     Answer,
-    LabelledItem,
-    choice_text,
+    ExportedStudy,
     collect,
     item_fields,
     item_from_fields,
     item_names,
-    load_json,
     records,
 )
-from core.formats.validation_errors import to_file_format_error
+from core.formats.validation_errors import validated
+from core.items import Item
 from core.labels import Kind
 
 COMMENTS = (*REASONS, "comments", "notes", "note", "feedback")
+METADATA = ("scenario", "category", "domain", "group", "system", "model")
 
 
 class UserResponse(BaseModel):
@@ -64,29 +64,19 @@ RECORDS: TypeAdapter[list[ArgillaRecord]] = TypeAdapter(list[ArgillaRecord])
 
 def recognises(path: Path) -> bool:
     """Return whether it is a JSON array of records with fields and responses or suggestions."""
-    if not path.is_file() or path.suffix != ".json":
-        return False
-    head = read_head(path, 64_000)
-    return head.startswith("[") and '"fields"' in head and ('"responses"' in head or '"suggestions"' in head)
+    return begins_like(path, "[", "fields", ("responses", "suggestions"), length=64_000)
 
 
 def read(path: Path) -> Records:
     """Yield the items, labels and recorded runs; raises FileFormatError with the field."""
-    try:
-        found = RECORDS.validate_python(load_json(path))
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
-    ids = [str(record.id or number) for number, record in enumerate(found, 1)]
-    fields = [{**_usual_metadata(record), **record.fields} for record in found]
-    items = [item_from_fields(id, named) for id, named in zip(ids, fields, strict=True)]
-    answers = [answer for id, record in zip(ids, found, strict=True) for answer in _answers(id, record)]
+    items, answers = [], list[Answer]()
+    for number, record in enumerate(validated(RECORDS, load_json(path)), 1):
+        id = str(record.id or number)
+        # An item has these of the metadata as well: its systems, scenario and group.
+        usual = {name: value for name, value in (record.metadata or {}).items() if name.startswith(METADATA)}
+        items.append(item_from_fields(id, usual | record.fields))
+        answers += _answers(id, record)
     yield from records(items, answers)
-
-
-def _usual_metadata(record: ArgillaRecord) -> dict[str, Any]:
-    """Return the metadata that an item has as well: its systems, scenario and group."""
-    usual = ("scenario", "category", "domain", "group", "system", "model")
-    return {name: value for name, value in (record.metadata or {}).items() if name.startswith(usual)}
 
 
 def _answers(item: str, record: ArgillaRecord) -> Iterator[Answer]:
@@ -113,10 +103,8 @@ def _value(question: str, value: Any) -> Any:
     if not isinstance(value, list) or not any(isinstance(element, dict) for element in value):
         return value
     if all(isinstance(element, dict) and {"value", "rank"} <= element.keys() for element in value) and len(value) == 2:
-        first, second = value
-        if first["rank"] == second["rank"]:
-            return "tie"
-        return min((first, second), key=lambda one: str(one["rank"]).zfill(9))["value"]
+        first, second = sorted(value, key=lambda one: str(one["rank"]).zfill(9))
+        return "tie" if first["rank"] == second["rank"] else first["value"]
     raise FileFormatError(
         f"the question {question!r} has spans or a ranking of more than two options, which cannot be read; "
         "remove it from the export first"
@@ -129,15 +117,14 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     Users have ids derived from annotators' names. A question has one suggestion: the verdict of the newest run.
     """
     study = collect(records)
-    names = {key: _question_name(name) for key, name in study.questions().items()}
-    json.dump([_record(entry, names) for entry in study.items.values()], stream, ensure_ascii=False, allow_nan=False)
+    # Argilla allows lower case letters, digits, "-" and "_" in a name.
+    allowed = {key: re.sub(r"[^a-z0-9_-]+", "_", name.lower()) for key, name in study.questions().items()}
+    names = {key: name.strip("_") or "question" for key, name in allowed.items()}
+    json.dump(
+        [_record(study, item, names) for item in study.items.values()], stream, ensure_ascii=False, allow_nan=False
+    )
     stream.write("\n")
     return study.left_out
-
-
-def _question_name(name: str) -> str:
-    """Return a name as Argilla allows it: lower case letters, digits, "-" and "_"."""
-    return re.sub(r"[^a-z0-9_-]+", "_", name.lower()).strip("_") or "question"
 
 
 def user_id(annotator: str) -> str:
@@ -145,25 +132,19 @@ def user_id(annotator: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"annotator:{annotator}"))
 
 
-def _record(entry: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
+def _record(study: ExportedStudy, item: Item, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
     responses: dict[str, list[dict[str, Any]]] = {}
-    for (annotator, target), label in entry.labels.items():
-        if label.value is not None:
-            answer = {"value": choice_text(target.kind, label.value), "user_id": user_id(annotator)}
-            responses.setdefault(names[target.kind, target.criterion], []).append(answer)
-    suggestions = {
-        names[opinion.kind, opinion.criterion]: {
-            "value": choice_text(opinion.kind, opinion.value),
-            "score": None,
-            "agent": run,
-        }
-        for run, opinion in entry.verdicts
-        if opinion.value is not None
-    }
+    suggestions: dict[str, dict[str, Any]] = {}
+    for own in study.statements(item.id):
+        name = names[own.subject]
+        if own.source == "label":
+            responses.setdefault(name, []).append({"value": own.choice, "user_id": user_id(own.who)})
+        elif own.source == "verdict":
+            suggestions[name] = {"value": own.choice, "score": None, "agent": own.who}
     return {
-        "id": entry.item.id,
-        "fields": item_fields(entry.item),
-        "metadata": item_names(entry.item),
+        "id": item.id,
+        "fields": item_fields(item),
+        "metadata": item_names(item),
         "suggestions": suggestions,
         "responses": responses,
         "vectors": {},

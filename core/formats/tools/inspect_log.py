@@ -11,35 +11,35 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from core.errors import FileFormatError
 from core.formats.records import Record, Records
-from core.formats.text import count_unpacked, read_head, record_read, refuse_read_errors
-from core.formats.tools.answers import Answer, LabelledItem, choice_text, collect, load_json, parse_json, records
-from core.formats.validation_errors import to_file_format_error
+from core.formats.text import begins_like, count_unpacked, load_json, parse_json, record_read, refuse_read_errors
+from core.formats.tools.answers import Answer, ExportedStudy, collect, records
+from core.formats.validation_errors import validated
 from core.items import Item, Response
-from core.labels import Kind, Value
+from core.labels import Kind
 
-Model = TypeVar("Model", bound=BaseModel)
+# Bytes of one sample after decompression.
 LARGEST_SAMPLE = 2**27
-"""Bytes of one sample after decompression."""
+# Characters of the texts of all samples, which are in memory together.
 MAX_KEPT = 2**28
-"""Characters of the texts of all samples, which are in memory together."""
+# Methods of compression of which only a part is unpacked at a time.
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Methods of compression of which only a part is unpacked at a time."""
+# The method of compression in the specification of ZIP.
 ZSTANDARD = 93
-"""The method of compression in the specification of ZIP."""
+# Ends with the lengths of the name and of the extra field.
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
-"""Ends with the lengths of the name and of the extra field."""
 ATTACHMENT = "attachment://"
+# Keys of a score's metadata.
 ANNOTATOR = "annotator"
 GOLD = "adjudicator"
 JUDGE = "judge"
 QUESTION = "criterion"
-"""Keys of a score's metadata."""
+SOURCES = {"label": ANNOTATOR, "gold": GOLD, "verdict": JUDGE}
 
 
 class Score(BaseModel):
@@ -92,8 +92,7 @@ def recognises(path: Path) -> bool:
         return False
     if path.suffix == ".eval":
         return zipfile.is_zipfile(path)
-    head = read_head(path) if path.suffix == ".json" else ""
-    return head.startswith("{") and '"eval"' in head and '"status"' in head and '"version"' in head
+    return begins_like(path, "{", "eval", "status", "version")
 
 
 def read(path: Path) -> Records:
@@ -101,45 +100,41 @@ def read(path: Path) -> Records:
 
     Samples are read one at a time: of their messages and events nothing is kept.
     """
-    header, samples = _read_archive(path) if path.suffix == ".eval" else _read_json(path)
-    evaluation = _validated(Evaluation, header.get("eval") or {})
-    models = {str(scorer.get("name")): _grader(scorer) for scorer in evaluation.scorers or ()}
-    found: list[tuple[str, int, Item, list[Answer]]] = []
+    header, samples = _read_parts(path)
+    evaluation = validated(Evaluation, header.get("eval") or {})
+    models = {}
+    for scorer in evaluation.scorers or ():
+        options = scorer.get("options")
+        grader = options.get("model") if isinstance(options, dict) else None
+        models[str(scorer.get("name"))] = str(grader or "")
+    found: list[tuple[int, Item, list[Answer]]] = []
     kept = 0
     for own in samples:
-        sample = _validated(Sample, own)
-        item, answers = _item(str(sample.id), sample, evaluation), list(_answers("", sample, models))
-        kept += len(item.model_dump_json()) + sum(len(answer.reason) for answer in answers)
+        sample = validated(Sample, own)
+        item, given = _item(str(sample.id), sample, evaluation), list(_answers("", sample, models))
+        kept += len(item.model_dump_json()) + sum(len(answer.reason) for answer in given)
         if kept > MAX_KEPT:
             raise FileFormatError(f"the texts of the samples have more than {MAX_KEPT // 2**20} MB; divide the log")
-        found.append((str(sample.id), sample.epoch, item, answers))
-    has_epochs = any(epoch > 1 for _, epoch, _, _ in found)
-    ids = [f"{id} epoch {epoch}" if has_epochs else id for id, epoch, _, _ in found]
-    items = [item.model_copy(update={"id": id}) for id, (_, _, item, _) in zip(ids, found, strict=True)]
-    answers = [replace(one, item=id) for id, (*_, own) in zip(ids, found, strict=True) for one in own]
+        found.append((sample.epoch, item, given))
+    has_epochs, items, answers = any(epoch > 1 for epoch, *_ in found), [], []
+    for epoch, item, given in found:
+        id = f"{item.id} epoch {epoch}" if has_epochs else item.id
+        items.append(item.model_copy(update={"id": id}))
+        answers += [replace(answer, item=id) for answer in given]
     yield from records(items, answers)
 
 
-def _validated(model: type[Model], fields: Any) -> Model:
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
-
-
-def _read_json(path: Path) -> tuple[dict[str, Any], Iterable[Any]]:
+def _read_parts(path: Path) -> tuple[dict[str, Any], Iterable[Any]]:
+    """Return the header, and the samples: those of an archive as they are unpacked."""
+    if path.suffix == ".eval":
+        record_read(path)
+        members = _members(path)
+        header = next(members)
+        return header if isinstance(header, dict) else {}, members
     log = load_json(path)
     if not isinstance(log, dict):
         raise FileFormatError("expected a log, which is one JSON object")
     return log, log.get("samples") or []
-
-
-def _read_archive(path: Path) -> tuple[dict[str, Any], Iterator[Any]]:
-    """Return the header, and the samples as they are unpacked."""
-    record_read(path)
-    members = _members(path)
-    header = next(members)
-    return header if isinstance(header, dict) else {}, members
 
 
 def _members(path: Path) -> Iterator[Any]:
@@ -199,21 +194,11 @@ def _item(id: str, sample: Sample, evaluation: Evaluation) -> Item:
     output = sample.output
     text = output.completion or next((_message(choice.message, sample) for choice in output.choices), None)
     answer = () if text is None else (Response(text=_resolve(text, sample), system=evaluation.model or None),)
-    responses = _stored_responses(sample) or answer
     metadata = sample.metadata or {}
+    stored = metadata.get("responses")  # Tiebreak writes them here: a sample of Inspect has no more than one
+    written = tuple(validated(Response, own) for own in stored) if isinstance(stored, list) else ()
     usual = {name: str(metadata[name]) for name in ("context", "scenario", "group") if metadata.get(name)}
-    return Item(id=id, prompt=_prompt(sample), responses=responses, reference=target or None, **usual)
-
-
-def _stored_responses(sample: Sample) -> tuple[Response, ...]:
-    """Return the responses that Tiebreak wrote, of which a sample of Inspect has no more than one."""
-    stored = (sample.metadata or {}).get("responses")
-    if not isinstance(stored, list):
-        return ()
-    try:
-        return tuple(Response.model_validate(response) for response in stored)
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
+    return Item(id=id, prompt=_prompt(sample), responses=written or answer, reference=target or None, **usual)
 
 
 def _prompt(sample: Sample) -> str:
@@ -235,11 +220,6 @@ def _message(message: Any, sample: Sample) -> str:
 def _resolve(text: str, sample: Sample) -> str:
     """Return a text; long ones are stored next to the sample's messages."""
     return sample.attachments.get(text.removeprefix(ATTACHMENT), text) if text.startswith(ATTACHMENT) else text
-
-
-def _grader(scorer: dict[str, Any]) -> str:
-    options = scorer.get("options")
-    return str(options.get("model") or "") if isinstance(options, dict) else ""
 
 
 def _answers(item: str, sample: Sample, models: dict[str, str]) -> Iterator[Answer]:
@@ -268,53 +248,28 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     """Write a log whose scores are labels, gold and verdicts; returns the number of labels that have no form here."""
     study = collect(records)
     names = study.questions()
-    samples = [_sample(entry, names) for entry in study.items.values()]
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    evaluation = {
-        "created": created,
-        "task": "labels",
-        "dataset": {"name": "study", "samples": len(samples)},
-        "model": "none/none",
-        "config": {},
-    }
+    samples = [_sample(study, item, names) for item in study.items.values()]
+    created, dataset = datetime.now(UTC).isoformat(timespec="seconds"), {"name": "study", "samples": len(samples)}
+    evaluation = {"created": created, "task": "labels", "dataset": dataset, "model": "none/none", "config": {}}
     log = {"version": 2, "status": "success", "eval": evaluation, "samples": samples}
     json.dump(log, stream, ensure_ascii=False, allow_nan=False)
     stream.write("\n")
     return study.left_out
 
 
-def _sample(entry: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
-    item = entry.item
-    scores = {
-        f"{names[target.kind, target.criterion]} · {annotator}": _score(
-            names[target.kind, target.criterion],
-            target.kind,
-            label.value,
-            label.reason,
-            {ANNOTATOR: annotator},
-        )
-        for (annotator, target), label in entry.labels.items()
-        if label.value is not None
-    }
-    for target, ruling in entry.gold.items():
-        name = names[target.kind, target.criterion]
-        who = {GOLD: ruling.adjudicator}
-        scores[f"{name} · gold"] = _score(name, target.kind, ruling.value, ruling.reason, who)
-    for run, opinion in entry.verdicts:
-        if opinion.value is not None:
-            name = names[opinion.kind, opinion.criterion]
-            scores[f"{name} · {run}"] = _score(name, opinion.kind, opinion.value, opinion.reason, {JUDGE: run})
-    output: dict[str, Any] = (
-        {"model": item.responses[0].system or "none/none", "choices": []} if len(item.responses) == 1 else {}
-    )
-    if output:
-        message = {"role": "assistant", "content": item.responses[0].text, "source": "generate"}
-        output["choices"] = [{"message": message, "stop_reason": "stop"}]
-    metadata = {
-        "responses": [response.model_dump(mode="json") for response in item.responses],
-        **{name: text for name, text in (("context", item.context), ("scenario", item.scenario)) if text},
-        **({"group": item.group} if item.group else {}),
-    }
+def _sample(study: ExportedStudy, item: Item, names: Mapping[tuple[Kind, str], str]) -> dict[str, Any]:
+    scores: dict[str, dict[str, Any]] = {}
+    for own in study.statements(item.id):
+        name = names[own.subject]
+        metadata = {QUESTION: name, SOURCES[own.source]: own.who}
+        key = f"{name} · {'gold' if own.source == 'gold' else own.who}"
+        scores[key] = {"value": own.choice, "explanation": own.reason or None, "metadata": metadata}
+    output: dict[str, Any] = {}
+    if len(item.responses) == 1:
+        (response,) = item.responses
+        message = {"role": "assistant", "content": response.text, "source": "generate"}
+        output = {"model": response.system or "none/none", "choices": [{"message": message, "stop_reason": "stop"}]}
+    usual = {"context": item.context, "scenario": item.scenario, "group": item.group}
     return {
         "id": item.id,
         "epoch": 1,
@@ -323,10 +278,8 @@ def _sample(entry: LabelledItem, names: Mapping[tuple[Kind, str], str]) -> dict[
         "messages": [],
         "output": output,
         "scores": scores,
-        "metadata": metadata,
+        "metadata": {
+            "responses": [response.model_dump(mode="json") for response in item.responses],
+            **{name: text for name, text in usual.items() if text},
+        },
     }
-
-
-def _score(name: str, kind: Kind, value: Value, reason: str, source: Mapping[str, str]) -> dict[str, Any]:
-    chosen = choice_text(kind, value)
-    return {"value": chosen, "explanation": reason or None, "metadata": {QUESTION: name, **source}}

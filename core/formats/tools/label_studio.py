@@ -7,32 +7,31 @@ name is the criterion. Predictions are judges. An annotation that is marked as g
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 from xml.sax.saxutils import quoteattr
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from core.errors import FileFormatError
 from core.formats.records import Record, Records
-from core.formats.text import read_head
+from core.formats.text import begins_like, load_json
 from core.formats.tools.answers import (
     TIE_NAME,
     Answer,
     ExportedStudy,
-    LabelledItem,
     choice_text,
     collect,
     item_fields,
     item_from_fields,
     item_names,
-    load_json,
     records,
     response_name,
 )
-from core.formats.validation_errors import to_file_format_error
-from core.labels import Kind, Scale, Value
+from core.formats.validation_errors import validated
+from core.labels import Kind
 
 READABLE = "choices, ratings, numbers, pairwise selections, taxonomies and text areas"
 
@@ -78,59 +77,46 @@ TASKS: TypeAdapter[list[Task]] = TypeAdapter(list[Task])
 
 def recognises(path: Path) -> bool:
     """Return whether it is a JSON array of tasks with data and annotations."""
-    if not path.is_file() or path.suffix != ".json":
-        return False
-    head = read_head(path)
-    return (
-        head.startswith("[")
-        and ('"annotations"' in head or '"predictions"' in head)
-        and ('"completed_by"' in head or '"model_version"' in head or '"from_name"' in head or '"data"' in head)
-    )
+    signs = ("completed_by", "model_version", "from_name", "data")
+    return begins_like(path, "[", ("annotations", "predictions"), signs)
 
 
 def read(path: Path) -> Records:
     """Yield the items, labels, adjudications and recorded runs; raises FileFormatError with the field."""
-    try:
-        tasks = TASKS.validate_python(load_json(path))
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
-    ids = [str(task.data.get("id") or task.id or number) for number, task in enumerate(tasks, 1)]
-    items = [item_from_fields(id, _without_id(task.data)) for id, task in zip(ids, tasks, strict=True)]
-    answers = [answer for id, task in zip(ids, tasks, strict=True) for answer in _answers(id, task)]
+    items, answers = [], list[Answer]()
+    for number, task in enumerate(validated(TASKS, load_json(path)), 1):
+        id = str(task.data.get("id") or task.id or number)
+        items.append(item_from_fields(id, {name: value for name, value in task.data.items() if name != "id"}))
+        answers += _answers(id, task)
     yield from records(items, answers)
-
-
-def _without_id(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if name != "id"}
 
 
 def _answers(item: str, task: Task) -> Iterator[Answer]:
     for annotation in task.annotations:
         if not annotation.was_cancelled:  # a skipped task
-            reason = _reason(annotation.result)
-            for question, value in _values(annotation.result):
-                yield Answer(
-                    item,
-                    question,
-                    _name(annotation.completed_by),
-                    value,
-                    reason=reason,
-                    at=annotation.created_at,
-                    seconds=annotation.lead_time,
-                    is_gold=annotation.ground_truth,
-                )
+            person = Answer(
+                item,
+                "",
+                _name(annotation.completed_by),
+                None,
+                at=annotation.created_at,
+                seconds=annotation.lead_time,
+                is_gold=annotation.ground_truth,
+            )
+            yield from _with_values(person, annotation.result)
     for prediction in task.predictions:
         if isinstance(prediction, Prediction):
-            judge, reason = prediction.model_version or "predictions", _reason(prediction.result)
-            for question, value in _values(prediction.result):
-                yield Answer(item, question, judge, value, reason=reason, is_judge=True, model=judge)
+            judge = prediction.model_version or "predictions"
+            yield from _with_values(Answer(item, "", judge, None, is_judge=True, model=judge), prediction.result)
 
 
-def _values(results: list[Result]) -> Iterator[tuple[str, Any]]:
-    """Yield (control, value) of every answer that is not a reason."""
+def _with_values(answer: Answer, results: list[Result]) -> Iterator[Answer]:
+    """Yield an answer for each control; text areas are the reason of the others."""
+    areas = [_as_list(result.value.get("text")) for result in results if result.type == "textarea"]
+    reason = "\n".join(str(text) for texts in areas for text in texts)
     for result in results:
         if result.type != "textarea":
-            yield result.from_name, _value(result)
+            yield replace(answer, question=result.from_name, value=_value(result), reason=reason)
 
 
 def _name(completed_by: int | str | dict[str, Any] | None) -> str:
@@ -138,11 +124,6 @@ def _name(completed_by: int | str | dict[str, Any] | None) -> str:
         full = " ".join(str(completed_by.get(name) or "") for name in ("first_name", "last_name")).strip()
         return str(completed_by.get("email") or full or completed_by.get("id") or "annotator")
     return "annotator" if completed_by is None else f"annotator {completed_by}"
-
-
-def _reason(results: list[Result]) -> str:
-    texts = [text for result in results if result.type == "textarea" for text in _as_list(result.value.get("text"))]
-    return "\n".join(str(text) for text in texts)
 
 
 def _value(result: Result) -> Any:
@@ -169,9 +150,16 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
     """Write tasks with their annotations and predictions; returns the number of labels that have no form here."""
     study = collect(records)
     names = study.questions()
-    shared = dict.fromkeys(name for entry in study.items.values() for name in item_fields(entry.item))
+    shared = dict.fromkeys(name for item in study.items.values() for name in item_fields(item))
     empty = {name: "" for name in shared if not name.startswith("response_")}  # every task has what the form shows
-    tasks = [_task(number, entry, names, empty) for number, entry in enumerate(study.items.values(), 1)]
+    tasks = [
+        {
+            "id": number,
+            "data": {"id": item.id, **empty, **item_fields(item), **item_names(item)},
+            **_statements(study, item.id, names),
+        }
+        for number, item in enumerate(study.items.values(), 1)
+    ]
     json.dump(tasks, stream, ensure_ascii=False, indent=1, allow_nan=False)
     stream.write("\n")
     return study.left_out
@@ -180,7 +168,7 @@ def write(records: Iterable[Record], stream: TextIO) -> int:
 def labeling_config(records: Iterable[Record]) -> str:
     """Return the labeling configuration of the tasks that `write` writes, as XML."""
     study = collect(records)
-    texts = dict.fromkeys(name for entry in study.items.values() for name in item_fields(entry.item))
+    texts = dict.fromkeys(name for item in study.items.values() for name in item_fields(item))
     lines = [f'  <Text name="{name}" value="${name}"/>' for name in texts]
     for (kind, criterion), name in study.questions().items():
         lines += [f"  <Header value={quoteattr(name)}/>", *_control(kind, name, study, criterion)]
@@ -191,17 +179,21 @@ def labeling_config(records: Iterable[Record]) -> str:
 def _control(kind: Kind, name: str, study: ExportedStudy, criterion: str) -> Iterator[str]:
     attributes = f'name={quoteattr(name)} toName="prompt"'
     scale = study.scales.get((kind, criterion))
-    if _is_rating(kind, scale):
-        yield f'  <Rating {attributes} maxRating="{max(map(int, scale.categories)) if scale else 5}"/>'
-    elif kind in ("score", "likert", "aspect_quality"):
-        yield f"  <Number {attributes}/>"
-    else:
-        width = max((len(entry.item.responses) for entry in study.items.values()), default=0)
-        preferences = [*map(response_name, range(1, width + 1)), TIE_NAME]
-        choices = preferences if kind == "preference" else sorted(_answers_of(study, kind, criterion))
-        yield f"  <Choices {attributes}>"
-        yield from (f"    <Choice value={quoteattr(choice)}/>" for choice in choices)
-        yield "  </Choices>"
+    categories = scale.categories if scale else ()
+    numbers = [number for number in categories if isinstance(number, int) and not isinstance(number, bool)]
+    if kind in ("score", "likert", "aspect_quality"):
+        is_rating = bool(numbers) and len(numbers) == len(categories) and min(numbers) > 0
+        yield f'  <Rating {attributes} maxRating="{max(numbers)}"/>' if is_rating else f"  <Number {attributes}/>"
+        return
+    width = max((len(item.responses) for item in study.items.values()), default=0)
+    choices = [*map(response_name, range(1, width + 1)), TIE_NAME]
+    if kind != "preference":
+        given = [own for item in study.items for own in study.statements(item) if own.source == "label"]
+        values = [own.value for own in given if own.subject == (kind, criterion) and not isinstance(own.value, dict)]
+        choices = sorted({str(choice_text(kind, value)) for value in (*categories, *values)})
+    yield f"  <Choices {attributes}>"
+    yield from (f"    <Choice value={quoteattr(choice)}/>" for choice in choices)
+    yield "  </Choices>"
 
 
 def _reason_name(question: str) -> str:
@@ -209,60 +201,24 @@ def _reason_name(question: str) -> str:
     return f"{question} reason"
 
 
-def _is_rating(kind: Kind, scale: Scale | None) -> bool:
-    numbers = scale.categories if scale else ()
-    whole = bool(numbers) and all(
-        isinstance(number, int) and not isinstance(number, bool) and number > 0 for number in numbers
-    )
-    return kind in ("score", "likert", "aspect_quality") and whole
-
-
-def _answers_of(study: ExportedStudy, kind: Kind, criterion: str) -> set[str]:
-    scale = study.scales.get((kind, criterion))
-    values = set(scale.categories if scale else ())
-    for entry in study.items.values():
-        values |= {
-            label.value
-            for (_, target), label in entry.labels.items()
-            if (target.kind, target.criterion) == (kind, criterion) and not isinstance(label.value, dict | None)
-        }
-    return {str(choice_text(kind, value)) for value in values}
-
-
-def _task(
-    number: int, entry: LabelledItem, names: Mapping[tuple[Kind, str], str], empty: Mapping[str, str]
-) -> dict[str, Any]:
-    def results(kind: Kind, criterion: str, value: Value, reason: str) -> list[dict[str, Any]]:
-        chosen, name = choice_text(kind, value), names[kind, criterion]
+def _statements(
+    study: ExportedStudy, item: str, names: Mapping[tuple[Kind, str], str]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the annotations and predictions of a task."""
+    found: dict[str, list[dict[str, Any]]] = {"annotations": [], "predictions": []}
+    for own in study.statements(item):
+        name, chosen = names[own.subject], own.choice
         form = "number" if isinstance(chosen, int | float) else "choices"
-        found = {"from_name": name, "to_name": "prompt", "type": form}
-        answer = found | {"value": {form: chosen if form == "number" else [chosen]}}
-        comment = found | {"from_name": _reason_name(name), "type": "textarea", "value": {"text": [reason]}}
-        return [answer, comment] if reason else [answer]
-
-    annotations = [
-        {
-            "completed_by": {"email": label.annotator},
-            "result": results(target.kind, target.criterion, label.value, label.reason),
-            "lead_time": label.seconds,
-            "created_at": label.at.isoformat() if label.at else None,
-        }
-        for (_, target), label in entry.labels.items()
-        if label.value is not None
-    ]
-    gold = [
-        {
-            "completed_by": {"email": ruling.adjudicator},
-            "ground_truth": True,
-            "result": results(target.kind, target.criterion, ruling.value, ruling.reason),
-            "created_at": ruling.at.isoformat() if ruling.at else None,
-        }
-        for target, ruling in entry.gold.items()
-    ]
-    predictions = [
-        {"model_version": run, "result": results(opinion.kind, opinion.criterion, opinion.value, opinion.reason)}
-        for run, opinion in entry.verdicts
-        if opinion.value is not None
-    ]
-    data = {"id": entry.item.id, **empty, **item_fields(entry.item), **item_names(entry.item)}
-    return {"id": number, "data": data, "annotations": [*annotations, *gold], "predictions": predictions}
+        control: dict[str, Any] = {"from_name": name, "to_name": "prompt", "type": form}
+        results = [control | {"value": {form: chosen if form == "number" else [chosen]}}]
+        if own.reason:
+            texts = {"text": [own.reason]}
+            results.append(control | {"from_name": _reason_name(name), "type": "textarea", "value": texts})
+        if own.source == "verdict":
+            found["predictions"].append({"model_version": own.who, "result": results})
+            continue
+        more = {"lead_time": own.seconds} if own.source == "label" else {"ground_truth": True}
+        created = own.at.isoformat() if own.at else None
+        annotation = {"completed_by": {"email": own.who}, "result": results, "created_at": created, **more}
+        found["annotations"].append(annotation)
+    return found

@@ -5,19 +5,17 @@ verdict; the individual ratings behind it are turns of the same judge. Ratings o
 are no verdict.
 """
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from core.errors import FileFormatError
 from core.formats.mapping.judges import CHANGED_WITH_ORDER, JudgeReader
 from core.formats.records import ItemRecord, Records
-from core.formats.text import read_head
-from core.formats.tools.answers import load_json
-from core.formats.validation_errors import to_file_format_error
+from core.formats.text import begins_like, load_json
+from core.formats.validation_errors import validated
 from core.items import Item, Response
 from core.labels import Opinion
 from core.trace import Turn
@@ -61,35 +59,28 @@ class Comparison(BaseModel):
 
 def recognises(path: Path) -> bool:
     """Return whether it is a JSON object with the examples of a comparison."""
-    if not path.is_file() or path.suffix != ".json":
-        return False
-    head = read_head(path, 64_000)
-    return head.startswith("{") and '"output_text_a"' in head and '"input_text"' in head
+    return begins_like(path, "{", "output_text_a", "input_text", length=64_000)
 
 
 def read(path: Path) -> Records:
     """Yield the items, and the judge's recorded run; raises FileFormatError with the field."""
-    try:
-        comparison = Comparison.model_validate(load_json(path))
-    except ValidationError as error:
-        raise to_file_format_error(error) from None
+    comparison = validated(Comparison, load_json(path))
     names = [system.name for system in comparison.models] or ["A", "B"]
     if len(names) != 2:
         raise FileFormatError(f"expected two models, not {len(names)}", field="models")
     with closing(JudgeReader((), {})) as judges:
         for number, example in enumerate(comparison.examples, 1):
-            item = _item(f"example {number if example.index is None else example.index}", example, names)
+            texts = (example.output_text_a, example.output_text_b)
+            item = Item(
+                id=f"example {number if example.index is None else example.index}",
+                prompt=example.input_text,
+                responses=tuple(Response(text=text, system=name) for text, name in zip(texts, names, strict=True)),
+                scenario=next((str(tag) for tag in example.tags), None),
+            )
             yield ItemRecord(item=item)
             if example.score is not None or example.individual_rater_scores:
-                judges.add(JUDGE, item.id, _opinion(example), list(_turns(example)), "single-judge", 1)
+                judges.add(JUDGE, item.id, _opinion(example), _turns(example), 1)
         yield from judges.runs()
-
-
-def _item(id: str, example: Example, names: list[str]) -> Item:
-    texts = (example.output_text_a, example.output_text_b)
-    responses = tuple(Response(text=text, system=name) for text, name in zip(texts, names, strict=True))
-    tag = next((str(tag) for tag in example.tags), None)
-    return Item(id=id, prompt=example.input_text, responses=responses, scenario=tag)
 
 
 def _opinion(example: Example) -> Opinion:
@@ -106,16 +97,17 @@ def _preference(score: float | None) -> int | None:
     return None if score is None else 0 if score == 0 else 1 if score > 0 else 2
 
 
-def _turns(example: Example) -> Iterator[Turn]:
-    for rating in example.individual_rater_scores or [Rating(score=example.score)]:
-        value = _preference(rating.score)
-        yield Turn(
+def _turns(example: Example) -> list[Turn]:
+    return [
+        Turn(
             speaker=JUDGE,
             step="choice",
             round=0,
             model="",
             reply="\n".join(filter(None, (rating.rating_label, rating.rationale))) or str(rating.score),
-            reading=value,
-            problem="" if value is not None else "the file has no score",
+            reading=_preference(rating.score),
+            problem="" if rating.score is not None else "the file has no score",
             shown=(2, 1) if rating.is_flipped else (1, 2),
         )
+        for rating in example.individual_rater_scores or [Rating(score=example.score)]
+    ]

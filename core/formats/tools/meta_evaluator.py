@@ -14,20 +14,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from core.errors import FileFormatError
 from core.formats.mapping.rows import is_empty, read_rows
 from core.formats.records import Records
-from core.formats.text import read_head
-from core.formats.tools.answers import Answer, item_from_fields, load_json, records
-from core.formats.validation_errors import to_file_format_error
+from core.formats.text import load_json, read_head
+from core.formats.tools.answers import Answer, item_from_fields, records
+from core.formats.validation_errors import validated
 from core.items import Item, Response
 from core.labels import Scale
 
 MAIN_STATE = "main_state.json"
+# What a task with several labels holds in the place of a label that was not selected.
 NOT_SELECTED = "FALSE"
-"""What a task with several labels holds in the place of a label that was not selected."""
 Schemas = dict[str, list[str] | dict[str, Any] | None]
 
 
@@ -73,9 +73,11 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path) -> Records:
     """Yield the items, labels and recorded runs; raises FileFormatError with the file and the field."""
-    state = _parse(MainState, load_json(path / MAIN_STATE), MAIN_STATE)
+    state = validated(MainState, load_json(path / MAIN_STATE), name=MAIN_STATE)
     items = list(_items(path, state))
-    runs = [(file, _parse(RunState, load_json(file), file.name)) for file in _run_files(path)]
+    files = [*sorted((path / "results").glob("*.json")), *sorted((path / "annotations").glob("*.json"))]
+    states = [file for file in files if read_head(file).startswith("{") and '"data_file"' in read_head(file, 64_000)]
+    runs = [(file, validated(RunState, load_json(file), name=file.name)) for file in states]
     answers = [answer for file, run in runs for answer in _answers(file, run)]
     schemas = {name: schema for _, run in runs for name, schema in run.task_schemas.items()}
     scales = {
@@ -84,19 +86,6 @@ def read(path: Path) -> Records:
         if isinstance(schema, list)
     }
     yield from records(items, answers, scales)
-
-
-def _run_files(path: Path) -> list[Path]:
-    """Return the states of judges and annotators: the JSON objects that name a data file."""
-    candidates = [*sorted((path / "results").glob("*.json")), *sorted((path / "annotations").glob("*.json"))]
-    return [file for file in candidates if read_head(file).startswith("{") and '"data_file"' in read_head(file, 64_000)]
-
-
-def _parse(model: type[Any], value: Any, name: str) -> Any:
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raise FileFormatError(f"{name}: {to_file_format_error(error)}") from None
 
 
 def _rows(folder: Path, name: str) -> Iterator[Mapping[str, Any]]:

@@ -11,23 +11,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from core.errors import FileFormatError
 from core.formats.mapping.guess import IDS
 from core.formats.mapping.rows import read_rows
 from core.formats.records import Records
-from core.formats.text import read_head, read_lines
-from core.formats.tools.answers import Answer, item_from_fields, load_json, parse_json, records
-from core.formats.validation_errors import to_file_format_error
+from core.formats.text import load_json, parse_json, read_head, read_lines
+from core.formats.tools.answers import Answer, item_from_fields, records
+from core.formats.validation_errors import validated
 from core.items import Item
 
 STATE = "user_state.json"
 DATA_SUFFIXES = (".json", ".jsonl", ".csv", ".tsv")
+# Labels that are not choices: free text, and the mark for an instance that cannot be annotated.
 TEXT_BOX, UNREADABLE_TEXT = "text_box", "bad_text"
-"""Labels that are not choices: free text, and the mark for an instance that cannot be annotated."""
+# Scheme -> label -> value.
 Given = Mapping[str, Mapping[str, Any]]
-"""Scheme -> label -> value."""
 
 
 class UserState(BaseModel):
@@ -66,7 +66,7 @@ def _states(folder: Path) -> list[Path]:
 
 
 def _read_folder(folder: Path) -> Records:
-    states = [_parse(UserState, load_json(file)) for file in _states(folder)]
+    states = [validated(UserState, load_json(file)) for file in _states(folder)]
     wanted = {id for state in states for id in state.instance_id_to_label_to_value}
     items = _instances(folder, wanted)
     missing = sorted(wanted - items.keys())
@@ -80,17 +80,13 @@ def _read_folder(folder: Path) -> Records:
 def _instances(folder: Path, wanted: set[str]) -> dict[str, Item]:
     """Return the annotated instances by id, from every data file that has some."""
     items: dict[str, Item] = {}
+    of_annotators = {file.parent.name for file in _states(folder)}  # their other files are not instances
     for file in sorted(file for file in folder.rglob("*") if file.suffix in DATA_SUFFIXES and file.name != STATE):
-        if wanted - items.keys() and not any(part.name in _output_names(folder) for part in file.parents):
+        if wanted - items.keys() and not any(part.name in of_annotators for part in file.parents):
             for id, row in _rows_with_id(file):
                 if id in wanted:
                     items.setdefault(id, item_from_fields(id, row))
     return items
-
-
-def _output_names(folder: Path) -> set[str]:
-    """Return the names of the folders of annotators, whose other files are not instances."""
-    return {file.parent.name for file in _states(folder)}
 
 
 def _rows_with_id(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -108,18 +104,11 @@ def _read_lines(path: Path) -> Records:
     items: dict[str, Item] = {}
     answers: list[Answer] = []
     for number, text in read_lines(path):
-        line = _parse(AnnotatedInstance, parse_json(text), number)
+        line = validated(AnnotatedInstance, parse_json(text), line=number)
         items.setdefault(line.instance_id, Item(id=line.instance_id, prompt=line.displayed_text))
         rater = line.user or line.user_id or "annotator"
         answers += _answers(line.instance_id, rater, line.label_annotations, bool(line.span_annotations))
     yield from records([*items.values()], answers)
-
-
-def _parse(model: type[Any], value: Any, line: int | None = None) -> Any:
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raise to_file_format_error(error, line=line) from None
 
 
 def _state_answers(state: UserState) -> Iterator[Answer]:
@@ -146,11 +135,8 @@ def _answers(item: str, rater: str, given: Given, has_spans: bool) -> Iterator[A
     chosen = {scheme: _chosen(labels) for scheme, labels in given.items()}
     chosen = {scheme: values for scheme, values in chosen.items() if values}
     if not chosen:
-        yield from (
-            Answer(item, scheme, rater, str(labels[TEXT_BOX]))
-            for scheme, labels in given.items()
-            if labels.get(TEXT_BOX)
-        )
+        boxes = {scheme: str(labels[TEXT_BOX]) for scheme, labels in given.items() if labels.get(TEXT_BOX)}
+        yield from (Answer(item, scheme, rater, text) for scheme, text in boxes.items())
     for scheme, values in chosen.items():
         yield Answer(item, scheme, rater, values[0] if len(values) == 1 else values, reason="\n".join(texts))
 

@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
 from core.formats.mapping.fields import key_of
-from core.formats.mapping.guess import Draft, guess_preferences, guess_roles
+from core.formats.mapping.guess import Draft, guess_block, guess_roles
 from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
 from core.formats.mapping.suggest import ROWS, suggest_table, why_row_numbers
@@ -67,7 +67,7 @@ def _draw_block(chooser: Chooser, start: Draft, preview: Preview, index: int, bl
         columns = LAYOUT_FORMS[str(layout)](chooser, start)
         scale = scale_form.draw_scale(chooser, start, target["kind"])
         file_values = scale_form.distinct_values(preview, str(layout), columns)
-        guess = guess_preferences(file_values) if target["kind"] == "preference" else {}
+        guess = (guess_block(file_values) or {}).get("values", {}) if target["kind"] == "preference" else {}
         meanings: Draft = {"values": guess | dict(start.get("values", {}))}
         values = scale_form.draw_values(chooser, meanings, file_values, target["kind"], scale)
     draft = drop_empty({"layout": layout, **target, **columns, "scale": scale, "values": values})

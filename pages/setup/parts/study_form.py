@@ -8,7 +8,7 @@ from typing import Any, Literal, TextIO
 import streamlit as st
 
 from core.errors import TiebreakError
-from core.formats import gold, instruction_tuning, tiebreak
+from core.formats import gold, tiebreak
 from core.formats.study_records import CriterionRecord, StudyRules
 from core.formats.text import temporary_folder
 from core.items import Criterion
@@ -431,7 +431,7 @@ def _draw_exports(study: Study) -> None:
         tiebreak.write(exports.export_records(resources.engine(), study), stream)
 
     def write_instructions(stream: TextIO) -> None:
-        instruction_tuning.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
+        instructions.write_jsonl(instructions.instruction_examples(resources.engine(), study), stream)
 
     if not _may_download(study):
         return

@@ -2,13 +2,14 @@
 
 import pytest
 
-from core.formats.records import ItemRecord, StudyRecord, StudyRules
+from core.formats.records import ItemRecord, MarkRecord, StudyRecord, StudyRules
 from core.items import Response
 from core.labels import Evidence
 from pages.parts import resources
 from storage.db import connections
 from storage.labels import labels
 from storage.studies import studies
+from storage.transfer.participation import stored_records
 from tests.conftest import make_item, make_label, make_target
 from tests.core.test_remote_images import picture
 from tests.pages.visits import page_text, prepare_study, visit
@@ -125,7 +126,7 @@ def test_an_unclear_guideline_is_a_note(contested):
     page.text_area(key=f"note_{case_id('item 0')}").set_value("what of ties?")
     page.button(key=f"send_{case_id('item 0')}").click().run()
     with connections.reading(resources.engine()) as session:
-        (mark,) = labels.marks(session, studies.get(session, "s").id)
+        (mark,) = stored_records(session, studies.get(session, "s").id, MarkRecord)
     assert (mark.annotator, mark.text) == ("eve", "Guideline unclear: what of ties?")
 
 

@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select, update
 
-from core.formats.records import ItemRecord, RunRecord
+from core.formats.records import ItemRecord, MarkRecord, RunRecord
 from storage.db.connections import reading, write, writing
 from storage.db.tables import LeaseRow, TargetRow
 from storage.labelling.queue import Queue, save_draft, set_mark, target_query
 from storage.labels import labels, targets
 from storage.studies import annotators, studies
 from storage.transfer import imports
+from storage.transfer.participation import stored_records
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states, set_rules
 from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates
@@ -219,7 +220,7 @@ def test_marks_are_added_and_never_changed(engine, a_study):
         set_mark(session, a_study.id, make_target(), "ann", "note", text="odd, see 3")
         set_mark(session, a_study.id, make_target(), "bob", "note", text="fine")
         set_mark(session, a_study.id, make_target(), "ann", "note", on=False)
-        assert [(mark.text, mark.on) for mark in labels.marks(session, a_study.id)] == [
+        assert [(mark.text, mark.on) for mark in stored_records(session, a_study.id, MarkRecord)] == [
             ("odd", True),
             ("odd, see 3", True),
             ("fine", True),

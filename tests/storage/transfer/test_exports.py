@@ -1,5 +1,6 @@
 import io
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 from core.errors import TiebreakError
 from core.formats import tiebreak
 from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord, TraceRecord
-from core.trace import ReadingReplaced, ReplyExtracted, TraceRestarted
+from core.formats.turns import turn_row
+from core.trace import PastReading, ReadingReplaced, ReplyExtracted, TraceRestarted, Turn
 from storage.db.connections import connect, reading, upgrade, writing
 from storage.db.fingerprints import to_utc
 from storage.labelling import queue
@@ -18,6 +20,7 @@ from storage.runs.outcomes import NewEvent
 from storage.studies import studies
 from storage.transfer import exports, imports
 from storage.transfer.exports import turn_rows
+from storage.transfer.participation import rename_readers
 from storage.transfer.spool import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
@@ -171,3 +174,26 @@ def test_every_reply_is_a_row_and_the_rows_add_up_to_the_costs_of_the_run(engine
     assert len(rows) == totals.calls
     assert sum(row.prompt_tokens or 0 for row in rows) == totals.prompt_tokens
     assert sum(row.dollars or 0.0 for row in rows) == totals.dollars
+
+
+TRACE = dict.fromkeys(("run", "protocol", "item", "part", "scenario", "criterion", "outcome", "contention"), "")
+
+
+@pytest.mark.parametrize(("own", "exported"), [("", "depth"), ("tone", "tone")])
+def test_a_turn_has_its_own_criterion_or_that_of_its_trace(own, exported):
+    turn = Turn(speaker="a", step="opinion", round=0, model="m", prompt="?", reply="1", criterion=own)
+    assert turn_row(turn, 0, "first", False, **TRACE | {"criterion": "depth"}).criterion == exported
+
+
+def test_only_people_who_read_a_reply_are_renamed():
+    turn = Turn(speaker="j", step="choice", round=0, model="m", reply="1", reading=1, read_by="person: ann")
+    row = turn_row(turn, 0, "first", False, **TRACE)
+    extracted = replace(row, read_by="extractor: ann")
+    past = PastReading(turn, withdrawn_by="ann"), PastReading(turn.model_copy(update={"read_by": ""}))
+    replaced = turn_row(turn, 0, "first", False, past, **TRACE)
+    names = {"ann": "annotator 1"}.__getitem__
+    (others,) = rename_readers([replaced], names)
+    fields = [(earlier["read_by"], earlier["withdrawn_by"]) for earlier in others.earlier_readings]
+    assert fields == [("person: annotator 1", "annotator 1"), ("", "")]
+    renamed = rename_readers([row, extracted], names)
+    assert [row.read_by for row in renamed] == ["person: annotator 1", "extractor: ann"]

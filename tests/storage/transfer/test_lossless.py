@@ -36,6 +36,7 @@ NOT_EXPORTED = {
     "study.deleted_at": "a deleted study is not exported",
     "study.deleted_name": "a deleted study is not exported",
     "study.removals": "a number that only changes, for pages that show the study",
+    "trace.uncertainty": "a column of earlier versions, which nothing reads",
     "lease": "a reservation on this server, which expires within minutes",
     "action": "the outbox of one browser on this server",
     "undo_entry": "the undo stack of a session on this server",

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import FileFormatError
+from core.formats.mapping.fields import MISSING, get_value, parse_path, quote_key, template_fields
 from core.formats.mapping.mapping import Mapping, build_mapping, dump_mapping
 from core.formats.mapping.preview import preview_table, unused_fields
 from core.formats.plain_yaml import parse_fields
@@ -115,3 +116,38 @@ def test_names_of_judges_and_annotators_have_no_blanks_around_them() -> None:
     mapping = build_mapping({"id": "id", "prompt": "a", "labels": labels, "judges": judges})
     assert mapping.judges[0].columns == {"  gpt, v1": "gpt, v1"}
     assert mapping.labels[0].model_dump()["annotators"] == {"ann": "Ann"}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("a", {"b c": [{"d.e": 1}], "": 2}),
+        ('a.b c.0."d.e"', 1),
+        ('a.""', 2),
+        ("x.y", "the whole path is a key"),
+        ("none", None),
+    ],
+)
+def test_a_path_refers_to_its_value(path: str, value: object) -> None:
+    row = {"a": {"b c": [{"d.e": 1}], "": 2}, "x.y": "the whole path is a key", "x": {"y": 3}, "none": None}
+    assert get_value(row, path) == value
+
+
+@pytest.mark.parametrize("path", ["b", "a.1", "a.x", "a.0.c.d", "text.0"])
+def test_an_absent_field_is_missing_and_not_none(path: str) -> None:
+    assert get_value({"a": [{"c": 1}], "text": "abc"}, path) is MISSING
+
+
+@pytest.mark.parametrize("path", ["", "a.", ".a", "a..b", '"a', 'a"b', '"a"b'])
+def test_an_invalid_path_raises_value_error(path: str) -> None:
+    with pytest.raises(ValueError, match="is not a field path"):
+        parse_path(path)
+
+
+@given(keys=st.lists(st.text(), min_size=1, max_size=4))
+def test_any_key_can_be_quoted(keys: list[str]) -> None:
+    assert parse_path(".".join(map(quote_key, keys))) == tuple(keys)
+
+
+def test_the_fields_of_a_template_exclude_the_counters() -> None:
+    assert template_fields('{row}-{element}/{meta.id}{"a.b"}') == ["meta.id", '"a.b"']

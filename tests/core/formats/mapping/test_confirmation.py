@@ -71,7 +71,7 @@ def test_a_guessed_scale_is_confirmed_once_for_all_columns_that_share_it(tmp_pat
     path.write_text("id,response,fluency,relevance\n1,x,4,2\n2,y,5,1\n")
     mapping = build_mapping(suggest_table(path))
     (question,) = questions(path, mapping)
-    assert question.fields == ("fluency", "relevance") and not question.needs_values
+    assert question.fields == ["fluency", "relevance"] and not question.needs_values
     with pytest.raises(FileFormatError, match="does not state the scale of fluency, relevance: check the scale is 1"):
         list(read_records(path, mapping=mapping))
     records = read_records(path, mapping=answer(mapping, question, {}))

@@ -40,46 +40,15 @@ def test_only_the_first_rows_are_read(tmp_path: Path) -> None:
 
 
 def test_columns_with_usual_names_give_a_valid_mapping() -> None:
-    columns = [
-        "item_id",
-        "question",
-        "response_b",
-        "response_a",
-        "model_a",
-        "model_b",
-        "rater_1",
-        "rater_2",
-        "category",
-    ]
+    columns = ["Item ID", "question", "input", "response_b", "response_a", "model_a", "model_b", "rater_1", "category"]
     draft = suggest_mapping(columns)
     assert draft == {
-        "id": "item_id",
-        "prompt": "question",
+        "id": "Item ID",
+        "prompt": ["question", "input"],
         "scenario": "category",
         "responses": [{"text": "response_a", "system": "model_a"}, {"text": "response_b", "system": "model_b"}],
-        "labels": [
-            {"layout": "wide", "kind": "preference", "annotators": {"rater_1": "rater_1", "rater_2": "rater_2"}}
-        ],
     }
-    assert build_mapping(draft).id == "item_id"
-
-
-def test_columns_of_annotator_and_value_give_the_long_layout() -> None:
-    draft = suggest_mapping(
-        ["Item ID", "prompt", "input", "answer", "annotator_id", "label", "aspect", "comment", "lead_time_s"]
-    )
-    assert draft["id"] == "Item ID" and draft["prompt"] == ["prompt", "input"]
-    assert draft["labels"] == [
-        {
-            "layout": "long",
-            "kind": "score",
-            "annotator": "annotator_id",
-            "value": "label",
-            "criterion_field": "aspect",
-            "reason": "comment",
-            "seconds": "lead_time_s",
-        }
-    ]
+    assert build_mapping(draft).id == "Item ID"
 
 
 def test_items_of_an_exploded_list_are_numbered() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import FileFormatError
 from core.formats import text
-from core.formats.mapping import parquet
+from core.formats.mapping import rows as row_readers
 from core.formats.mapping.fields import MISSING, get_value
 from core.formats.mapping.rows import SUFFIXES, parse_number, read_rows
 
@@ -307,7 +307,7 @@ def test_a_long_value_of_a_parquet_file_is_not_unpacked_for_all_rows(
 
 
 def test_an_endless_list_of_a_parquet_file_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "MAX_GROUP_VALUES", 1000)
+    monkeypatch.setattr(row_readers, "MAX_GROUP_VALUES", 1000)
     path = write_parquet(tmp_path / "t.parquet", [[1] * 1001])
     with pytest.raises(FileFormatError, match="expected lists with at most 1,000 values in a row group"):
         list(read_rows(path))

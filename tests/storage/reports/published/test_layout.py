@@ -23,7 +23,7 @@ def test_scorers_are_rows_by_default() -> None:
 
 def test_a_statistic_is_selected_and_rows_and_columns_are_chosen() -> None:
     table = layout(ROWS, ["group"], ["scorer"], "spearman")
-    assert table.csv() == "group,chair,peer\nNatural,0.500,0.250\nmean,0.500,0.250\n"
+    assert table.render("", "", "csv") == "group,chair,peer\nNatural,0.500,0.250\nmean,0.500,0.250\n"
 
 
 @pytest.mark.parametrize(
