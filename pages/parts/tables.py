@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.formats.tables import Table, records, rows_csv
+from core.formats.tables import Column, Table, records, rows_csv
 from pages.parts import downloads
 
 MAX_HEIGHT = 460
@@ -66,7 +66,7 @@ def draw(table: Table, on_click: Click | None = None, key: str = "") -> None:
         column.title: st.column_config.TextColumn(
             alignment="left" if column.form in ("text", "yes") else "right",
             help=column.help or None,
-            width=INTERVAL_WIDTH if column.form in ("estimate", "difference") else None,
+            width=INTERVAL_WIDTH if _has_intervals(column, texts[column.title]) else None,
         )
         for column in shown
     }
@@ -81,6 +81,12 @@ def draw(table: Table, on_click: Click | None = None, key: str = "") -> None:
     if in_file is None or in_file:
         make = lambda: rows_csv(records(table.rows, table.columns) if in_file is None else in_file)  # noqa: E731
         downloads.draw_csv_download(make, f"{table.name}.csv", key=f"{table.name}_download")
+
+
+def _has_intervals(column: Column, texts: Sequence[str]) -> bool:
+    """Return whether a column has intervals or ranges, as values or as texts."""
+    is_figure = column.form not in ("text", "yes")
+    return is_figure and any("[" in text or " to " in text for text in texts)
 
 
 # The help texts of a table's columns as text: a header shows them to a mouse only.

@@ -153,7 +153,7 @@ def empty_state(study: Study, group: str) -> None:
         links = (shell.RUN, shell.IMPORT)
         fact = (
             "This study has no targets with opinions of two or more judges. Runs with only one verdict are "
-            "compared with people on the page Alignment."
+            "compared with people on the page Judges."
         )
         shell.draw_missing(study, fact, "Start a run of several judges, or import recorded debates.", *links)
         shell.draw_links(study, *links)

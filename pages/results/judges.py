@@ -32,7 +32,7 @@ from storage.db import connections
 from storage.reports import judge_costs, judge_ranking, label_plans
 from storage.reports.alignment import AlignmentData
 from storage.reports.chosen_labels import ALL_TARGETS
-from storage.reports.judge_costs import JudgeCost
+from storage.reports.judge_costs import RunCost
 from storage.reports.judge_ranking import JudgeReport, RankedRow, RankingQuery
 from storage.studies.studies import Study
 
@@ -146,7 +146,7 @@ def show_accuracy(study: Study, data: AlignmentData, query: RankingQuery, report
         headline=summarize(ranking),
         warning=report.chosen,
         caption="\n\n".join(describe(data, query, report)),
-        figures=[accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, files)],
+        figures=[accuracy_chart(ranking, files), Drawn("coverage", coverage, alt, data=files)],
         notes=describe_decisions(ranking),
         tables=[Table("judges", rows, (*judge_ranking.COLUMNS, *judge_ranking.LAST_COLUMNS))],
     )
@@ -319,7 +319,7 @@ def draw_differing_targets(study: Study, data: AlignmentData, query: RankingQuer
         alignment_data.draw_warning("Pair of judges", selected, "all pairs")
 
 
-Costs = tuple[JudgeReport | None, dict[str, JudgeCost]]
+Costs = tuple[JudgeReport | None, dict[str, RunCost]]
 
 
 def load_costs(study: Study, data: AlignmentData, query: RankingQuery) -> Costs:

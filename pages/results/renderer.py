@@ -31,6 +31,8 @@ Query = TypeVar("Query")
 NO_BREAK = "\u00a0"
 MARK_HEIGHT = 10
 """Pixels that a further mark in a row takes, so that their intervals do not touch."""
+LINE_NAME = 17
+"""Pixels of the name of a line, above the first row."""
 CELL_HEIGHT, MAX_CELL_TEXT = 48, 14
 """Pixels of a row of a matrix, and the rows up to which its cells have texts."""
 Report = TypeVar("Report")
@@ -53,11 +55,20 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """A chart with a row for each name."""
+class Chart:
+    """What all charts have."""
 
     name: str
     """Of its key in the session and of its files."""
+    data: ChartData = field(default_factory=ChartData, kw_only=True)
+    on_select: Callable[[], None] | None = field(default=None, kw_only=True)
+    selected: Any = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Intervals(Chart):
+    """A chart with a row for each name."""
+
     title: str
     axis: str
     series: Sequence[tuple[str, str]]
@@ -68,9 +79,6 @@ class Intervals:
     lines: Sequence[tuple[str, float]] = ()
     """Dashed lines with their names."""
     sign: bool = False
-    data: ChartData = field(default_factory=ChartData)
-    on_select: Callable[[], None] | None = None
-    selected: Any = None
 
 
 @dataclass(frozen=True)
@@ -88,10 +96,9 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class Matrix(Chart):
     """A chart with a coloured cell for every two names."""
 
-    name: str
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
@@ -101,21 +108,14 @@ class Matrix:
     """The names of the axes."""
     numbered: bool = False
     """Whether the columns have the numbers of the rows instead of their names, and the values both signs."""
-    data: ChartData = field(default_factory=ChartData)
-    on_select: Callable[[], None] | None = None
-    selected: Any = None
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(Chart):
     """A chart that is neither of these."""
 
-    name: str
     figure: "go.Figure"
     alt: str
-    data: ChartData = field(default_factory=ChartData)
-    on_select: Callable[[], None] | None = None
-    selected: Any = None
 
 
 @dataclass(frozen=True)
@@ -271,18 +271,15 @@ def _draw_figures(figures: Sequence[Intervals | Matrix | Drawn], alt: str) -> No
 
 def draw_chart(chart: Intervals | Matrix | Drawn, alt: str) -> None:
     """Draw a chart with the menu of its files."""
-    names: Sequence[str] = chart.data.names
-    if isinstance(chart, Drawn):
-        drawn = chart.figure
-    elif isinstance(chart, Matrix):
-        drawn = matrix_figure(replace(chart, data=ChartData(), on_select=None, selected=None))
-        names = chart.rows
+    bare = replace(chart, data=ChartData(), on_select=None, selected=None)  # a figure is shared by equal charts
+    if isinstance(bare, Drawn):
+        drawn, names, alt = bare.figure, chart.data.names, bare.alt
+    elif isinstance(bare, Matrix):
+        drawn, names = matrix_figure(bare), bare.rows
     else:
-        drawn = figure(replace(chart, data=ChartData(), on_select=None, selected=None))
-        names = list(dict.fromkeys(_row_names(chart)))
-    text = chart.alt if isinstance(chart, Drawn) else alt or chart.title
+        drawn, names = figure(bare), list(dict.fromkeys(_row_names(bare)))
     data = replace(chart.data, names=names)
-    charts.draw(drawn, chart.name, text, chart.on_select or "ignore", data=data, selected=chart.selected)
+    charts.draw(drawn, chart.name, alt or chart.name, chart.on_select or "ignore", data=data, selected=chart.selected)
 
 
 @chart_files.built_once
@@ -317,7 +314,7 @@ def figure(chart: Intervals) -> "go.Figure":
     if chart.zero is not None:
         drawn.add_vline(x=chart.zero, line={"dash": "dash", "color": charts.GREY}, layer="below")
     for number, (line, value) in enumerate(chart.lines):
-        text = {"text": f"{line} {value:.2f}", "y": rows.end + 0.6 * number, "yref": "y", "yanchor": "bottom"}
+        text = {"text": f"{line} {value:.2f}", "y": 1, "yanchor": "top", "yshift": -LINE_NAME * number}
         drawn.add_vline(x=value, line={"dash": "dash", "color": charts.GREY}, layer="below", annotation=text)
     drawn.update_yaxes(
         tickvals=list(rows.positions.values()), ticktext=[rows.labels[name] for name in rows.positions],

@@ -101,7 +101,7 @@ def without_scenario(data: AlignmentData, query: RankingQuery) -> dict[str, int]
         unnamed[:] = False
     return {
         judge: int(unnamed[compare_with_people(dataset, judge, people=people).places].sum())
-        for judge in query.judges or comparable_judges(dataset)
+        for judge in comparable_judges(dataset)
     }
 
 
@@ -117,7 +117,7 @@ def report(data: AlignmentData, query: RankingQuery, measured: Contentions) -> l
         return []
     rows: list[SliceRow] = []
     people = majorities_of(dataset)
-    for judge in query.judges or comparable_judges(dataset):
+    for judge in comparable_judges(dataset):
         compared = compare_with_people(dataset, judge, measured, people)
         rows += slice_rows(judge, compared.differs, slices_of(compared), compared.groups)
     return correct_rows(rows)

@@ -1,8 +1,8 @@
 """The cost and the duration of each judge of a study, per 1,000 items, and which judges no other dominates."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from sqlalchemy import distinct, func, not_, or_, select
 from sqlalchemy.orm import Session
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunCost:
-    """Sums over the calls of a run. A reused reply counts with the values of the call that was made for it."""
+    """Sums over the calls of a run or a judge. A reused reply counts as the call that was made for it."""
 
     traces: int = 0
     """Traces with at least one call."""
@@ -58,6 +58,15 @@ class RunCost:
         """Seconds of calls per trace; None if a duration is unknown, or without calls."""
         return self.seconds / self.traces if self.traces and not self.untimed else None
 
+    def amount(self, unit: str) -> float | None:
+        """Return dollars or seconds per 1,000 traces, as far as they are known."""
+        if unit == "dollars":
+            return self.dollars_per_thousand
+        return None if self.seconds_per_trace is None else 1000 * self.seconds_per_trace
+
+
+UNITS = ("dollars", "seconds")
+
 
 def cost_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, RunCost]:
     """Return run id -> the sums over its calls; a run without calls has zeros."""
@@ -84,38 +93,7 @@ def cost_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, RunCost]:
     return {run: found.get(run, RunCost()) for run in run_ids}
 
 
-@dataclass(frozen=True)
-class JudgeCost:
-    """The cost of a judge's calls, over the traces with at least one."""
-
-    dollars: float
-    traces: int
-    unpriced: int
-    """Calls whose price is unknown."""
-    seconds: float = 0.0
-    """Sum of the durations of its calls, one after another."""
-    untimed: int = 0
-    """Calls whose duration is unknown."""
-
-    @property
-    def seconds_per_thousand(self) -> float | None:
-        """Seconds of calls per 1,000 items; None if a duration is unknown, or if there are no calls."""
-        return None if self.untimed or not self.traces else 1000 * self.seconds / self.traces
-
-    @property
-    def per_thousand(self) -> float | None:
-        """Dollars per 1,000 items; None if a price is unknown, or if there are no calls."""
-        return None if self.unpriced or not self.traces else 1000 * self.dollars / self.traces
-
-    def amount(self, unit: str) -> float | None:
-        """Return dollars or seconds per 1,000 items."""
-        return self.per_thousand if unit == "dollars" else self.seconds_per_thousand
-
-
-UNITS = ("dollars", "seconds")
-
-
-def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, JudgeCost]:
+def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, RunCost]:
     """Return judge -> cost, for the judges of `storage.reports.alignment.load_data`; read once for the same opinions.
 
     A verdict costs all calls of its run; a last opinion costs the judge's own calls. First opinions have no cost: their
@@ -124,23 +102,24 @@ def cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> 
     return once(opinions, "costs", lambda: _cost_by_judge(session, study_id, opinions))
 
 
-def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, JudgeCost]:
+def _cost_by_judge(session: Session, study_id: int, opinions: "pd.DataFrame") -> dict[str, RunCost]:
     if opinions.empty:
         return {}
     last, verdict = (opinions.loc[opinions["stage"] == stage, "run"].unique().tolist() for stage in ("last", "verdict"))
     by_speaker = _cost_by_speaker(session, study_id, last)
-    by_run = {run: _of_run(cost) for run, cost in cost_by_run(session, verdict).items() if cost.calls}
-    costs: dict[str, list[JudgeCost]] = {}
+    by_run = {run: cost for run, cost in cost_by_run(session, verdict).items() if cost.calls}
+    costs: dict[str, list[RunCost]] = {}
     for judge, rater, run, stage in (
         opinions[["judge", "rater", "run", "stage"]].drop_duplicates().itertuples(index=False)
     ):
         cost = by_run.get(run) if stage == "verdict" else by_speaker.get((run, rater)) if stage == "last" else None
         if cost is not None:
             costs.setdefault(judge, []).append(cost)
-    return {
-        judge: _sum((c.dollars, c.unpriced, c.seconds, c.untimed, c.traces) for c in of_judge)
-        for judge, of_judge in costs.items()
-    }
+    return {judge: _total(of_judge) for judge, of_judge in costs.items()}
+
+
+def _total(costs: Sequence[RunCost]) -> RunCost:
+    return RunCost(**{field.name: sum(getattr(cost, field.name) for cost in costs) for field in fields(RunCost)})
 
 
 def efficient(points: Mapping[str, tuple[float, float]]) -> set[str]:
@@ -156,8 +135,8 @@ def efficient(points: Mapping[str, tuple[float, float]]) -> set[str]:
 
 
 def with_efficiency(
-    costs: Mapping[str, JudgeCost], values: Mapping[str, float | None]
-) -> dict[str, tuple[JudgeCost, tuple[str, ...]]]:
+    costs: Mapping[str, RunCost], values: Mapping[str, float | None]
+) -> dict[str, tuple[RunCost, tuple[str, ...]]]:
     """Return judge -> its cost, and in what it is efficient ("dollars", "seconds"), for judges with a cost."""
     known = {judge: (costs[judge], value) for judge, value in values.items() if judge in costs and value is not None}
     found = {
@@ -173,23 +152,7 @@ def with_efficiency(
     return {name: (cost, tuple(unit for unit in UNITS if name in found[unit])) for name, (cost, _) in known.items()}
 
 
-def _sum(rows: Iterable[Any]) -> JudgeCost:
-    """Add up rows of (dollars, unpriced, seconds, untimed, traces)."""
-    dollars, unpriced, seconds, untimed, traces = zip(*rows, strict=True)
-    return JudgeCost(
-        dollars=sum(amount or 0.0 for amount in dollars),
-        traces=sum(traces),
-        unpriced=sum(unpriced),
-        seconds=sum(amount or 0.0 for amount in seconds),
-        untimed=sum(untimed),
-    )
-
-
-def _of_run(cost: RunCost) -> JudgeCost:
-    return JudgeCost(cost.dollars, cost.traces, cost.unpriced, cost.seconds, cost.untimed)
-
-
-def _cost_by_speaker(session: Session, study_id: int, run_ids: Sequence[int]) -> dict[tuple[int, str], JudgeCost]:
+def _cost_by_speaker(session: Session, study_id: int, run_ids: Sequence[int]) -> dict[tuple[int, str], RunCost]:
     """Return (run, speaker) -> the cost of its answered asks; the speaker is in the event, so the events are read."""
     if not run_ids:
         return {}
@@ -209,10 +172,11 @@ def _cost_by_speaker(session: Session, study_id: int, run_ids: Sequence[int]) ->
     query = select(
         calls.run,
         calls.speaker,
-        func.sum(calls.dollars),
-        func.count().filter(calls.dollars.is_(None)),
-        func.sum(calls.seconds),
-        func.count().filter(calls.seconds.is_(None)),
-        func.count(distinct(calls.trace)),
+        func.count(distinct(calls.trace)).label("traces"),
+        func.coalesce(func.sum(calls.dollars), 0.0).label("dollars"),
+        func.count().filter(calls.dollars.is_(None)).label("unpriced"),
+        func.coalesce(func.sum(calls.seconds), 0.0).label("seconds"),
+        func.count().filter(calls.seconds.is_(None)).label("untimed"),
     ).group_by(calls.run, calls.speaker)
-    return {(run, speaker): _sum([row]) for run, speaker, *row in session.execute(query)}
+    rows = session.execute(query).mappings()
+    return {(row.pop("run"), row.pop("speaker")): RunCost(**row) for row in map(dict, rows)}

@@ -94,7 +94,7 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = CAUSE_R
     dataset = find_dataset(data, query)
     if dataset is None:
         return []
-    names, repeated = query.judges or tuple(dataset.judges), judge_ranking.dependence(data, query).repeated
+    names, repeated = tuple(dataset.judges), judge_ranking.dependence(data, query).repeated
     votes = {people: _votes(dataset, people) for people in {repeated(name) for name in names}}
     found = [
         replace(_judge_errors(dataset, votes[repeated(name)], name, resamples), without=repeated(name))

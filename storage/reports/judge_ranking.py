@@ -32,15 +32,14 @@ from core.statistics.reports.judges import (
     comparable_judges,
     compare_judges,
     describe_rule,
-    list_names,
     rank_judges,
 )
-from core.wording import NO_CRITERION, format_estimate, report_criterion, scenario_name
+from core.wording import format_estimate, report_criterion, scenario_name
 from storage.reports import alignment, chosen_labels, judge_costs, opinions
 from storage.reports.alignment import AlignmentData, categorical_scales, load_data
 from storage.reports.chosen_labels import ALL_TARGETS, Population
 from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_down_judges, pairs
-from storage.reports.judge_costs import JudgeCost
+from storage.reports.judge_costs import RunCost
 from storage.studies.studies import Study
 
 MAX_PAIRS = 500
@@ -58,8 +57,6 @@ class RankingQuery:
     criterion: str
     """A criterion, or "all" for all criteria that share a scale."""
     scenario: str | None = None
-    judges: tuple[str, ...] = ()
-    """Empty for every judge that was asked about most of the targets."""
     abstentions: Abstentions = "error"
     rule: Rule = field(default_factory=Rule)
 
@@ -233,7 +230,7 @@ def _with_chosen_judges(data: AlignmentData, query: RankingQuery) -> tuple[Datas
     dataset = find_dataset(data, query)
     if dataset is None:
         return None, None
-    names = query.judges or comparable_judges(dataset)
+    names = comparable_judges(dataset)
     judges = {name: replace(dataset.judges[name], sides={}) for name in names if name in dataset.judges}
     return dataset, replace(dataset, judges=judges) if judges else None
 
@@ -289,31 +286,18 @@ def selected_query(data: AlignmentData, selection: Selection) -> RankingQuery:
 
 def why_unranked(data: AlignmentData, selection: Selection | None = None) -> str:
     """Return why no judge of a study, kind or criterion has verdicts that are right or wrong."""
-    judged = set(data.opinions[["kind", "criterion"]].itertuples(index=False, name=None))
-    referenced = set(data.gold[["kind", "criterion"]].itertuples(index=False, name=None))
-    keys = sorted(key for key in judged & referenced if _is_selected(key, selection or Selection()))
+    judged, referenced = (
+        set(opinions.distinct_rows(frame, ("kind", "criterion"))[1]) for frame in (data.opinions, data.gold)
+    )
+    keys = [key for key in judged & referenced if _is_selected(key, selection or Selection())]
     between = {(kind, criterion) for _, kind, criterion in data.averaging}
-    reasons = [_why_between(data, key) for key in keys if key in between]
     categorical = categorical_scales(data.scales)
-    continuous = [key[1] or NO_CRITERION for key in keys if key not in categorical]
-    if continuous:
-        reasons.append(f"scores without categories are not right or wrong ({list_names(continuous)})")
-    if not reasons:
+    if all(key in categorical and key not in between for key in keys):
         return "No judge can be ranked: no target has both a value of the reference and a verdict."
     return (
-        f"Judges are ranked by the share of right verdicts, and {'; '.join(reasons)}. The tab Alignment and "
-        "cli.py judges alignment compare them with people by correlation."
-    )
-
-
-def _why_between(data: AlignmentData, key: tuple[str, str]) -> str:
-    """Return which judges have values between the categories of a kind and criterion, and why these are not right."""
-    judges = sorted(judge for judge, *of_judge in data.averaging if tuple(of_judge) == key)
-    categories = ", ".join(map(str, data.scales[key].categories))
-    return (
-        f"{list_names(judges)} {'gives' if len(judges) == 1 else 'give'} values between the categories {categories} "
-        f"of {key[1] or NO_CRITERION}, which are not right or wrong: decimals, means, or values that the import "
-        "converted from another scale"
+        "Judges are ranked by the share of right verdicts. Values between the categories of a scale, and those of a "
+        "scale without categories, are not right or wrong. The tab Alignment and cli.py judges alignment compare "
+        "them with people by correlation."
     )
 
 
@@ -332,7 +316,7 @@ class RankedRow:
     population: Population
     number: int | None = None
     """The place of a judge, by which charts refer to it."""
-    cost: JudgeCost | None = None
+    cost: RunCost | None = None
     efficient: tuple[str, ...] = ()
     """ "dollars" or "seconds", if no other judge is cheaper and as accurate."""
 
@@ -388,8 +372,8 @@ COLUMNS = (
     Column("", lambda row: row.joined(bias.bias for bias in row.evaluation.biases), key="biases"),
 )  # fmt: skip
 COST_COLUMNS = (
-    Column("", lambda row: row.cost and row.cost.per_thousand, key="dollars_per_1000"),
-    Column("", lambda row: row.cost and row.cost.seconds_per_thousand, key="seconds_per_1000"),
+    Column("", lambda row: row.cost and row.cost.amount("dollars"), key="dollars_per_1000"),
+    Column("", lambda row: row.cost and row.cost.amount("seconds"), key="seconds_per_1000"),
     Column("", lambda row: row.cost and ", ".join(row.efficient), key="efficient"),
 )
 LAST_COLUMNS = (
@@ -404,7 +388,7 @@ LAST_COLUMNS = (
 NO_ESTIMATE = Estimate(None, None, None, 0, 0, 0, 0)
 
 
-def ranked_rows(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[RankedRow]:
+def ranked_rows(report: JudgeReport, costs: Mapping[str, RunCost] | None = None) -> list[RankedRow]:
     """Return one row for each judge, then one for the human ceiling and for each baseline."""
     ranking = report.ranking
     shown = judge_costs.with_efficiency(costs or {}, {one.judge: one.accuracy.value for one in ranking.judges})
@@ -424,7 +408,7 @@ def ranked_rows(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = Non
     return rows
 
 
-def table(report: JudgeReport, costs: Mapping[str, JudgeCost] | None = None) -> list[dict[str, Any]]:
+def table(report: JudgeReport, costs: Mapping[str, RunCost] | None = None) -> list[dict[str, Any]]:
     """Return the rows of a ranking as they are in files.
 
     With `costs`, judges have dollars and seconds per 1,000 items, and "efficient" if no other is cheaper and as

@@ -31,7 +31,7 @@ def report(data: AlignmentData, query: RankingQuery, overlap: int) -> PlanReport
     dataset = find_independent_dataset(data, query)
     if dataset is None:
         return None
-    return plan_report(dataset, query.judges or comparable_judges(dataset), overlap, abstentions=query.abstentions)
+    return plan_report(dataset, comparable_judges(dataset), overlap, abstentions=query.abstentions)
 
 
 def leaders(data: AlignmentData, query: RankingQuery, ranked: JudgeReport, overlap: int) -> PairPlan | None:

@@ -71,7 +71,7 @@ def compare(
         return []
     rows: list[SliceRow] = []
     people = majorities_of(dataset)
-    for judge in query.judges or comparable_judges(dataset):
+    for judge in comparable_judges(dataset):
         compared = compare_with_people(dataset, judge, measured, people)
         (first, first_known), (second, second_known) = (targets_of(compared, one) for one in slices)
         masks = {names: (first & ~second, first_known & second_known & (first ^ second))}

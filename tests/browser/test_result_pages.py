@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.browser
 SAMPLE, REVIEWS = quote("Sample: ScaleEval"), quote("Sample: ReFeR")
 PHONE = {"width": 390, "height": 844}
-POINTS = "[...document.querySelectorAll('.st-key-judges .scatterlayer .point')]"
+POINTS = "[...document.querySelectorAll('.st-key-alignment .scatterlayer .point')]"
 
 
 def wait_until(page, condition):
@@ -58,7 +58,7 @@ def test_a_row_of_a_table_opens_with_the_keyboard_and_with_a_click(visit, served
 
 def test_the_point_of_a_judge_is_marked_until_its_targets_are_closed(visit, served):
     page = visit(f"{served.address}/alignment?study={SAMPLE}", "annotator 1")
-    points = page.locator(".st-key-judges .scatterlayer .point")
+    points = page.locator(".st-key-alignment .scatterlayer .point")
     points.first.scroll_into_view_if_needed()
     box = points.first.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)

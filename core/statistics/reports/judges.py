@@ -8,7 +8,7 @@ The rule of the recommendation is in `decision_rule`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from itertools import accumulate, combinations
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -26,7 +26,6 @@ from core.statistics.measures.alternative_annotator import EPSILON, MIN_ITEMS, h
 from core.statistics.measures.annotator_dependence import Dependence
 from core.statistics.measures.comparison import (
     Comparison,
-    Correction,
     bootstrap_p_value,
     compare_scores,
     correct_comparisons,
@@ -345,7 +344,6 @@ def compare_judges(
     dataset: Dataset,
     *,
     abstentions: Abstentions = "error",
-    correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
     findings: Findings | None = None,
@@ -362,7 +360,7 @@ def compare_judges(
         verdicts = verdict_codes(common, judge, abstentions)
         scores[judge] = np.where(verdicts < 0, np.nan, verdicts == common.gold)
     groups = common.ratings.groups
-    return compare_scores(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
+    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed)
 
 
 def common_targets(dataset: Dataset) -> Bools:
@@ -575,18 +573,15 @@ def remarks(evaluation: JudgeEvaluation) -> list[str]:
     return found + ([f"{name} {evaluation.silence}."] if evaluation.silence else [])
 
 
-MAX_LISTED = 80
-"""Characters of the names in a list of a sentence."""
+MAX_LISTED = 5
+"""Names in a list of a sentence."""
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Return "a, b and c"; of more than five names, or of long ones, the first ones and the number of the others."""
-    ends = list(accumulate(map(len, names)))
-    if len(names) <= 5 and (len(names) == 1 or ends[-1] <= MAX_LISTED):
-        shown = list(names)
-    else:
-        number = max(1, sum(end <= MAX_LISTED for end in ends[:4]))
-        shown = [*names[:number], f"{len(names) - number} more"]
+    """Return "a, b and c"; of more than five names, the first ones and the number of the others."""
+    shown = list(names)
+    if len(names) > MAX_LISTED:
+        shown = [*names[: MAX_LISTED - 1], f"{len(names) - MAX_LISTED + 1} more"]
     return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
 
 
@@ -616,7 +611,6 @@ def judge_comparison_rows(
     scales: Mapping[tuple[str, str], Scale],
     gold: pd.DataFrame | None = None,
     by: By = "all",
-    correction: Correction = "holm",
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[JudgeComparisonRow]:
@@ -637,22 +631,22 @@ def judge_comparison_rows(
                 group=dataset.group,
                 statistic=statistic,
             )
-            for comparison in compare(dataset, correction, resamples, seed)
+            for comparison in compare(dataset, resamples, seed)
         ]
     return rows
 
 
-def compare_accuracies(dataset: Dataset, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
+def compare_accuracies(dataset: Dataset, resamples: int, seed: int) -> list[Comparison]:
     """Return the paired differences of the judges' accuracies."""
     scores = {
         judge: np.where(np.isnan(opinions.values) | np.isnan(dataset.gold), np.nan, opinions.values == dataset.gold)
         for judge, opinions in dataset.judges.items()
     }
     groups = dataset.ratings.groups
-    return compare_scores(scores, groups=groups, correction=correction, resamples=resamples, seed=seed)
+    return compare_scores(scores, groups=groups, resamples=resamples, seed=seed)
 
 
-def compare_correlations(dataset: Dataset, correction: Correction, resamples: int, seed: int) -> list[Comparison]:
+def compare_correlations(dataset: Dataset, resamples: int, seed: int) -> list[Comparison]:
     """Return the differences of the judges' correlations with the reference."""
     reference = dataset.gold_scores
     comparisons = []
@@ -660,7 +654,7 @@ def compare_correlations(dataset: Dataset, correction: Correction, resamples: in
         verdicts = (dataset.to_numbers(dataset.judges[name].values) for name in (judge, other_judge))
         columns = np.column_stack([reference, *verdicts])
         comparisons.append(correlation_difference(judge, other_judge, columns, dataset.ratings.groups, resamples, seed))
-    return correct_comparisons(comparisons, correction)
+    return correct_comparisons(comparisons, "holm")
 
 
 def correlation_difference(

@@ -51,7 +51,7 @@ def label_version(study: Study) -> Version:
 
 def figures_key(study: Study, page: str) -> Hashable:
     """Return the key of a page's figures in `pages.parts.live`."""
-    choices = tuple(tuple(st.query_params.get_all(name)) for name in ("reference", "between", "table"))
+    choices = tuple(tuple(st.query_params.get_all(name)) for name in ("reference", "between", "table", "section"))
     runs = tuple(st.session_state.get(runs_key(study)) or ())
     return str(resources.engine().url), study.id, page, choices, runs
 

@@ -20,12 +20,12 @@ from pages.results.renderer import Intervals, Mark, Result, draw_chart
 from storage.db import connections
 from storage.reports import alignment, judge_costs
 from storage.reports.alignment import FIRST_OPINION, AlignmentData
-from storage.reports.judge_costs import JudgeCost
+from storage.reports.judge_costs import RunCost
 from storage.reports.judge_ranking import RankingQuery
 from storage.reports.references import ADJUDICATED, BY_PEOPLE, Reference
 from storage.studies.studies import Study
 
-Report = tuple[list[AlignmentRow], dict[str, JudgeCost]]
+Report = tuple[list[AlignmentRow], dict[str, RunCost]]
 """Every statistic of every judge, of all targets and by scenario if that is drawn, and the cost of each judge."""
 MAJORITY_SUFFIX = "_majority"
 MAX_NO_VERDICT = 0.05
@@ -112,7 +112,7 @@ class Line:
     judge: str
     group: str
     rows: Mapping[str, AlignmentRow]
-    cost: JudgeCost | None = None
+    cost: RunCost | None = None
 
     def has(self, statistic: str) -> bool:
         """Return whether a statistic has a value."""
@@ -220,7 +220,7 @@ def select_judge(judge: str | None) -> None:
 
 
 def make_lines(
-    rows: Iterable[AlignmentRow], costs: Mapping[str, JudgeCost], query: RankingQuery, *, include_first: bool
+    rows: Iterable[AlignmentRow], costs: Mapping[str, RunCost], query: RankingQuery, *, include_first: bool
 ) -> list[Line]:
     """Return the statistics of a kind and criterion by judge and group, with first opinions only on request."""
     by_place: dict[tuple[str, str], dict[str, AlignmentRow]] = {}
@@ -314,8 +314,8 @@ def describe_line(line: Line, statistic: str) -> str:
     parts += [numbers.format_count(row.raters, "annotator")] if row.raters and row.kind != CRITIQUE_KIND else []
     if line.has("no_verdict_rate"):
         parts.append(f"no verdict {round(100 * line.no_verdict, 1):g} %")
-    if line.cost is not None and line.cost.per_thousand is not None:
-        parts.append(f"{numbers.format_dollars(line.cost.per_thousand)} per 1,000")
+    if line.cost is not None and line.cost.dollars_per_thousand is not None:
+        parts.append(f"{numbers.format_dollars(line.cost.dollars_per_thousand)} per 1,000")
     return " · ".join(parts)
 
 
@@ -338,18 +338,14 @@ def table_line(line: Line, statistic: str, *, by_scenario: bool) -> dict[str, st
         for name, title in estimates.items()
     }
     limits = [line.rows[name] for end in ("lowest", "highest") if (name := f"{statistic}_{end}") in line.rows]
-    missing, cost = line.rows.get("no_verdict_rate"), line.cost
-    readable = (
-        "" if missing is None else numbers.format_readable(round(missing.items * (1 - line.no_verdict)), missing.items)
-    )
+    dollars = None if line.cost is None else line.cost.dollars_per_thousand
     return {
         "Judge": line.judge,
         **({"Scenario": line.group or NO_SCENARIO} if by_scenario else {}),
         **{title: f"{count:,}" for title, count in counts.items()},
         **cells,
         "Range": " to ".join(f"{one.value:.2f}" for one in limits if one.value is not None),
-        "Readable": readable,
-        "$ per 1,000": "–" if cost is None or cost.per_thousand is None else numbers.format_dollars(cost.per_thousand),
+        "$ per 1,000": "–" if dollars is None else numbers.format_dollars(dollars),
         "Undefined": "; ".join(describe_undefined(line, estimates)),
     }
 
@@ -370,7 +366,7 @@ def describe_undefined(line: Line, columns: Mapping[str, str]) -> list[str]:
 # What stands around the chart: comparisons with people, reasons of undefined values, and notes.
 
 MISSING_VERDICTS = (
-    "Some verdicts are missing; Readable is the share with one. An accuracy has a range: its value if all missing "
+    "Some verdicts are missing; No verdict is their share. An accuracy has a range: its value if all missing "
     "verdicts were wrong, and if all were right. Kappas and correlations have none, because a single verdict can move "
     "them either way: read them with the share."
 )

@@ -96,7 +96,7 @@ def cost_charts(rows: Sequence[RankedRow]) -> list[Drawn]:
         if points:
             alt = "Efficient: " + ", ".join(point.judge for point in points if point.efficient == "yes")
             data = ChartData(points, METHOD, "targets")
-            drawn.append(Drawn(f"costs_{unit}", cost_figure(points, unit), alt, data))
+            drawn.append(Drawn(f"costs_{unit}", cost_figure(points, unit), alt, data=data))
     return drawn
 
 

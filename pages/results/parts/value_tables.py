@@ -91,7 +91,9 @@ def value_chart(values: JudgeValues, query: JudgeQuery, scale: Scale) -> Matrix 
         counts = disagreements.count_matrix(values.cells.take(values.labelled), scale, (NO_VERDICT, NO_MAJORITY))
         return matrix("cell", title, ("Judge", "People, by majority"), counts, query.kind)
     drawn = score_figure(values, judge=query.judge, title=title)
-    return Drawn("dots", drawn, title, ChartData(method=""), select_point, st.query_params.get("item"))
+    return Drawn(
+        "dots", drawn, title, data=ChartData(method=""), on_select=select_point, selected=st.query_params.get("item")
+    )
 
 
 def matrix(parameter: str, title: str, axes: tuple[str, str], counts: disagreements.Matrix, kind: str) -> Matrix:

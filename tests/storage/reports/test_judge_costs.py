@@ -16,8 +16,8 @@ def test_an_opinion_costs_the_judges_calls_and_a_verdict_the_whole_run(engine: E
     study, data = load(engine)
     with reading(engine) as session:
         costs = judge_costs.cost_by_judge(session, study.id, data.opinions)
-    assert costs["j0"].per_thousand == pytest.approx(250)
-    assert costs["j0 · j1 · j2"].per_thousand == pytest.approx(500)
+    assert costs["j0"].dollars_per_thousand == pytest.approx(250)
+    assert costs["j0 · j1 · j2"].dollars_per_thousand == pytest.approx(500)
     assert "j0, first opinion" not in costs and "j2" not in costs
 
 
@@ -26,5 +26,5 @@ def test_a_judge_with_a_call_of_unknown_price_has_no_cost(engine: Engine) -> Non
     study, data = load(engine, [ItemRecord(item=make_item("e")), a_trace("e", free, a_verdict())])
     with reading(engine) as session:
         costs = judge_costs.cost_by_judge(session, study.id, data.opinions)
-    assert (costs["j0"].per_thousand, costs["j0"].unpriced) == (None, 1)
-    assert costs["j1"].per_thousand == pytest.approx(250)
+    assert (costs["j0"].dollars_per_thousand, costs["j0"].unpriced) == (None, 1)
+    assert costs["j1"].dollars_per_thousand == pytest.approx(250)

@@ -236,12 +236,9 @@ def test_a_judge_with_one_answer_is_not_used_although_it_is_as_accurate_as_peopl
     assert (judge.decision, judge.reason.split(":")[0]) == ("do not use", "always response 1, whatever the target")
 
 
-def test_a_sentence_lists_few_names_and_fewer_long_ones() -> None:
+def test_a_sentence_lists_few_names() -> None:
     assert list_names(["a"]) == "a" and list_names(["a", "b", "c", "d", "e"]) == "a, b, c, d and e"
     assert list_names(list("abcdefg")) == "a, b, c, d and 3 more"
-    long = [f"{letter} {'long ' * 8}name" for letter in "abc"]
-    assert list_names(long) == f"{long[0]} and 2 more"
-    assert list_names(["x" * 90]) == "x" * 90
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.01, 1.01])
