@@ -4,7 +4,6 @@ Streamlit executes this file twice: once as the server (`app`), and once for eve
 """
 
 import asyncio
-import ipaddress
 import logging
 import os
 import threading
@@ -24,13 +23,12 @@ from core.errors import TiebreakError
 from core.own_addresses import own_address, set_base_path
 from pages.account import routes as account_routes
 from pages.label import api
-from pages.parts import chart_files, descriptors, downloads, image_routes, metrics, readiness
+from pages.parts import chart_files, downloads, routes, sockets
 from pages.parts.account_guard import AccountGuard
-from pages.parts.descriptors import DescriptorGuard
-from pages.parts.metrics import RequestTimer
-from pages.parts.periodic_requests import PeriodicRequestFilter
-from pages.parts.request_guard import RequestGuard, allowed_hosts
-from pages.parts.sections import SECTIONS, Section
+from pages.parts.request_guard import RequestGuard, allowed_hosts, is_loopback
+from pages.parts.routes import RequestTimer
+from pages.parts.sections import SECTIONS
+from pages.parts.sockets import DescriptorGuard, PeriodicRequestFilter
 from pages.parts.text import escape_markdown
 from storage.db import guards
 from storage.db.errors import DBAPIError
@@ -51,14 +49,6 @@ def check_address() -> None:
     )
 
 
-def is_loopback(address: str) -> bool:
-    """Return whether only this machine can reach an address; a host name can resolve to any address."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
-
-
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Prepare the database, and execute runs while the server is running."""
@@ -68,7 +58,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     from pages.parts import resources
 
     logs.configure()
-    descriptors.raise_limit()
+    sockets.raise_limit()
     multiply_in_one_thread()
     try:
         resources.prepare_database()
@@ -101,11 +91,6 @@ def import_slow_modules() -> None:
     from pages.watch.parts import debate  # noqa: F401
 
 
-def make_page(section: Section) -> Page:
-    """Return the page of a section. The first one is that which a visitor sees first."""
-    return Page(PAGES / section.script, title=section.title, url_path=section.path, default=section is SECTIONS[0])
-
-
 def draw_app() -> None:
     """Draw the sidebar and the requested page."""
     st.set_page_config(page_title="Tiebreak", page_icon=str(PAGES / "parts" / "icon.png"), layout="wide")
@@ -120,7 +105,9 @@ def draw_allowed_page() -> None:
 
     try:
         current_study.follow_address()
-        pages = [make_page(section) for section in SECTIONS]
+        pages = [
+            Page(PAGES / one.script, title=one.title, url_path=one.path, default=one is SECTIONS[0]) for one in SECTIONS
+        ]
         page = st.navigation(pages, position="hidden")
         section = SECTIONS[pages.index(page)]
         shell.draw_frame(section)
@@ -148,7 +135,7 @@ def show_error(error: Exception) -> bool:
 
 def own_routes() -> list[BaseRoute]:
     """Return the routes that Streamlit does not have, at the path of the server."""
-    groups = (account_routes, api, readiness, metrics, chart_files, image_routes, downloads)
+    groups = (account_routes, api, routes, chart_files, downloads)
     return [at_own_address(route) for group in groups for route in group.routes()]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from core.formats.mapping.confirmation import Question
     from core.formats.mapping.mapping import Mapping
     from core.formats.records import ImportedRecords, Record
-    from storage.runs.adoption import Reextraction
+    from storage.runs.inputs import Reextraction
     from storage.studies.studies import Study
 
 
@@ -220,7 +220,7 @@ def copy_database(
     as_json: Json = False,
 ) -> None:
     """Copy everything from a SQLite database into an empty PostgreSQL database. Stop the server first."""
-    from storage.db.copies import copy_sqlite
+    from storage.db.restore import copy_sqlite
 
     with progress_bar("Copying the database", "rows", quiet=as_json) as show:
         counts = copy_sqlite(file, connect(database, creates=True), show)
@@ -457,21 +457,21 @@ def adopt(
 ) -> None:
     """Make the AIUs, critiques and reference answers that runs generated the items' own, where items lack them."""
     from storage.db.connections import reading, writing
-    from storage.runs import adoption
+    from storage.runs import inputs as standing_inputs
 
     if replace and (run is None or as_json):
         raise TiebreakError("--replace needs --run, and asks questions: it cannot be combined with --json.")
     engine, source = open_study(database, study)
     if run is None or not replace:
         with writing(engine) as session:
-            count = adoption.adopt_all(session, source.id, by, run)
+            count = standing_inputs.adopt_all(session, source.id, by, run)
         print_result({"study": study, "items": count}, f"Items that adopted AIUs: {count:,}.", as_json)
         return
     with reading(engine) as session:
-        found = adoption.reextractions(session, source.id, run)
+        found = standing_inputs.reextractions(session, source.id, run)
     confirmed = {(reextraction.item, reextraction.critique): confirm_matches(reextraction) for reextraction in found}
     with writing(engine) as session:
-        count = adoption.replace_aius(session, source.id, by, run, confirmed)
+        count = standing_inputs.replace_aius(session, source.id, by, run, confirmed)
     kept = sum(map(len, confirmed.values()))
     typer.echo(f"Critiques with replaced AIUs: {count:,}. AIUs that stay the same, with their labels: {kept:,}.")
 

@@ -28,7 +28,7 @@ def unread(
     conditions = replies.UnreadFilter(source.id, run_id, judge, step)
     with reading(engine) as session:
         counts = [asdict(count) for count in replies.count_unread(session, conditions)]
-        summaries = [reply.summary() for reply in replies.find_unread(session, conditions, limit=limit)]
+        summaries = [reply.summary() for reply in replies.page_unread(session, conditions, size=limit).rows]
     lines = [format_table(counts, "No unreadable replies."), *(f"\n{format_reply(reply)}" for reply in summaries)]
     print_result({"counts": counts, "replies": summaries}, "\n".join(lines), as_json)
 

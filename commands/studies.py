@@ -258,7 +258,7 @@ def _row_of_trace(difference: "trace_opinions.Difference") -> dict[str, str | in
     }
 
 
-def _row_of_run(difference: "call_totals.SizeDifference") -> dict[str, str | int | bool]:
+def _row_of_run(difference: "call_totals.Difference") -> dict[str, str | int | bool]:
     return {
         "study": difference.study,
         "run": difference.run,

@@ -27,7 +27,7 @@ from commands.replies import format_reply
 from core.formats.records import ItemRecord
 from core.formats.tools.argilla import user_id
 from storage.db.connections import connect, newest_revision, writing
-from storage.runs import run_claims, runs
+from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer import samples
 from storage.worker import launch
@@ -68,7 +68,7 @@ def test_a_run_that_is_executed_is_listed_as_running(run_with_sample, tmp_path):
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         executed = runs.create(session, study.id, "executed", **fields)
         runs.create(session, study.id, "waiting", **fields)
-        run_claims.claim_run(session, executed, "a worker")
+        claims.claim_run(session, executed, "a worker")
     rows = json.loads(run_with_sample("runs", "list", "--study", "tour", "--json").stdout)
     states = {row["run"]: row["state"] for row in rows}
     assert (states["executed"], states["waiting"]) == ("running", "requested")

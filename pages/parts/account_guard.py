@@ -5,7 +5,6 @@ covers Streamlit's pages, uploads and downloads, and ends open sockets with thei
 study is decided by `storage.accounts.access`.
 """
 
-import ipaddress
 import re
 import time
 from urllib.parse import quote, unquote, urlsplit
@@ -21,7 +20,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from core.errors import TiebreakError
 from core.own_addresses import own_address, route_path
 from pages.parts import resources
-from pages.parts.request_guard import VISITOR_COOKIE, new_visitor
+from pages.parts.request_guard import POLICY_VIOLATION, VISITOR_COOKIE, is_loopback, new_visitor, refuse
 from pages.parts.sections import SECTIONS
 from storage.accounts import api_tokens, logins
 from storage.accounts.registry import Actor, Identity
@@ -56,7 +55,6 @@ IDENTITY = "tiebreak_identity"
 """The name of the identity in the scope of a request."""
 CHECK_SECONDS = 2.0
 """How old the last check of a socket's session may be."""
-POLICY_VIOLATION = 1008
 LOCAL_ONLY = (
     "This server has no accounts, so it is available on its own machine only. "
     "Its operator can add accounts: python cli.py accounts add NAME"
@@ -81,17 +79,17 @@ class AccountGuard:
             identity = await run_in_threadpool(identify, connection)
         except (TiebreakError, DBAPIError) as error:
             sentence = str(error) if isinstance(error, TiebreakError) else errors.describe(error)
-            await _refuse(scope, receive, send, _error(503, "unavailable", sentence))
+            await refuse(scope, receive, send, _error(503, "unavailable", sentence))
             return
         scope[IDENTITY] = identity
         if not identity.accounts and not is_local(connection):
-            await _refuse(scope, receive, send, _error(403, "forbidden", LOCAL_ONLY))
+            await refuse(scope, receive, send, _error(403, "forbidden", LOCAL_ONLY))
         elif scope["type"] == "websocket" and identity.accounts and identity.actor is None:
             await reload_new_socket(scope, receive, send)
         elif scope["type"] == "websocket":
             await self._app(scope, _checked(connection, identity, receive, send), send)
         elif identity.accounts and identity.actor is None and not _is_shell(connection):
-            await _refuse(scope, receive, send, _signed_out(connection))
+            await refuse(scope, receive, send, _signed_out(connection))
         else:
             await self._app(scope, receive, send)
 
@@ -108,8 +106,8 @@ def is_local(connection: HTTPConnection) -> bool:
     """
     name = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
     client = connection.client.host if connection.client else ""
-    own_client = connection.client is None or _is_loopback(client)  # a Unix socket has no client's address
-    return own_client and (name == "localhost" or _is_loopback(name))
+    own_client = connection.client is None or is_loopback(client)  # a Unix socket has no client's address
+    return own_client and (name == "localhost" or is_loopback(name))
 
 
 def identity_of(connection: HTTPConnection) -> Identity:
@@ -242,25 +240,8 @@ def _signed_out(connection: HTTPConnection) -> Response:
     return RedirectResponse(f"{own_address(f'/account/{page}')}?next={quote(path, safe='')}", 303)
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
-    if scope["type"] == "websocket":
-        await receive()  # ASGI: the connect event comes before any message of the application
-        await send({"type": "websocket.close", "code": POLICY_VIOLATION})
-    else:
-        await response(scope, receive, send)
-
-
 def _error(status: int, code: str, message: str) -> Response:
     return JSONResponse({"error": code, "message": message}, status, headers={"Cache-Control": "no-store"})
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if address.version == 6 else None
-    return (mapped or address).is_loopback
 
 
 # Who looks at a page: by the session's cookie, or by the name in a cookie on a server without accounts.
@@ -275,8 +256,7 @@ def current_identity() -> Identity:
 
 def _read_identity() -> Identity:
     cookie = st.context.cookies.get(SESSION_COOKIE, "")
-    with connections.reading(resources.engine()) as session:
-        return logins.identify(session, cookie if isinstance(cookie, str) else "")
+    return resources.read(logins.identify, cookie if isinstance(cookie, str) else "")
 
 
 def current_actor() -> Actor:

@@ -27,7 +27,7 @@ def draw_item(
     markdown: bool = False,
     image_route: Route | None = None,
 ) -> None:
-    """Draw the prompt, then two responses side by side (tabs on a phone); any other number one below the other.
+    """Draw the prompt, then two responses side by side; any other number, and on a phone, one below the other.
 
     `media_folder` is the study's, if it has images, and `image_route` names its images of other hosts. Texts are shown
     as they are, unless the study declares `markdown`.
@@ -43,18 +43,10 @@ def draw_item(
         if item.reference:
             with st.expander("Reference answer"):
                 _draw_text(item.reference, markdown, image_route)
-    if len(item.responses) != 2:
-        for number in range(1, len(item.responses) + 1):
+    both = st.columns(2, gap="medium") if len(item.responses) == 2 else [st.container() for _ in item.responses]
+    for number, place in enumerate(both, start=1):
+        with place:
             _draw_response(item, number, key, media_folder, markdown, image_route)
-        return
-    with st.container(key=f"wide-{key}"):
-        for number, column in enumerate(st.columns(2, gap="medium"), start=1):
-            with column:
-                _draw_response(item, number, key, media_folder, markdown, image_route)
-    with st.container(key=f"narrow-{key}"):
-        for number, tab in enumerate(st.tabs(["Response 1", "Response 2"]), start=1):
-            with tab:
-                _draw_response(item, number, f"{key}-tab", media_folder, markdown, image_route)
 
 
 def _draw_text(text: str, markdown: bool, image_route: Route | None) -> None:
@@ -94,19 +86,15 @@ def draw_image(image: str, media_folder: Path | None, image_route: Route | None 
 def _draw_file(media_folder: Path, image: str) -> None:
     """Draw an image of the media folder from a route that checks the visitor."""
 
-    def content() -> bytes:
-        return images.read_image(media_folder, image).content
-
     mime = images.read_image(media_folder, image).type
-    address = downloads.offer(File(content, "image", mime), f"image-{media_folder.name}-{image}")
+    file = File(lambda: images.read_image(media_folder, image).content, "image", mime)
+    address = downloads.offer(file, f"image-{media_folder.name}-{image}")
     st.html(f'<img src="{address}" alt="image of the item" style="max-width: min(100%, {IMAGE_WIDTH}px)">')
 
 
 def system_names(item: Item) -> str:
     """Return which system wrote which response, "" if none is known. Not for display before a blind label."""
-    names = [escape_markdown(response.system) if response.system else "unknown" for response in item.responses]
     if not any(response.system for response in item.responses):
         return ""
-    if len(names) == 1:
-        return f"Response by {names[0]}"
+    names = [escape_markdown(response.system or "unknown") for response in item.responses]
     return " · ".join(f"Response {number}: {name}" for number, name in enumerate(names, start=1))

@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -65,18 +65,8 @@ def study_topic(study_id: int) -> str:
 
 def release() -> None:
     """Return freed memory to the system, in a few milliseconds; only glibc keeps so much of it, and only there."""
-    trim = _trim_function()
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _trim_function() -> Callable[[int], int] | None:
-    try:
-        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):
-        return None
-    return trim
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 # Figures of large studies that are computed in the background, while pages show those of an earlier version.

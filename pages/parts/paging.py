@@ -1,13 +1,34 @@
-"""Splits long lists into pages; the number of the open page is in the session state, or in the address."""
+"""The filters of long lists, which are in the address, and their pages."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
+from pages.parts.text import escape_markdown
 from storage.db.columns import START, Page
 
 T = TypeVar("T")
+
+
+def choose_filters(options: Mapping[str, Collection[str]]) -> dict[str, str | None]:
+    """Draw a choice for each filter in a row, and return what is chosen; every choice is in the address.
+
+    Warns about values in the address that the list does not have: the widgets drop them silently.
+    """
+    for name, values in options.items():
+        stated = st.query_params.get(name)
+        if stated is not None and stated not in values:
+            st.warning(f"There is no {name} named {escape_markdown(stated[:80])} here. The filter was removed.")
+    return {
+        name: column.selectbox(
+            name.capitalize(), list(values), index=None, placeholder="all", key=name, bind="query-params"
+        )
+        for (name, values), column in zip(options.items(), st.columns(len(options)), strict=True)
+    }
+
+
+# Pages of lists; the number of the open page is in the session state, or in the address.
 
 
 def page_count(length: int, size: int) -> int:
@@ -67,23 +88,16 @@ def draw_key_paging(page: Page[Any]) -> None:
     """Draw the buttons of the other pages, if there are any."""
     if page.previous is None and page.next is None:
         return
-    first = None if page.previous is None else START
+    places = {
+        "First page": ("first_page", None if page.previous is None else START),
+        "Previous page": ("chevron_left", page.previous),
+        "Next page": ("chevron_right", page.next),
+        "Last page": ("last_page", page.last),
+    }
     with st.container(horizontal=True, key="pages"):
-        _draw_button("First page", "first_page", first)
-        _draw_button("Previous page", "chevron_left", page.previous)
-        _draw_button("Next page", "chevron_right", page.next)
-        _draw_button("Last page", "last_page", page.last)
-
-
-def _draw_button(label: str, icon: str, key: int | None) -> None:
-    st.button(
-        label,
-        icon=f":material/{icon}:",
-        key=icon,
-        disabled=key is None,
-        on_click=open_place,
-        args=(START if key is None else key,),
-    )
+        for label, (icon, place) in places.items():
+            options: Any = {"disabled": place is None, "on_click": open_place, "args": (place or START,)}
+            st.button(label, icon=f":material/{icon}:", key=icon, **options)
 
 
 def open_place(key: int) -> None:

@@ -13,7 +13,6 @@ import streamlit as st
 from pages.parts import account_guard, resources
 from storage.accounts import access
 from storage.accounts.access import Permission
-from storage.accounts.registry import Actor
 from storage.db import audit, connections, guards
 from storage.db.audit import Action
 from storage.db.connections import Session
@@ -50,7 +49,7 @@ def require_page(study_id: int, permission: Permission | None = None) -> None:
 
 def require(study_id: int, permission: Permission) -> None:
     """Raise Forbidden unless the visitor has the permission in a study."""
-    _require(study_id, account_guard.current_actor(), permission)
+    resources.read(access.require, study_id, account_guard.current_actor(), permission)
 
 
 def permit(study_id: int, permission: Permission) -> bool:
@@ -92,32 +91,27 @@ def fragment(*, run_every: float | None = None) -> Callable[[Callable[[], None]]
 
 def allows(study_id: int, permission: Permission) -> bool:
     """Return whether the visitor has the permission in a study."""
-    with connections.reading(resources.engine()) as session:
-        return access.allows(session, study_id, account_guard.current_actor(), permission)
+    return resources.read(access.allows, study_id, account_guard.current_actor(), permission)
 
 
 def allowed(study_id: int, wanted: Set[Permission]) -> Set[Permission]:
     """Return those of the permissions that the visitor has in a study."""
-    with connections.reading(resources.engine()) as session:
-        return access.allowed(session, study_id, account_guard.current_actor(), wanted)
+    return resources.read(access.allowed, study_id, account_guard.current_actor(), wanted)
 
 
 def is_administrator() -> bool:
     """Return whether the visitor may manage accounts and create studies."""
-    with connections.reading(resources.engine()) as session:
-        return access.is_unrestricted(session, account_guard.current_actor())
+    return resources.read(access.is_unrestricted, account_guard.current_actor())
 
 
 def require_administrator() -> None:
     """Raise Forbidden unless the visitor may manage accounts and create studies."""
-    with connections.reading(resources.engine()) as session:
-        access.require_administrator(session, account_guard.current_actor())
+    resources.read(access.require_administrator, account_guard.current_actor())
 
 
 def study_names(permission: Permission = Permission.open) -> list[str]:
     """Return the names of the studies in which the visitor has a permission by role, newest first."""
-    with connections.reading(resources.engine()) as session:
-        return access.study_names(session, account_guard.current_actor(), permission)
+    return resources.read(access.study_names, account_guard.current_actor(), permission)
 
 
 def deleted_studies() -> list[Deleted]:
@@ -128,8 +122,7 @@ def deleted_studies() -> list[Deleted]:
 
 def permissions_anywhere() -> frozenset[Permission]:
     """Return the permissions that the visitor has in any study."""
-    with connections.reading(resources.engine()) as session:
-        return access.permissions_anywhere(session, account_guard.current_actor())
+    return resources.read(access.permissions_anywhere, account_guard.current_actor())
 
 
 def allows_anywhere(permission: Permission) -> bool:
@@ -152,17 +145,12 @@ def export_check(permission: Permission | None = None) -> Callable[[str], None]:
         if study_id is None or needed is None:
             return
         if not kind:
-            return _require(study_id, actor, needed)
+            return resources.read(access.require, study_id, actor, needed)
         with audit.acting(actor.name), connections.writing(resources.engine()) as session:
             access.require(session, study_id, actor, needed)
             audit.record(session, Action.export, study_id=study_id, file=kind)
 
     return check
-
-
-def _require(study_id: int, actor: Actor, permission: Permission) -> None:
-    with connections.reading(resources.engine()) as session:
-        access.require(session, study_id, actor, permission)
 
 
 @contextmanager

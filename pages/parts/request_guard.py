@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.own_addresses import cookie_path
@@ -43,7 +43,8 @@ class RequestGuard:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif not self._is_allowed(scope):
-            await _refuse(scope, receive, send)
+            response = JSONResponse({"error": "forbidden", "message": "Requests from other sites are refused."}, 403)
+            await refuse(scope, receive, send, response)
         elif scope["type"] == "websocket":
             await self._app(scope, receive, send)
         else:
@@ -67,7 +68,7 @@ class RequestGuard:
         except ValueError:
             return False
         # Browsers resolve "localhost" to this machine only, so the name cannot be rebound.
-        return name == "localhost" or name in self._hosts or _is_loopback(name)
+        return name == "localhost" or name in self._hosts or is_loopback(name)
 
 
 def allowed_hosts() -> list[str]:
@@ -75,12 +76,14 @@ def allowed_hosts() -> list[str]:
     return [name.strip() for name in os.environ.get(HOSTS_VARIABLE, "").split(",") if name.strip()]
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
     """Return whether a host is an address of this machine; a name can be rebound to any address, and is not."""
     try:
-        return ipaddress.ip_address(name).is_loopback
+        address = ipaddress.ip_address(name)
     except ValueError:
         return False
+    mapped = address.ipv4_mapped if address.version == 6 else None
+    return (mapped or address).is_loopback
 
 
 def _authority(origin: str) -> str:
@@ -92,13 +95,13 @@ def _authority(origin: str) -> str:
     return parts.netloc.lower() if parts.scheme in ("http", "https") else ""
 
 
-async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse(scope: Scope, receive: Receive, send: Send, response: Response) -> None:
+    """Answer a request, or close a socket."""
     if scope["type"] == "websocket":
         await receive()  # ASGI: the connect event comes before any message of the application
         await send({"type": "websocket.close", "code": POLICY_VIOLATION})
-        return
-    response = JSONResponse({"error": "forbidden", "message": "Requests from other sites are refused."}, 403)
-    await response(scope, receive, send)
+    else:
+        await response(scope, receive, send)
 
 
 def new_visitor() -> str:

@@ -3,6 +3,9 @@
 import asyncio
 import logging
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Concatenate, ParamSpec, TypeVar
 
 from core.errors import TiebreakError
 from core.formats import tiebreak
@@ -10,7 +13,7 @@ from core.llm.client import Model
 from core.llm.router import Router
 from storage import accounts
 from storage.db import connections, errors, guards
-from storage.db.connections import Engine
+from storage.db.connections import Engine, Session
 from storage.db.errors import DBAPIError
 from storage.runs import calls, runs
 from storage.studies import studies, study_images
@@ -20,6 +23,8 @@ from storage.transfer import deletions, imports, samples
 from storage.worker import RunWorker
 
 log = logging.getLogger("tiebreak")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 DAY_SECONDS = 24 * 3600.0
 WORKER_VARIABLE = "TIEBREAK_OWN_WORKER"
 NO_WORKER = "No worker is connected: requested runs wait until one is started (cli.py server worker)."
@@ -28,6 +33,14 @@ NO_WORKER = "No worker is connected: requested runs wait until one is started (c
 def engine() -> Engine:
     """Return the engine of the database that this server was started on."""
     return connections.connect(connections.database_url())
+
+
+def read(
+    function: Callable[Concatenate[Session, Arguments], Result], *args: Arguments.args, **options: Arguments.kwargs
+) -> Result:
+    """Return the result of a function that only reads the database, in a session of its own."""
+    with connections.reading(engine()) as session:
+        return function(session, *args, **options)
 
 
 def prepare_database() -> None:
@@ -59,8 +72,7 @@ async def remove_expired_daily() -> None:
 
 def has_accounts() -> bool:
     """Return whether people sign in with accounts; without them a name is enough."""
-    with connections.reading(engine()) as session:
-        return accounts.exist(session)
+    return read(accounts.exist)
 
 
 _workers: list[RunWorker] = []
@@ -86,34 +98,25 @@ def worker_problem() -> str:
 
     Workers of their own are registered on PostgreSQL only.
     """
-    if not has_own_worker():
-        return NO_WORKER if engine().dialect.name == "postgresql" and _count_workers() == 0 else ""
-    return _workers[0].problem() if _workers else "The worker that executes runs is not running."
+    if has_own_worker():
+        return _workers[0].problem() if _workers else "The worker that executes runs is not running."
+    if engine().dialect.name != "postgresql":
+        return ""
+    with suppress(TiebreakError, DBAPIError):  # whether the database works is asked elsewhere
+        return "" if read(calls.count_workers) else NO_WORKER
+    return ""
 
 
 def waiting_problem() -> str:
     """Return why runs are not executed, if this server should execute them or a run waits for another worker."""
     problem = worker_problem()
-    if not problem or has_own_worker():
-        return problem
-    with connections.reading(engine()) as session:
-        return problem if runs.is_any_requested(session) else ""
-
-
-def _count_workers() -> int | None:
-    """Return the number of workers that are alive; None while the database cannot be reached."""
-    try:
-        with connections.reading(engine()) as session:
-            return calls.count_workers(session)
-    except (TiebreakError, DBAPIError):
-        return None
+    return problem if has_own_worker() or not problem or read(runs.is_any_requested) else ""
 
 
 def database_problem() -> str:
     """Return why the database cannot be used, as a sentence; empty while it can."""
     try:
-        with connections.reading(engine()) as session:
-            studies.names(session)
+        read(studies.names)
     except TiebreakError as error:
         return str(error)
     except DBAPIError as error:
@@ -128,5 +131,4 @@ def model_client() -> Model:
 
 def image_route(study: Study) -> Route:
     """Return the function that names the addresses of a study's images of other hosts on this server."""
-    with connections.reading(engine()) as session:
-        return study_images.routes(session, study.id, study.rules.image_hosts)
+    return read(study_images.routes, study.id, study.rules.image_hosts)

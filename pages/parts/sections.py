@@ -1,61 +1,14 @@
 """The entries of the sidebar and their sections: pages that one row of tabs joins, each with its own permission."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from storage.accounts.access import Permission
 from storage.reports.contents import StudyContents
 
-
-def always(_: StudyContents) -> bool:
-    """Offer a section for every study."""
-    return True
-
-
-def has_items(contents: StudyContents) -> bool:
-    return contents.items
-
-
-def has_runs(contents: StudyContents) -> bool:
-    return contents.runs > 0
-
-
-def has_two_runs(contents: StudyContents) -> bool:
-    return contents.runs > 1
-
-
-def has_labels(contents: StudyContents) -> bool:
-    return contents.labels
-
-
-def has_verdicts(contents: StudyContents) -> bool:
-    return contents.verdicts
-
-
-def has_opinions(contents: StudyContents) -> bool:
-    return contents.labels or contents.verdicts
-
-
-def has_systems(contents: StudyContents) -> bool:
-    return contents.systems
-
-
-def has_critiques(contents: StudyContents) -> bool:
-    return contents.critiques
-
-
-def has_aspects(contents: StudyContents) -> bool:
-    return contents.aspects
-
-
-def has_peer_reviews(contents: StudyContents) -> bool:
-    return contents.peer_reviews
-
-
-def never(_: StudyContents) -> bool:
-    """Offer a section in no row of tabs: other pages link to it."""
-    return False
+NEVER = "never"
+"""Of a section in no row of tabs: other pages link to it."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +18,17 @@ class Section:
     script: str
     title: str
     permission: Permission
-    shown: Callable[[StudyContents], bool] = always
-    """Whether a study has something for it. The address works in any case."""
+    needs: tuple[str, ...] = ()
+    """What a study needs so that it is offered: one of these fields of `StudyContents`. The address works in any case.
+    """
     name: str = ""
     """Its name in the address, if that is not the script's."""
+    number: int = 1
+    """How many of what it needs, if that is counted."""
+
+    def is_shown(self, contents: StudyContents) -> bool:
+        """Return whether a study has something for it."""
+        return not self.needs or any(getattr(contents, name, 0) >= self.number for name in self.needs)
 
     @property
     def path(self) -> str:
@@ -89,19 +49,19 @@ WATCH = Entry(
     "Watch",
     "forum",
     (
-        Section("watch/traces.py", "Traces", Permission.view, has_runs),
-        Section("watch/search.py", "Search", Permission.view, has_runs),
-        Section("watch/unread.py", "Unreadable replies", Permission.view, has_runs),
+        Section("watch/traces.py", "Traces", Permission.view, ("runs",)),
+        Section("watch/search.py", "Search", Permission.view, ("runs",)),
+        Section("watch/unread.py", "Unreadable replies", Permission.view, ("runs",)),
     ),
 )
 METHODS = Entry(
     "Methods",
     "science",
     (
-        Section("results/critiques.py", "Critiques", Permission.view, has_critiques),
-        Section("results/weights.py", "Weights", Permission.view, has_aspects),
-        Section("results/laboratory.py", "Weights laboratory", Permission.view, has_aspects),
-        Section("results/peer_errors.py", "Peer errors", Permission.view, has_peer_reviews),
+        Section("results/critiques.py", "Critiques", Permission.view, ("critiques",)),
+        Section("results/weights.py", "Weights", Permission.view, ("aspects",)),
+        Section("results/laboratory.py", "Weights laboratory", Permission.view, ("aspects",)),
+        Section("results/peer_errors.py", "Peer errors", Permission.view, ("peer_reviews",)),
     ),
 )
 """One entry, so that a study of all methods has no more entries than fit; named after the method if it is one."""
@@ -112,58 +72,58 @@ ENTRIES: tuple[Entry, ...] = (
         "Label",
         "checklist",
         (
-            Section("label/home.py", "My work", Permission.label, has_items),
-            Section("label/inbox.py", "Inbox", Permission.label, has_items),
-            Section("label/disagreements.py", "Disagreements", Permission.label, never),
-            Section("label/aius.py", "AIUs", Permission.label, never),
-            Section("label/critiques.py", "Critiques", Permission.label, never, "critique_labels"),
-            Section("label/scores.py", "Scores", Permission.label, never),
-            Section("label/weights.py", "Aspect weights", Permission.label, never, "aspect_weights"),
+            Section("label/home.py", "My work", Permission.label, ("items",)),
+            Section("label/inbox.py", "Inbox", Permission.label, ("items",)),
+            Section("label/disagreements.py", "Disagreements", Permission.label, (NEVER,)),
+            Section("label/aius.py", "AIUs", Permission.label, (NEVER,)),
+            Section("label/critiques.py", "Critiques", Permission.label, (NEVER,), "critique_labels"),
+            Section("label/scores.py", "Scores", Permission.label, (NEVER,)),
+            Section("label/weights.py", "Aspect weights", Permission.label, (NEVER,), "aspect_weights"),
         ),
     ),
     Entry(
         "Adjudicate",
         "gavel",
-        (Section("label/adjudication.py", "Adjudication", Permission.adjudicate, has_labels),),
+        (Section("label/adjudication.py", "Adjudication", Permission.adjudicate, ("labels",)),),
     ),
     Entry(
         "Judges",
         "verified",
         (
-            Section("results/judges.py", "Judges", Permission.view, has_verdicts),
-            Section("results/alignment.py", "Alignment", Permission.view, never),
-            Section("results/biases.py", "Biases", Permission.view, has_verdicts),
-            Section("results/causes.py", "Causes", Permission.view, has_verdicts),
-            Section("results/discussions.py", "Discussions", Permission.view, has_verdicts),
+            Section("results/judges.py", "Judges", Permission.view, ("verdicts",)),
+            Section("results/alignment.py", "Alignment", Permission.view, (NEVER,)),
+            Section("results/biases.py", "Biases", Permission.view, ("verdicts",)),
+            Section("results/causes.py", "Causes", Permission.view, ("verdicts",)),
+            Section("results/discussions.py", "Discussions", Permission.view, ("verdicts",)),
         ),
     ),
     Entry(
         "People",
         "group",
         (
-            Section("results/agreement.py", "Agreement", Permission.view, has_opinions),
-            Section("setup/annotators.py", "Annotators", Permission.open, has_labels),
+            Section("results/agreement.py", "Agreement", Permission.view, ("labels", "verdicts")),
+            Section("setup/annotators.py", "Annotators", Permission.open, ("labels",)),
         ),
     ),
-    Entry("Systems", "leaderboard", (Section("results/systems.py", "Systems", Permission.view, has_systems),)),
+    Entry("Systems", "leaderboard", (Section("results/systems.py", "Systems", Permission.view, ("systems",)),)),
     METHODS,
     Entry(
         "Data",
         "folder_open",
         (
             Section("setup/studies.py", "Studies", Permission.open),
-            Section("setup/inputs.py", "Inputs", Permission.edit, has_items),
-            Section("results/published.py", "Published tables", Permission.view, has_opinions),
+            Section("setup/inputs.py", "Inputs", Permission.edit, ("items",)),
+            Section("results/published.py", "Published tables", Permission.view, ("labels", "verdicts")),
         ),
     ),
     Entry(
         "Runs",
         "play_circle",
         (
-            Section("setup/runs.py", "Runs", Permission.run, has_items),
-            Section("setup/experiments.py", "Experiments", Permission.run, has_items),
-            Section("results/compare_runs.py", "Compare runs", Permission.view, has_two_runs),
-            Section("setup/improve.py", "Improve a judge", Permission.edit, has_runs),
+            Section("setup/runs.py", "Runs", Permission.run, ("items",)),
+            Section("setup/experiments.py", "Experiments", Permission.run, ("items",)),
+            Section("results/compare_runs.py", "Compare runs", Permission.view, ("runs",), number=2),
+            Section("setup/improve.py", "Improve a judge", Permission.edit, ("runs",)),
         ),
     ),
     Entry(
@@ -195,11 +155,11 @@ def offered(entry: Entry, granted: Collection[Permission], contents: StudyConten
     return [
         section
         for section in entry.sections
-        if section.permission in granted and section.permission is not hidden and section.shown(contents)
+        if section.permission in granted and section.permission is not hidden and section.is_shown(contents)
     ]
 
 
 def title_of(entry: Entry, sections: Sequence[Section]) -> str:
     """Return the title of an entry: that of its method for methods, if the study has one."""
-    one_method = entry is METHODS and len({section.shown for section in sections}) == 1
+    one_method = entry is METHODS and len({section.needs for section in sections}) == 1
     return sections[0].title if one_method else entry.title

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
 from html import escape
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -108,15 +107,15 @@ def _navigated_study() -> Study | None:
     """Return the study that the sidebar is about; None if there is none that the visitor may open."""
     names = permissions.study_names()
     requested = current_study.current()
-    if requested is not None and requested not in names:
-        with connections.reading(resources.engine()) as session:
-            found = deletions.find_former(session, account_guard.current_actor(), requested)
-        requested = found.name if found is not None else requested
+    if requested is not None and requested not in names and (found := _former(requested)) is not None:
+        requested = found.name
     name = requested or next(iter(names), None)
-    if name not in names:
-        return None
-    with connections.reading(resources.engine()) as session:
-        return studies.get(session, name)
+    return resources.read(studies.get, name) if name in names and name is not None else None
+
+
+def _former(name: str) -> deletions.Found | None:
+    """Return the study that once had a name, if the visitor may know of it."""
+    return resources.read(deletions.find_former, account_guard.current_actor(), name)
 
 
 def _granted(study: Study | None) -> tuple[Collection[Permission], StudyContents]:
@@ -125,8 +124,7 @@ def _granted(study: Study | None) -> tuple[Collection[Permission], StudyContents
         return permissions.permissions_anywhere(), StudyContents()
 
     def read() -> StudyContents:
-        with connections.reading(resources.engine()) as session:
-            return contents.of_study(session, study.id)
+        return resources.read(contents.of_study, study.id)
 
     topics = (live.study_topic(study.id),)
     return permissions.allowed(study.id, set(Permission)), live.load_shared(f"contents {study.id}", topics, read)
@@ -155,8 +153,7 @@ def require_annotator() -> str:
 
 def _check_similar(name: str) -> None:
     """Ask before a new name that looks like another annotator's: one person could become two annotators."""
-    with connections.reading(resources.engine()) as session:
-        similar = merges.similar_names(session, name)
+    similar = resources.read(merges.similar_names, name)
     if not similar:
         return
     st.warning(f"“{escape_markdown(name)}” is new, and looks like the name of an annotator. Who are you?")
@@ -210,8 +207,7 @@ def draw_header(title: str, sentence: str) -> Study:
     name = study_name(names)
     with right:
         current_study.draw_choice(names, name)
-    with connections.reading(resources.engine()) as session:
-        study = studies.get(session, name)
+    study = resources.read(studies.get, name)
     permissions.require_page(study.id)
     if study.sample:
         st.caption(":material/info: Sample study: its items, debates and labels were written for demonstration.")
@@ -220,66 +216,45 @@ def draw_header(title: str, sentence: str) -> Study:
 
 def draw_no_study() -> None:
     """Draw the empty state of a visitor without any study, and stop the page."""
+    may_create = permissions.is_administrator()
     if permissions.deleted_studies():
         st.info("There is no study now. Those that were deleted can be restored on the page Studies.")
         st.page_link(page_path(STUDIES), label="Restore a study", icon=":material/restore_from_trash:")
-    elif permissions.is_administrator():
-        st.info("There are no studies yet.")
-        st.page_link(page_path("setup/studies.py"), label="Import a study", icon=":material/upload_file:")
     else:
-        st.info(NOT_A_MEMBER)
-    st.stop()
-
-
-def draw_unknown_study(requested: str, names: Sequence[str]) -> NoReturn:
-    """Draw a sentence and links to the nearest names, and stop the page."""
-    st.error(escape_markdown(f"There is no study named {requested[:80]!r}."), icon=":material/error:")
-    near = difflib.get_close_matches(requested, names, n=3, cutoff=0.5) or names[:3]
-    for name in near:
-        label = f"Open “{escape_markdown(name)}”"
-        st.page_link(page_path("results/overview.py"), label=label, query_params={"study": name})
+        st.info("There are no studies yet." if may_create else NOT_A_MEMBER)
+        if may_create:
+            st.page_link(page_path(STUDIES), label="Import a study", icon=":material/upload_file:")
     st.stop()
 
 
 def link_sample(script: str, protocol: str) -> None:
     """Link to the sample study of a protocol on this page, unless it was deleted."""
-    study_name = next(
-        study_name for study_name, sample_protocol in samples.studies().items() if sample_protocol == protocol
-    )
-    if study_name in permissions.study_names():
-        st.page_link(
-            page_path(script),
-            label=f"Open “{study_name}”",
-            icon=":material/tour:",
-            query_params={"study": study_name},
-        )
+    sample = next(name for name, of_protocol in samples.studies().items() if of_protocol == protocol)
+    if sample in permissions.study_names():
+        address = {"study": sample}
+        st.page_link(page_path(script), label=f"Open “{sample}”", icon=":material/tour:", query_params=address)
 
 
 def study_name(names: Sequence[str]) -> str:
-    """Return the present name of the current study, or the newest study; stops the page if it cannot be opened."""
+    """Return the present name of the current study, or the newest study.
+
+    If it was deleted or is unknown, a sentence and links to others are drawn, and the page is stopped.
+    """
     requested = current_study.current()
-    return names[0] if requested is None else _present_name(requested, names)
-
-
-def _present_name(requested: str, names: Sequence[str]) -> str:
-    """Return the present name of a study; if it was deleted or is unknown, draw a sentence and stop the page."""
-    if requested in names:
-        return requested
-    with connections.reading(resources.engine()) as session:
-        found = deletions.find_former(session, account_guard.current_actor(), requested)
-    if found is not None and found.problem:
-        _draw_deleted_study(found.problem)
-    if found is None or found.name not in names:
-        draw_unknown_study(requested, names)
+    if requested is None or requested in names:
+        return requested or names[0]
+    found = _former(requested)
+    if found is None or found.problem or found.name not in names:
+        problem = found.problem if found is not None else ""
+        st.error(escape_markdown(problem or f"There is no study named {requested[:80]!r}."), icon=":material/error:")
+        if problem:
+            st.page_link(page_path(STUDIES), label="Studies", icon=":material/folder_open:")
+        for name in [] if problem else difflib.get_close_matches(requested, names, n=3, cutoff=0.5) or names[:3]:
+            label = f"Open “{escape_markdown(name)}”"
+            st.page_link(page_path("results/overview.py"), label=label, query_params={"study": name})
+        st.stop()
     st.toast(f"The study “{escape_markdown(requested)}” is now named “{escape_markdown(found.name)}”.")
     return found.name
-
-
-def _draw_deleted_study(problem: str) -> NoReturn:
-    """Draw a sentence about a deleted study and a link to the others, and stop the page."""
-    st.error(escape_markdown(problem), icon=":material/error:")
-    st.page_link(page_path(STUDIES), label="Studies", icon=":material/folder_open:")
-    st.stop()
 
 
 def time_zone() -> tzinfo:

@@ -24,7 +24,7 @@ HELP = (
 
 def draw_page(study: Study) -> None:
     """Draw the text to search for and the area, which are in the URL, and one page of the matches."""
-    with st.container(horizontal=True, vertical_alignment="top"):
+    with st.container(horizontal=True):
         text = st.text_input(
             "Text", key="text", bind="query-params", placeholder="any text, case is ignored", width=420
         )
@@ -37,12 +37,10 @@ def draw_page(study: Study) -> None:
         return
     after = requested_place(study, text, area)
     found, next = find(study, text, area, after)
-    with connections.reading(resources.engine()) as session:
-        viewed = search.shown_targets(session, found, shell.current_annotator())
+    viewed = resources.read(search.shown_targets, found, shell.current_annotator())
     if not found:
         st.info("No match." if after == START else "No further match.")
-    elif viewed and shell.record_views(study.id, viewed):
-        st.caption(turns.NOT_BLIND)
+    turns.note_views(study.id, viewed)
     for number, match in enumerate(found):
         draw_match(study, match, number)
     draw_paging(after, next)

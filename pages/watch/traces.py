@@ -1,6 +1,7 @@
 """The list of traces with filters, and the page of one trace, live or finished."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -21,7 +22,7 @@ from storage.labelling import targets
 from storage.reports import peer_reviews
 from storage.runs import aius, call_totals, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
-from storage.runs.readings import FINISHED
+from storage.runs.claims import VERDICTS
 from storage.runs.traces import STATUSES, Filter, Order, Trace
 from storage.studies import items as stored_items
 from storage.studies import studies
@@ -31,12 +32,6 @@ TRACES_PER_PAGE = 50
 ORDERS: dict[str, Order] = {"By run": "run", "Most disputed first": "contention"}
 ACTIVE = ("running", "waiting")
 OPINIONS_HELP = "Your later labels of the targets on this page of the list are recorded as not blind."
-UNKNOWN_CONTENTION = {
-    "running": "not finished",
-    "waiting": "not finished",
-    "failed": "no verdict",
-    "no_verdict": "no readable opinion",
-}
 UNDECIDED = ("disputed", "no_verdict")
 PAIR_CAPTION = (
     ":material/compare_arrows: Two of the item's {of} responses: Response 1 is its response {0}, and Response 2 its "
@@ -46,7 +41,7 @@ CHANGES_EARLIER_EVENTS = (TraceRestarted, ReplyExtracted, ReadingReplaced, Readi
 
 COLUMNS = {
     "Contention": st.column_config.TextColumn(
-        alignment="right", help="Disagreement of the opinions, from 0 to 1; otherwise why it is not known."
+        alignment="right", help="Disagreement of the opinions, from 0 to 1; – where it is not known."
     ),
     "Last opinions": st.column_config.TextColumn(
         help="One per judge, in the order of the settings; the verdicts by criterion if there are none"
@@ -63,13 +58,7 @@ def draw_list(study: Study) -> None:
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(numbers.format_count(sum(sizes.values()), "trace"), width="content")
         order = st.segmented_control(
-            "Order",
-            ORDERS,
-            default=next(iter(ORDERS)),
-            required=True,
-            key="order",
-            bind="query-params",
-            label_visibility="collapsed",
+            "Order", ORDERS, default=next(iter(ORDERS)), required=True, key="order", bind="query-params"
         )
         shows_opinions = st.toggle("Show opinions", key="opinions", bind="query-params", help=OPINIONS_HELP)
     after = paging.key_place(("traces", chosen, order))
@@ -79,23 +68,15 @@ def draw_list(study: Study) -> None:
         opinions = trace_opinions.summarize_last(session, [trace.id for trace in matches])
         verdicts = trace_opinions.verdicts_by_criterion(session, [trace.id for trace in matches if not trace.criterion])
     if shows_opinions:
-        record_list_views(study, matches)
+        turns.note_judged(study.id, [trace.id for trace in matches])
     draw_table(matches, opinions if shows_opinions else None, verdicts)
     paging.draw_key_paging(page)
 
 
 def load_sizes(chosen: Filter) -> dict[int, int]:
     """Return the number of matching traces by run. With a filter they are counted, so not again for each page."""
-
-    def read() -> dict[int, int]:
-        with connections.reading(resources.engine()) as session:
-            return traces.count_by_run(session, chosen)
-
+    read = partial(resources.read, traces.count_by_run, chosen)
     return live.load("trace_sizes", (live.study_topic(chosen.study_id),), read, scope=chosen)
-
-
-FILTER: Any = {"bind": "query-params"}
-"""Of every filter's widget."""
 
 
 def choose_filter(study: Study) -> Filter:
@@ -105,34 +86,13 @@ def choose_filter(study: Study) -> Filter:
         study_runs = runs.of_study(session, study.id)
         has_verdict_criteria = any(not run.criterion for run in study_runs)
         verdict_criteria = trace_opinions.verdict_criteria(session, study.id) if has_verdict_criteria else []
-    run_names = {run.id: run.name for run in study_runs}
+    run_ids = {run.name: run.id for run in study_runs}
     criteria = sorted({run.criterion for run in study_runs if run.criterion} | set(verdict_criteria))
-    outcomes = [colours.STATUS[status][0] for status in STATUSES]
-    warn_unknown_values({"run": run_names.values(), "scenario": scenarios, "criterion": criteria, "outcome": outcomes})
-    columns = st.columns([1.2, 1.2, 1, 1, 1])
-    run_name = columns[0].selectbox("Run", list(run_names.values()), index=None, placeholder="all", key="run", **FILTER)
-    scenario = columns[1].selectbox("Scenario", scenarios, index=None, placeholder="all", key="scenario", **FILTER)
-    criterion = columns[2].selectbox("Criterion", criteria, index=None, placeholder="all", key="criterion", **FILTER)
-    status = columns[3].selectbox(
-        "Outcome",
-        STATUSES,
-        index=None,
-        placeholder="all",
-        format_func=lambda status: colours.STATUS[status][0],
-        key="outcome",
-        **FILTER,
-    )
-    item = columns[4].text_input("Item", placeholder="name contains…", key="name", **FILTER)
-    run_id = next((id for id, name in run_names.items() if name == run_name), None)
-    return Filter(study.id, run_id, scenario, criterion, status, item or None)
-
-
-def warn_unknown_values(options: Mapping[str, Collection[str]]) -> None:
-    """Warn about values in the URL that the study does not have: the widgets drop them silently."""
-    for parameter, values in options.items():
-        value = st.query_params.get(parameter)
-        if value is not None and value not in values:
-            st.warning(f"There is no {parameter} named {escape_markdown(value[:80])} here. The filter was removed.")
+    outcomes = {colours.STATUS[status][0]: status for status in STATUSES}
+    chosen = paging.choose_filters({"run": run_ids, "scenario": scenarios, "criterion": criteria, "outcome": outcomes})
+    item = st.text_input("Item", placeholder="name contains…", key="name", bind="query-params")
+    run_id, status = run_ids.get(chosen["run"] or ""), outcomes.get(chosen["outcome"] or "")
+    return Filter(study.id, run_id, chosen["scenario"], chosen["criterion"], status, item or None)
 
 
 def empty_state(study: Study, chosen: Filter) -> None:
@@ -145,14 +105,6 @@ def empty_state(study: Study, chosen: Filter) -> None:
     shell.draw_links(study, *links)
 
 
-def record_list_views(study: Study, matches: list[Trace]) -> None:
-    """Record that the judges' opinions in these traces are shown, and say so."""
-    with connections.reading(resources.engine()) as session:
-        viewed = {target for trace in matches for target in trace_opinions.judged_targets(session, trace.id)}
-    if shell.record_views(study.id, viewed):
-        st.caption(turns.NOT_BLIND)
-
-
 def draw_table(
     matches: list[Trace], opinions: Mapping[int, str] | None, verdicts: Mapping[int, Mapping[str, str]]
 ) -> None:
@@ -160,18 +112,18 @@ def draw_table(
 
     `verdicts` has the verdicts of runs without a criterion, by trace and criterion.
     """
-    rows = [
-        {
+    rows = []
+    for trace in matches:
+        row = {
             "Item": trace.name,
             "Scenario": trace.scenario or "",
             "Criterion": trace.criterion or ", ".join(verdicts.get(trace.id, {})),
             "Outcome": colours.STATUS[trace.status][0],
-            "Contention": describe_contention(trace),
-            **list_opinions(trace, opinions, verdicts),
-            "Run": trace.run,
+            "Contention": "–" if trace.contention is None else f"{trace.contention:.2f}",
         }
-        for trace in matches
-    ]
+        if opinions is not None:
+            row["Last opinions"] = opinions.get(trace.id) or list_verdicts(verdicts.get(trace.id, {}))
+        rows.append(row | {"Run": trace.run})
     clicked = tables.draw_clickable(rows, "traces_table", max_height=740, column_config=COLUMNS)
     tables.draw_notes({name: column for name, column in COLUMNS.items() if any(name in row for row in rows)})
     if clicked is not None:
@@ -179,27 +131,9 @@ def draw_table(
         st.rerun()
 
 
-def describe_contention(trace: Trace) -> str:
-    """Return `0.67`, or a dash and the reason why the contention is not known."""
-    if trace.contention is not None:
-        return f"{trace.contention:.2f}"
-    return f"– {UNKNOWN_CONTENTION.get(trace.status, 'no comparable opinions')}"
-
-
-def list_opinions(
-    trace: Trace, opinions: Mapping[int, str] | None, verdicts: Mapping[int, Mapping[str, str]]
-) -> dict[str, str]:
-    """Return the column of opinions, if they are shown."""
-    if opinions is None:
-        return {}
-    return {"Last opinions": opinions.get(trace.id) or list_verdicts(verdicts.get(trace.id, {}))}
-
-
 def list_verdicts(verdicts: Mapping[str, str]) -> str:
     """Return `accuracy: 1, politeness: 2`, or `1` if there is one criterion."""
-    if len(verdicts) == 1:
-        return next(iter(verdicts.values()))
-    return ", ".join(f"{criterion}: {values}" for criterion, values in verdicts.items())
+    return ", ".join(values if len(verdicts) == 1 else f"{name}: {values}" for name, values in verdicts.items())
 
 
 def requested_trace() -> Trace | None:
@@ -208,13 +142,11 @@ def requested_trace() -> Trace | None:
         trace_id = shell.number_parameter("trace")
         if trace_id is None:
             return None
-        with connections.reading(resources.engine()) as session:
-            study_id = traces.study_id(session, trace_id)
+        study_id = resources.read(traces.study_id, trace_id)
         if not permissions.allows(study_id, Permission.open):
             raise TiebreakError(traces.no_trace(trace_id))
         permissions.require_page(study_id)
-        with connections.reading(resources.engine()) as session:
-            return traces.get(session, trace_id)
+        return resources.read(traces.get, trace_id)
     except TiebreakError:
         draw_back_button()
         raise
@@ -242,7 +174,7 @@ def draw_trace(trace: Trace) -> None:
     if systems:
         st.caption(systems)
     draw_events(trace, item, run.settings)
-    if trace.status in FINISHED:
+    if trace.status in VERDICTS:
         stated_values.draw_section(trace)
 
 
@@ -277,27 +209,18 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
     if not permissions.allows(study.id, Permission.label):
         return
     judges = judged_kind(trace)
-    with connections.reading(resources.engine()) as session:
-        criterion = targets.criterion_to_label(session, trace)
+    criterion = resources.read(targets.criterion_to_label, trace)
     address = {"study": study.name, "item": trace.item} | ({"part": trace.part} if trace.part else {})
     if judges == "critique":
-        st.page_link(
-            shell.page_path("label/aius.py"), label="Label its AIUs", icon=":material/rule:", query_params=address
-        )
+        script, label, icon = "label/aius.py", "Label its AIUs", "rule"
     elif judges in ("score", "answer") or len(item.responses) == 1:
-        st.page_link(
-            shell.page_path("label/scores.py"),
-            label="Label",
-            icon=":material/star_half:",
-            query_params=address | {"on": criterion},
-        )
+        script, label, icon = "label/scores.py", "Label", "star_half"
     elif trace.status in UNDECIDED:
-        st.page_link(
-            shell.page_path("label/disagreements.py"),
-            label="Decide",
-            icon=":material/balance:",
-            query_params=address | {"on": criterion},
-        )
+        script, label, icon = "label/disagreements.py", "Decide", "balance"
+    else:
+        return
+    parameters = address if judges == "critique" else address | {"on": criterion}
+    st.page_link(shell.page_path(script), label=label, icon=f":material/{icon}:", query_params=parameters)
 
 
 def judged_kind(trace: Trace) -> Subject:
@@ -314,8 +237,7 @@ def record_view(trace: Trace) -> None:
         if not viewed and is_open:
             judged = trace_opinions.judged_targets(session, trace.id)
             viewed = [target for target in judged if target.kind == "preference"] or [preference]
-    if shell.record_views(trace.study_id, viewed):
-        st.caption(turns.NOT_BLIND)
+    turns.note_views(trace.study_id, viewed)
 
 
 def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
@@ -340,19 +262,14 @@ def draw_events(trace: Trace, item: Item, settings: dict[str, Any]) -> None:
 
 def load_events(trace_id: int) -> list[tuple[int, Event]]:
     """Return every event of the trace; only those after the last loaded one are read from the database."""
-    events: list[tuple[int, Event]] = []
-    loaded_id, loaded = st.session_state.get("events", (None, []))
-    if loaded_id == trace_id:
-        events = loaded
-    with connections.reading(resources.engine()) as session:
-        added = traces.events(session, trace_id, after=events[-1][0] if events else -1)
+    loaded_id, events = st.session_state.get("events", (trace_id, []))
+    if loaded_id != trace_id:
+        events = []
+    added = resources.read(traces.events, trace_id, after=events[-1][0] if events else -1)
     if events and any(isinstance(event, CHANGES_EARLIER_EVENTS) for _, event in added):
-        with connections.reading(resources.engine()) as session:
-            events = traces.events(session, trace_id)
-    else:
-        events = events + added
-    st.session_state["events"] = (trace_id, events)
-    return events
+        events, added = [], resources.read(traces.events, trace_id)
+    st.session_state["events"] = (trace_id, events + added)
+    return [*events, *added]
 
 
 def draw_status(trace: Trace, totals: Totals) -> None:

@@ -19,7 +19,7 @@ from sqlmodel import col
 
 from core.wording import format_count
 from storage.db import connections
-from storage.db.columns import START, Page, read_page
+from storage.db.columns import Page, page_by_id
 from storage.db.tables import AuditRow, StudyRow
 
 LONGEST_TEXT = 500
@@ -143,17 +143,9 @@ def entries(session: Session, filter: Filter, *, limit: int | None = None) -> li
 def page(session: Session, filter: Filter, *, after: int, size: int) -> Page[Entry]:
     """Return the page of entries, newest first, that begins after an entry."""
     id = col(AuditRow.id)
-
-    def read(after: int, limit: int, backwards: bool) -> list[int]:
-        query = _filtered(select(id), filter).order_by(id if backwards else id.desc()).limit(limit)
-        if after != START:
-            query = query.where(id > after if backwards else id < after)
-        return list(session.scalars(query))
-
-    found = read_page(read, after, size)
+    found = page_by_id(session, _filtered(select(id), filter), id, after=after, size=size, newest_first=True)
     query = _filtered(_entries(), filter).where(id.in_(found.rows)).order_by(id.desc())
-    rows = [Entry(*values) for values in session.execute(query)]
-    return Page(rows, found.previous, found.next, found.last)
+    return found.with_rows([Entry(*values) for values in session.execute(query)])
 
 
 def _entries() -> Select[*tuple[Any, ...]]:
@@ -169,14 +161,8 @@ def count(session: Session, filter: Filter) -> int:
 def cells(entry: Entry) -> dict[str, str]:
     """Return an entry as it is listed and exported: column -> text."""
     details = "; ".join(f"{name}: {_text(value)}" for name, value in entry.details.items())
-    return {
-        "at": f"{entry.at:%Y-%m-%d %H:%M:%S}Z",
-        "actor": entry.actor,
-        "action": entry.action,
-        "study": entry.study,
-        "address": entry.address,
-        "details": details,
-    }
+    texts = {name: getattr(entry, name) for name in COLUMNS}
+    return texts | {"at": f"{entry.at:%Y-%m-%d %H:%M:%S}Z", "details": details}
 
 
 def _filtered(query: Select[*tuple[Any, ...]], filter: Filter) -> Select[*tuple[Any, ...]]:

@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy import URL, Engine
 
 from core.errors import TiebreakError
-from storage.db import sqlite_file
+from storage.db import dialects
 
 FOLDER_VARIABLE = "TIEBREAK_BACKUP_FOLDER"
 """The folder of the copies before migrations. Without it, SQLite's are next to the database, and PostgreSQL has
@@ -34,7 +34,7 @@ def back_up(engine: Engine, file: Path) -> None:
     partial = file.with_name(f"{file.name}.partial")
     try:
         partial.unlink(missing_ok=True)
-        sqlite_file.create_private(partial)
+        dialects.create_private(partial)
         _copy(engine, partial)
         os.replace(partial, file)
     except (OSError, sqlite3.Error) as error:
@@ -68,21 +68,20 @@ def copy_before_upgrade(engine: Engine, revision: str) -> Path | None:
     A SQLite database that cannot be copied is not migrated. For PostgreSQL, whose server has its own backups, a
     sentence in the log says that there is no copy.
     """
-    if engine.dialect.name != "postgresql":
-        if engine.url.database in (None, "", ":memory:"):
-            return None
-        database = Path(str(engine.url.database))
-        file = unused_file(_folder() or database.parent, database, revision)
-        back_up(engine, file)
-        return file
+    is_postgresql = engine.dialect.name == "postgresql"
+    if engine.url.database in (None, "", ":memory:"):
+        return None
+    database = Path(f"{engine.url.database}.dump" if is_postgresql else str(engine.url.database))
     try:
-        folder = _folder()
+        folder = _folder() or (None if is_postgresql else database.parent)
         if folder is None:
             raise TiebreakError(f"{FOLDER_VARIABLE} is not set.")
-        file = unused_file(folder, Path(f"{engine.url.database}.dump"), revision)
+        file = unused_file(folder, database, revision)
         back_up(engine, file)
         return file
     except TiebreakError as error:
+        if not is_postgresql:
+            raise
         log.warning("The database is migrated to revision %s without a copy: %s", revision, error)
         return None
 
@@ -108,16 +107,11 @@ def unused_file(folder: Path, database: Path, revision: str) -> Path:
 
 def _copy(engine: Engine, file: Path) -> None:
     if engine.dialect.name == "postgresql":
-        _dump_postgresql(engine, file)
-        return
+        return run_client(engine, "pg_dump", "--format=custom", f"--file={file}")
     with engine.connect() as connection, closing(sqlite3.connect(file)) as copy:
         # All pages in one step: with smaller steps, SQLite starts again whenever another connection writes.
         driver: Any = connection.connection.driver_connection
         driver.backup(copy, pages=-1)
-
-
-def _dump_postgresql(engine: Engine, file: Path) -> None:
-    run_client(engine, "pg_dump", "--format=custom", f"--file={file}")
 
 
 def run_client(engine: Engine, name: str, *arguments: str) -> None:

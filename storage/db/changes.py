@@ -12,7 +12,6 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -91,12 +90,6 @@ def _listener(engine: Engine) -> "_Listener":
         return _listeners[engine]
 
 
-@cache
-def _address(engine: Engine) -> str:
-    """Return the address for psycopg, without SQLAlchemy's name of the driver."""
-    return engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-
-
 class _Listener:
     """One connection that listens, in a thread; it connects again after a restart of the database."""
 
@@ -140,7 +133,9 @@ class _Listener:
         pause = shortest
         while not self._stopping.is_set():
             try:
-                with psycopg.connect(_address(self._engine), autocommit=True, keepalives_idle=30) as connection:
+                # psycopg does not know SQLAlchemy's name of the driver.
+                address = self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+                with psycopg.connect(address, autocommit=True, keepalives_idle=30) as connection:
                     connection.execute(f"LISTEN {CHANNEL}")
                     self._connected()
                     pause = shortest

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import pydantic_core
-from sqlalchemy import JSON
+from sqlalchemy import JSON, Select
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.orm import Session
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -76,6 +77,7 @@ START = 0
 """In place of a key: before the first row. Keys are ids of rows, from 1."""
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,10 @@ class Page(Generic[T]):
     next: int | None
     last: int | None
     """That of the page with the last rows of the list, which is full if the list is longer than a page."""
+
+    def with_rows(self, rows: list[U]) -> "Page[U]":
+        """Return the page with other rows, such as those of its keys."""
+        return Page(rows, self.previous, self.next, self.last)
 
 
 def read_page(read: Callable[[int, int, bool], list[int]], after: int, size: int) -> Page[int]:
@@ -103,6 +109,21 @@ def read_page(read: Callable[[int, int, bool], list[int]], after: int, size: int
     if not is_last:
         last = _key(read(START, size + 1, True), size + 1)
     return Page(rows[:size], previous, None if is_last else rows[size - 1], last)
+
+
+def page_by_id(
+    session: Session, query: Select[int], id: Any, *, after: int, size: int, newest_first: bool = False
+) -> Page[int]:
+    """Return the ids of a page of a query that selects them."""
+
+    def read(after: int, limit: int, backwards: bool) -> list[int]:
+        falling = backwards != newest_first
+        found = query.order_by(id.desc() if falling else id).limit(limit)
+        if after != START:
+            found = found.where(id < after if falling else id > after)
+        return list(session.scalars(found))
+
+    return read_page(read, after, size)
 
 
 def _key(backwards: list[int], number: int) -> int:

@@ -1,4 +1,8 @@
-"""The parts of the URL of a database."""
+"""Connections and transactions: SQLite in a file on one machine, PostgreSQL beyond it; the same tables and migrations.
+
+On SQLite, writers begin with BEGIN IMMEDIATE. A transaction that reads first and writes later is otherwise refused
+("database is locked") as soon as another one writes in between.
+"""
 
 import os
 import random
@@ -8,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -20,8 +25,7 @@ from sqlalchemy.orm import Session as Session
 from sqlalchemy.pool import StaticPool
 
 from core.errors import TiebreakError
-from storage.db import backup, columns, dialects, errors, guards, sqlite_file
-from storage.db import dialects as postgresql_settings
+from storage.db import backup, columns, dialects, errors, guards
 from storage.db.dialects import DEFERRED
 
 
@@ -39,11 +43,6 @@ def missing_file(url: str) -> str | None:
     is_file = parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:")
     return parsed.database if is_file and not Path(str(parsed.database)).exists() else None
 
-
-# Connections and transactions: SQLite in a file on one machine, PostgreSQL beyond it; the same tables and migrations.
-#
-# On SQLite, writers begin with BEGIN IMMEDIATE. A transaction that reads first and writes later is otherwise refused
-# ("database is locked") as soon as another one writes in between.
 
 Element = TypeVar("Element")
 Stored = TypeVar("Stored")
@@ -89,11 +88,12 @@ def connect(url: str) -> Engine:
         case "postgresql+psycopg":
             engine = create_engine(
                 parsed,
-                connect_args=postgresql_settings.connect_arguments(parsed.query),
+                connect_args=dialects.connect_arguments(parsed.query),
                 json_serializer=columns.to_json,
-                **postgresql_settings.pool_arguments(),
+                pool_size=(size := dialects.number(*dialects.POOL_SIZE, smallest=1)),
+                max_overflow=dialects.OVERFLOW * size,
             )
-            postgresql_settings.ping_idle_connections(engine)
+            dialects.ping_idle_connections(engine)
             return engine
     raise TiebreakError(f"Tiebreak stores its data in SQLite or PostgreSQL, not in {parsed.drivername!r}.")
 
@@ -106,7 +106,7 @@ def _sqlite(parsed: URL) -> Engine:
         pool = {"pool_size": 20, "max_overflow": 40}
     engine = create_engine(parsed, connect_args={"check_same_thread": False}, json_serializer=columns.to_json, **pool)
 
-    wait = postgresql_settings.lock_milliseconds()
+    wait = dialects.lock_milliseconds()
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _: Any) -> None:
@@ -129,8 +129,8 @@ def _sqlite(parsed: URL) -> Engine:
 
     if "poolclass" not in pool:
         path = Path(str(parsed.database))
-        sqlite_file.watch(engine, path)
-        sqlite_file.create_at_connect(engine, path)
+        dialects.watch(engine, path)
+        dialects.create_at_connect(engine, path)
     return engine
 
 
@@ -176,6 +176,12 @@ def reading(engine: Engine) -> Iterator[Session]:
         session.commit()  # after a rollback psycopg would forget the statements that it has prepared
 
 
+def read(engine: Engine, operation: Callable[[Session], Stored]) -> Stored:
+    """Return the result of an operation that only reads, as in `reading`."""
+    with reading(engine) as session:
+        return operation(session)
+
+
 @contextmanager
 def writing(engine: Engine, *, pipelined: bool = False) -> Iterator[Session]:
     """Open a session for one operation: it commits at the end, and rolls back on any exception.
@@ -185,7 +191,7 @@ def writing(engine: Engine, *, pipelined: bool = False) -> Iterator[Session]:
     `reading` does.
     """
     pipelined = pipelined and engine.dialect.name == "postgresql"
-    bind = postgresql_settings.pipeline(engine) if pipelined else nullcontext(engine)
+    bind = dialects.pipeline(engine) if pipelined else nullcontext(engine)
     with _clear_errors(), bind as opened, Session(opened) as session, session.begin():
         session.connection(execution_options={"writes": True})
         yield session
@@ -288,13 +294,7 @@ def _upsert(dialect: Any, table: Any, unique: tuple[str, ...], columns: tuple[st
 
 
 def _dialect(session: Session) -> Any:
-    if session.get_bind().dialect.name == "postgresql":
-        from sqlalchemy.dialects import postgresql
-
-        return postgresql
-    from sqlalchemy.dialects import sqlite
-
-    return sqlite
+    return import_module(f"sqlalchemy.dialects.{session.get_bind().dialect.name}")
 
 
 def clock(session: Session) -> datetime:
@@ -327,7 +327,11 @@ def upgrade(engine: Engine) -> str:
     Return a sentence if tables with data were migrated, otherwise an empty text.
     """
     try:
-        return "" if _is_current(engine) else _migrate(engine)
+        # Before Alembic, whose import takes half a second.
+        with engine.connect() as connection:
+            has_tables = inspect(connection).has_table("alembic_version")
+            is_current = has_tables and _stored_revision(connection) == newest_revision()
+        return "" if is_current else _migrate(engine)
     except DatabaseError as error:
         cause = " ".join(str(error.orig).split()).rstrip(".?")  # PostgreSQL's messages have several lines
         raise TiebreakError(f"The database cannot be opened: {cause}.") from error
@@ -336,14 +340,6 @@ def upgrade(engine: Engine) -> str:
 def newest_revision() -> str:
     """Return the revision of this version: the number that the name of the newest migration begins with."""
     return max(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*_*.py"))
-
-
-def _is_current(engine: Engine) -> bool:
-    """Return whether the tables are of this version; without Alembic, whose import takes half a second."""
-    with engine.connect() as connection:
-        if not inspect(connection).has_table("alembic_version"):
-            return False
-        return _stored_revision(connection) == newest_revision()
 
 
 def _migrate(engine: Engine) -> str:
@@ -356,7 +352,9 @@ def _migrate(engine: Engine) -> str:
                 return ""
             if (revision := _stored_revision(connection)) == newest_revision():
                 return ""  # another process was faster
-            has_data = _has_data(connection)
+            # Both tables are in every revision.
+            some = text("SELECT 1 FROM study UNION ALL SELECT 1 FROM annotator LIMIT 1")
+            has_data = connection.execute(some).first() is not None
             copy = backup.copy_before_upgrade(engine, newest_revision()) if has_data else None
             _upgrade_tables(connection, revision)
     except CommandError as error:
@@ -404,11 +402,6 @@ def alembic_config(connection: Connection) -> Any:
     return config
 
 
-def _has_data(connection: Connection) -> bool:
-    query = text("SELECT 1 FROM study UNION ALL SELECT 1 FROM annotator LIMIT 1")  # both are in every revision
-    return connection.execute(query).first() is not None
-
-
 @contextmanager
 def _upgrading(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that only one process can have at a time.
@@ -423,7 +416,7 @@ def _upgrading(engine: Engine) -> Iterator[Connection]:
         try:
             with connection.execution_options(writes=True).begin():
                 if engine.dialect.name == "postgresql":
-                    for setting in postgresql_settings.PARAMETERS:  # a migration may take long
+                    for setting in dialects.PARAMETERS:  # a migration may take long
                         connection.execute(text(f"SET LOCAL {setting} = 0"))
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
                 yield connection

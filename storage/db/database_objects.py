@@ -82,7 +82,10 @@ def create(connection: Connection) -> None:
         connection.execute(text(f"DROP TRIGGER IF EXISTS {name} ON {table}"))
         connection.execute(text(f"CREATE TRIGGER {name} {when}"))
     if not inspect(connection).has_table("procrastinate_jobs"):
-        _create_queue(connection)
+        from procrastinate.schema import SchemaManager
+
+        driver: Any = connection.connection.driver_connection
+        driver.execute(SchemaManager.get_schema())  # several statements, which SQLAlchemy would send as one
 
 
 def _postgresql_triggers() -> dict[str, tuple[str, str]]:
@@ -97,11 +100,3 @@ def _postgresql_triggers() -> dict[str, tuple[str, str]]:
     # not for the renewal of a claim
     triggers["tiebreak_notify_changed"] = ("run", f"AFTER UPDATE ON run FOR EACH ROW WHEN ({changed}) {run}")
     return triggers
-
-
-def _create_queue(connection: Connection) -> None:
-    """Create the tables of the installed version of Procrastinate."""
-    from procrastinate.schema import SchemaManager
-
-    driver: Any = connection.connection.driver_connection
-    driver.execute(SchemaManager.get_schema())  # several statements, which SQLAlchemy would send as one

@@ -81,12 +81,15 @@ def fingerprint(row: Row, repeat: int = 0) -> str:
 
     Stored fingerprints are compared with new ones: the values and their order must not change.
     """
-    values = [
+    return hashlib.blake2b(pydantic_core.to_json([*_values(row), repeat]), digest_size=16).hexdigest()
+
+
+def _values(row: Row) -> list[Any]:
+    return [
         sorted(value.items()) if isinstance(value, dict) else value
         for name, value in row.items()
         if name not in LATER_COLUMNS
     ]
-    return hashlib.blake2b(pydantic_core.to_json([*values, repeat]), digest_size=16).hexdigest()
 
 
 def with_fingerprint(row: Row) -> Row:
@@ -97,8 +100,7 @@ def with_fingerprint(row: Row) -> Row:
 
 def encoded_columns(columns: Row) -> bytes:
     """Return the part of the JSON behind a label's fingerprint that follows from `label_columns`."""
-    values = [value for name, value in columns.items() if name not in LATER_COLUMNS]
-    return pydantic_core.to_json([sorted(v.items()) if isinstance(v, dict) else v for v in values])[1:-1]
+    return pydantic_core.to_json(_values(columns))[1:-1]
 
 
 class FileFingerprints:

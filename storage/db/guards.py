@@ -1,8 +1,9 @@
-"""Refuses changes of studies whose permission was not checked in the same operation.
+"""Refuses changes and reads of studies whose permission was not checked in the same operation.
 
-Pages and routes run enforced: every statement that changes a table of PROTECTED raises UncheckedChange unless
-`storage.accounts.access` has granted a permission for it, in the study of the row, within the enclosing operation (see
-`storage.db.guards`). So a page that forgets its check changes nothing.
+Pages and routes run enforced: a statement that changes a table of CHANGE_PERMISSIONS raises UncheckedChange, and a
+query of a table of READ_PERMISSIONS raises UncheckedRead, unless `storage.accounts.access` has granted a permission for
+it within the enclosing operation. So a page that forgets its check changes and shows nothing. Commands and workers are
+not enforced: who runs them has the database.
 """
 
 import re
@@ -16,12 +17,6 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.sql.dml import UpdateBase
-
-# The permissions that were checked for what a page, a route or a transaction does.
-#
-# Pages and routes run enforced: `storage.db.guards` refuses changes and `storage.db.guards` refuses reads whose
-# permission was not checked in the same operation. Commands and workers are not enforced: who runs them has the
-# database.
 
 Answer = TypeVar("Answer")
 EVERY_STUDY = 0
@@ -80,7 +75,7 @@ def changes_are_enforced() -> bool:
 
 def reads_are_enforced() -> bool:
     """Return whether a read needs a permission."""
-    return (_process_enforced[0] or _enforced.get()) and not _reads_freely.get()
+    return changes_are_enforced() and not _reads_freely.get()
 
 
 @contextmanager
@@ -120,12 +115,6 @@ def grant(study_id: int, permission: str) -> None:
             current.granted.add((study_id, permission))
 
 
-def granted_changes() -> set[tuple[int, str]]:
-    """Return the permissions that permit changes now."""
-    current = _changes.get()
-    return set() if current is None else current.granted
-
-
 def granted_reads() -> set[tuple[int, str]]:
     """Return the permissions that permit reads now."""
     current = _reads.get()
@@ -144,17 +133,12 @@ def context_of_reads() -> Context:
 
 @contextmanager
 def reading_for(purpose: str) -> Iterator[None]:
-    """Permit the reads of a purpose of `storage.db.guards` in the block, without a checked permission."""
+    """Permit the reads of a purpose in the block, such as QUEUE, without a checked permission."""
     token = _purposes.set(_purposes.get() | {purpose})
     try:
         yield
     finally:
         _purposes.reset(token)
-
-
-def current_purposes() -> frozenset[str]:
-    """Return the purposes of the current block."""
-    return _purposes.get()
 
 
 IMPORT = "import"
@@ -222,23 +206,17 @@ def check_change(table: str, row: Mapping[str, Any]) -> None:
     """
     if table not in CHANGE_PERMISSIONS or not changes_are_enforced():
         return
-    if not _is_allowed(table, row.get("study_id")):
-        raise UncheckedChange(f"The table {table!r} is changed without a checked permission.")
+    current, study_id = _changes.get(), row.get("study_id")
+    for granted_study, permission in set() if current is None else current.granted:
+        if granted_study == EVERY_STUDY:
+            return
+        if permission in CHANGE_PERMISSIONS[table] and study_id in (None, granted_study):
+            return
+    raise UncheckedChange(f"The table {table!r} is changed without a checked permission.")
 
 
-def _is_allowed(table: str, study_id: int | None) -> bool:
-    """Return whether a change of a table is permitted; `study_id` is that of the row, None if it has none."""
-    return any(
-        granted_study == EVERY_STUDY or (permission in CHANGE_PERMISSIONS[table] and study_id in (None, granted_study))
-        for granted_study, permission in granted_changes()
-    )
-
-
-# Refuses reads of the judges' work and of the audit log whose permission was not checked in the same operation.
-#
-# Pages and routes run enforced: a query of a table of PROTECTED raises UncheckedRead unless `storage.accounts.access`
-# has granted a permission for it in the enclosing operation (see `storage.db.guards`), in the study that the query
-# names if it compares a column `study_id` with a value. So a page that forgets its check shows nothing.
+# Reads of the judges' work and of the audit log. A query that compares a column `study_id` with a value needs the
+# permission in that study.
 
 QUEUE = "queue"
 """The targets of a queue and their order: no opinion is returned."""
@@ -275,7 +253,7 @@ READ_PERMISSIONS: Mapping[str, frozenset[str]] = {
 OF_ONE_STUDY = frozenset({"audit"})
 """Tables of which a query must name the study, unless it is an administrator's."""
 _TABLE = re.compile(r'(?:\bFROM|\bJOIN|,)\s+\(*"?(\w+)"?(?![\w.(])')
-"""A table in the text of a query; names of other things are found too, and are not in PROTECTED."""
+"""A table in the text of a query; names of other things are found too, and are in no table."""
 _STUDY = re.compile(r"study_id(_\d+)*")
 """The name that SQLAlchemy gives to a value with which a column `study_id` is compared."""
 
@@ -284,16 +262,8 @@ class UncheckedRead(RuntimeError):
     """A read of a study without a checked permission: a mistake in a page or a route."""
 
 
-@dataclass(frozen=True)
-class Query:
-    """What a query reads."""
-
-    tables: frozenset[str]
-    """Those of PROTECTED."""
-    studies: Sequence[str] = ()
-    """The names of the values that are ids of studies."""
-
-
+Query = tuple[frozenset[str], Sequence[str]]
+"""The tables of READ_PERMISSIONS that a query reads, and the names of its values that are ids of studies."""
 _queries: WeakKeyDictionary[Any, Query] = WeakKeyDictionary()
 """Compiled statement -> what it reads; SQLAlchemy compiles a statement once and keeps it."""
 
@@ -304,20 +274,19 @@ def _check_reads(connection: Connection, cursor: Any, text: str, values: Any, co
         return
     compiled = getattr(context, "compiled", None)
     if compiled is None:
-        query = Query(_tables(text) if text.lstrip().startswith(("SELECT", "WITH")) else frozenset())
+        query: Query = (_tables(text) if text.lstrip().startswith(("SELECT", "WITH")) else frozenset(), ())
     elif (known := _queries.get(compiled)) is not None:
         query = known
     else:
         query = _queries[compiled] = _query_of(compiled, text)
-    if query.tables:
-        _require(query, context)
+    _require(query, context)
 
 
 def _query_of(compiled: Any, text: str) -> Query:
     if any(getattr(compiled, name, False) for name in ("isinsert", "isupdate", "isdelete")):
-        return Query(frozenset())  # `storage.db.guards` checks it
+        return frozenset(), ()  # a change, which has its own check
     names = getattr(compiled, "bind_names", {}).values()
-    return Query(_tables(text), [name for name in names if _STUDY.fullmatch(name)])
+    return _tables(text), [name for name in names if _STUDY.fullmatch(name)]
 
 
 @lru_cache(maxsize=1024)
@@ -326,22 +295,22 @@ def _tables(text: str) -> frozenset[str]:
 
 
 def _require(query: Query, context: Any) -> None:
-    granted, purposes = granted_reads(), current_purposes()
-    named = _named_studies(query, context)
-    for table in query.tables:
+    tables, names = query
+    if not tables:
+        return
+    granted, purposes, named = granted_reads(), _purposes.get(), _named_studies(names, context)
+    for table in tables:
         permitting = READ_PERMISSIONS[table]
-        if purposes & permitting:
-            continue
         studies = {study for study, permission in granted if permission in permitting or study == EVERY_STUDY}
-        in_these = studies.issuperset(named) and (named or table not in OF_ONE_STUDY)
-        if not studies or not (EVERY_STUDY in studies or in_these):
+        in_these = bool(studies) and studies.issuperset(named) and (named or table not in OF_ONE_STUDY)
+        if not (purposes & permitting or EVERY_STUDY in studies or in_these):
             raise UncheckedRead(f"The table {table!r} is read without a checked permission.")
 
 
-def _named_studies(query: Query, context: Any) -> set[int]:
+def _named_studies(names: Sequence[str], context: Any) -> set[int]:
     """Return the studies that a query names."""
-    if not query.studies:
+    if not names:
         return set()
     values = context.compiled_parameters[0]
-    names = query.studies if all(name in values for name in query.studies) else filter(_STUDY.fullmatch, values)
-    return {values[name] for name in names} - {0}  # each of a list has a number; 0 is of `study_id + 0`
+    found = names if all(name in values for name in names) else filter(_STUDY.fullmatch, values)
+    return {values[name] for name in found} - {0}  # each of a list has a number; 0 is of `study_id + 0`

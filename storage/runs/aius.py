@@ -5,9 +5,9 @@ See `core.aius`. A new run has the edits before its start as inputs.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -46,16 +46,30 @@ def save_edit(session: Session, study_id: int, item: str, annotator: str, change
 
 def history(session: Session, study_id: int, item: str) -> list[Edit]:
     """Return every edit of an item, oldest first."""
-    query = _edits(study_id).where(col(ItemRow.key) == item)
-    return [_edit(*row[1:]) for row in session.execute(query)]
+    return edits_by_item(session, study_id, [item]).get(item, [])
 
 
 def edits_by_item(session: Session, study_id: int, keys: Collection[str] | None = None) -> dict[str, list[Edit]]:
     """Return item -> its edits, oldest first, for all edited items of a study, or for a few."""
-    query = _edits(study_id) if keys is None else _edits(study_id).where(col(ItemRow.key).in_(keys))
+    query = (
+        select(
+            col(ItemRow.key),
+            col(AiuEditRow.number),
+            col(AnnotatorRow.name),
+            col(AiuEditRow.body),
+            col(AiuEditRow.at),
+        )
+        .join(ItemRow, col(ItemRow.id) == col(AiuEditRow.item_id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(AiuEditRow.annotator_id))
+        .where(col(AiuEditRow.study_id) == study_id)
+        .order_by(col(ItemRow.position), col(AiuEditRow.number))
+    )
+    if keys is not None:
+        query = query.where(col(ItemRow.key).in_(keys))
     edits: dict[str, list[Edit]] = defaultdict(list)
-    for key, *columns in session.execute(query):
-        edits[key].append(_edit(*columns))
+    for key, number, annotator, body, at in session.execute(query):
+        fields = {"number": number, "annotator": annotator, "change": body, "at": at}
+        edits[key].append(Edit.model_validate(fields))
     return dict(edits)
 
 
@@ -93,16 +107,13 @@ def evaluated_items(session: Session, run: Run, by_key: Mapping[Key, Item]) -> d
     if not run.settings.get(EDITED, True):
         return dict(by_key)
     keys = {item.id for item in by_key.values()}
-    edits: dict[str, list[Edit]] = defaultdict(list)
-    query = _edits(run.study_id)
-    if len(keys) <= items.MAX_KEYS_IN_QUERY:
-        query = query.where(col(ItemRow.key).in_(keys))
-    for key, *columns in session.execute(query):
-        edit = _edit(*columns)
-        if edit.at is None or edit.at <= run.created_at:
-            edits[key].append(edit)
+    edits = edits_by_item(session, run.study_id, keys if len(keys) <= items.MAX_KEYS_IN_QUERY else None)
     apply = with_edits if EDITED in run.settings else with_inputs
-    return {key: apply(item, edits.get(item.id, ())) for key, item in by_key.items()}
+    earlier = {
+        key: [edit for edit in of_item if edit.at is None or edit.at <= run.created_at]
+        for key, of_item in edits.items()
+    }
+    return {key: apply(item, earlier.get(item.id, ())) for key, item in by_key.items()}
 
 
 def evaluated_item(session: Session, run: Run, item: Item) -> Item:
@@ -132,21 +143,18 @@ def add_records(session: Session, study_id: int, records: Sequence[AiuEditRecord
     Raises TiebreakError if the study has different edits under the same numbers.
     """
     by_item: dict[str, list[Edit]] = defaultdict(list)
-    for record in records:
+    for record in sorted(records, key=lambda record: record.edit.number):
         by_item[record.item].append(record.edit)
-    return sum(_add(session, study_id, item, edits) for item, edits in by_item.items())
-
-
-def _add(session: Session, study_id: int, item: str, edits: list[Edit]) -> int:
-    edits, stored = sorted(edits, key=lambda edit: edit.number), history(session, study_id, item)
-    if [edit.number for edit in edits] != list(range(1, len(edits) + 1)):
-        raise TiebreakError(f"The edits of the AIUs of item {item!r} are not numbered from 1 without a gap.")
-    if any(ours.change != theirs.change for ours, theirs in zip(stored, edits, strict=False)):
-        raise TiebreakError(f"The AIUs of item {item!r} were edited differently in this study.")
-    new = edits[len(stored) :]
-    if new:
-        insert(session, study_id, {item: new})
-    return len(new)
+    new = {}
+    for item, edits in by_item.items():
+        stored = history(session, study_id, item)
+        if [edit.number for edit in edits] != list(range(1, len(edits) + 1)):
+            raise TiebreakError(f"The edits of the AIUs of item {item!r} are not numbered from 1 without a gap.")
+        if any(ours.change != theirs.change for ours, theirs in zip(stored, edits, strict=False)):
+            raise TiebreakError(f"The AIUs of item {item!r} were edited differently in this study.")
+        new[item] = edits[len(stored) :]
+    insert(session, study_id, {item: edits for item, edits in new.items() if edits})
+    return sum(map(len, new.values()))
 
 
 @reading_for(TASK)
@@ -217,23 +225,3 @@ def insert(session: Session, study_id: int, by_item: Mapping[str, Sequence[Edit]
         for edit in edits
     ]
     insert_all(session, AiuEditRow, rows)
-
-
-def _edits(study_id: int) -> Select[*tuple[Any, ...]]:
-    return (
-        select(
-            col(ItemRow.key),
-            col(AiuEditRow.number),
-            col(AnnotatorRow.name),
-            col(AiuEditRow.body),
-            col(AiuEditRow.at),
-        )
-        .join(ItemRow, col(ItemRow.id) == col(AiuEditRow.item_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(AiuEditRow.annotator_id))
-        .where(col(AiuEditRow.study_id) == study_id)
-        .order_by(col(ItemRow.position), col(AiuEditRow.number))
-    )
-
-
-def _edit(number: int, annotator: str, body: Any, at: Any) -> Edit:
-    return Edit.model_validate({"number": number, "annotator": annotator, "change": body, "at": at})

@@ -1,6 +1,6 @@
 """Sets of aspects (DnA-Eval): their members, and the weights and ratings that people and judges give them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import select
@@ -19,6 +19,7 @@ from storage.db.guards import TASK, reading_for
 from storage.db.tables import OpinionRow
 from storage.labels import labels, targets
 from storage.runs import aius, runs, traces
+from storage.runs.traces import Trace
 from storage.studies import items, studies
 
 KIND: Kind = "aspect_weights"
@@ -32,15 +33,11 @@ def of_target(session: Session, study_id: int, target: Target) -> tuple[str, ...
 
     Raises TiebreakError if no run and no label names them.
     """
-    item = items.get(session, study_id, target.item)
-    for trace in traces.of_target(session, study_id, target):
-        run = runs.get(session, trace.run_id)
-        if run.protocol in registry.with_artifact("aspects"):
-            turns = completed_turns(traces.events_with_prompts(session, trace.id))
-            evaluated = aius.evaluated_item(session, run, item)
-            for judgement in collect_judgements(turns, settings_of_item(parse_settings(run.settings), evaluated), 0):
-                if aspect_set_id(judgement.aspects) == target.part:
-                    return judgement.aspects
+    for trace, settings in _traces_with_settings(session, study_id, target):
+        turns = completed_turns(traces.events_with_prompts(session, trace.id))
+        for judgement in collect_judgements(turns, settings, 0):
+            if aspect_set_id(judgement.aspects) == target.part:
+                return judgement.aspects
     for label in labels.history(session, study_id, target):
         if isinstance(label.value, dict):
             return tuple(label.value)
@@ -57,15 +54,20 @@ def parse_settings(settings: Mapping[str, Any]) -> Settings:
 @reading_for(TASK)
 def definitions(session: Session, study_id: int, target: Target) -> dict[str, str]:
     """Return aspect -> its definition, for those that the study or a run defines."""
-    item = items.get(session, study_id, target.item)
     definitions = {criterion.name: criterion.definition for criterion in studies.criteria(session, study_id)}
+    for _, settings in _traces_with_settings(session, study_id, target):
+        definitions |= {aspect.name: aspect.definition for aspect in settings.aspects if aspect.definition}
+    return definitions
+
+
+def _traces_with_settings(session: Session, study_id: int, target: Target) -> Iterator[tuple[Trace, Settings]]:
+    """Yield the traces that judged a target by aspects, newest run first, with the settings for its item."""
+    item = items.get(session, study_id, target.item)
     for trace in traces.of_target(session, study_id, target):
         run = runs.get(session, trace.run_id)
         if run.protocol in registry.with_artifact("aspects"):
             evaluated = aius.evaluated_item(session, run, item)
-            aspects = settings_of_item(parse_settings(run.settings), evaluated).aspects
-            definitions |= {aspect.name: aspect.definition for aspect in aspects if aspect.definition}
-    return definitions
+            yield trace, settings_of_item(parse_settings(run.settings), evaluated)
 
 
 def judge_weights(session: Session, study_id: int, target: Target) -> dict[str, Weights]:

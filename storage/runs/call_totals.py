@@ -1,11 +1,12 @@
 """Sums over calls. Those of a run that has ended are stored with it, so a list of runs does not read their events."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, not_, or_, select, update
+from sqlalchemy import ColumnElement, Select, func, not_, or_, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -70,14 +71,14 @@ NAMES = tuple(field.name for field in fields(Totals) if field.name != "interrupt
 
 @dataclass(frozen=True)
 class Difference:
-    """A run whose stored sums differ from those of its events, with the names of the sums that differ."""
+    """A run whose stored number of traces, or sums by name, differ from those that are computed again."""
 
     run_id: int
     study_id: int
     study: str
     run: str
-    stored: dict[str, float | None]
-    again: dict[str, float | None]
+    stored: Any
+    again: Any
 
 
 def of_trace(session: Session, trace_id: int) -> Totals:
@@ -87,23 +88,26 @@ def of_trace(session: Session, trace_id: int) -> Totals:
 
 def of_runs(session: Session, run_ids: Sequence[int]) -> Totals:
     """Return the sums over the calls of runs together."""
-    totals = by_run(session, run_ids).values()
-    sums: dict[str, Any] = {field.name: sum(getattr(one, field.name) for one in totals) for field in fields(Totals)}
-    return Totals(**sums)
+    return add_up(by_run(session, run_ids).values())
+
+
+def add_up(totals: Iterable[Totals]) -> Totals:
+    """Return the sums of sums."""
+    summed = Counter[str]()
+    for one in totals:
+        summed.update(asdict(one))
+    return Totals(**summed)
 
 
 def by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Totals]:
     """Return run id -> the sums over its calls; the stored ones if the run has no newer events."""
     sums = dict(_current(session, run_ids))
-    others = [run for run in run_ids if run not in sums]
-    if others:
+    if others := [run for run in run_ids if run not in sums]:
         query = select(col(EventRow.run_id), *_columns()).where(col(EventRow.run_id).in_(others))
         for run, *values in session.execute(query.group_by(col(EventRow.run_id))):
             sums[run] = dict(zip(NAMES, values, strict=True))
     interrupted = calls.count_interrupted(session, run_ids)
-    nothing = dict.fromkeys(NAMES, 0)
-    totals = {run: {name: sums.get(run, nothing)[name] for name in NAMES} for run in run_ids}
-    return {run: Totals(**totals[run], interrupted=interrupted.get(run, 0)) for run in run_ids}
+    return {run: Totals(**sums.get(run, {}), interrupted=interrupted.get(run, 0)) for run in run_ids}
 
 
 def of_ended_run(session: Session, run_id: int) -> dict[str, Any]:
@@ -126,17 +130,13 @@ def update_runs(session: Session, run_ids: Sequence[int]) -> None:
 
 def differences(session: Session, study_id: int | None = None) -> list[Difference]:
     """Return the differences of the runs of a study, or of all studies, that have stored sums."""
-    query = select(col(RunRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(RunRow.call_totals))
-    query = query.join(StudyRow, col(StudyRow.id) == col(RunRow.study_id)).order_by(col(RunRow.id))
-    if study_id is not None:
-        query = query.where(col(RunRow.study_id) == study_id)
     found = []
-    for run_id, study, study_name, run, stored in session.execute(query).all():
-        again = {} if stored is None else of_ended_run(session, run_id)
+    for id, study, name, run, stored in session.execute(_of_studies(study_id, col(RunRow.call_totals))).all():
+        again = {} if stored is None else of_ended_run(session, id)
         names = [name for name in again if not _is_equal(stored.get(name), again[name])]
         if names:
             before, now = ({name: sums.get(name) for name in names} for sums in (stored, again))
-            found.append(Difference(run_id, study, study_name, run, before, now))
+            found.append(Difference(id, study, name, run, before, now))
     return found
 
 
@@ -200,44 +200,32 @@ def _columns() -> list[ColumnElement[Any]]:
 # The number of traces of each run, which is stored with the run, so a list of traces has a total without counting.
 
 
-@dataclass(frozen=True)
-class SizeDifference:
-    """A run whose stored number of traces differs from the number that it has."""
-
-    run_id: int
-    study_id: int
-    study: str
-    run: str
-    stored: int
-    again: int
-
-
 def update_sizes(session: Session, run_ids: Collection[int]) -> None:
     """Count the traces of runs again, in the transaction that has added some."""
     statement = update(RunRow).where(col(RunRow.id).in_(run_ids)).values(traces=_counted())
     session.execute(statement, execution_options={"synchronize_session": False})
 
 
-def size_differences(session: Session, study_id: int | None = None) -> list[SizeDifference]:
+def size_differences(session: Session, study_id: int | None = None) -> list[Difference]:
     """Return the differences of the runs of a study, or of all studies."""
     counted = _counted().label("again")
-    query = (
-        select(col(RunRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(RunRow.traces), counted)
-        .join(StudyRow, col(StudyRow.id) == col(RunRow.study_id))
-        .where(col(RunRow.traces) != counted)
-        .order_by(col(RunRow.id))
-    )
-    if study_id is not None:
-        query = query.where(col(RunRow.study_id) == study_id)
-    return [SizeDifference(*row) for row in session.execute(query)]
+    query = _of_studies(study_id, col(RunRow.traces), counted).where(col(RunRow.traces) != counted)
+    return [Difference(*row) for row in session.execute(query)]
 
 
-def rebuild_sizes(session: Session, study_id: int | None = None) -> list[SizeDifference]:
+def rebuild_sizes(session: Session, study_id: int | None = None) -> list[Difference]:
     """Correct the numbers of a study, or of all, and return what differed; each study has an audit entry."""
     found = size_differences(session, study_id)
     update_sizes(session, [difference.run_id for difference in found])
     audit.record_rebuilt(session, [difference.study_id for difference in found], "numbers of traces", "run")
     return found
+
+
+def _of_studies(study_id: int | None, *columns: Any) -> Select[*tuple[Any, ...]]:
+    """Select the id of each run, the id and the name of its study, its name, and columns of it."""
+    query = select(col(RunRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), *columns)
+    query = query.join(StudyRow, col(StudyRow.id) == col(RunRow.study_id)).order_by(col(RunRow.id))
+    return query if study_id is None else query.where(col(RunRow.study_id) == study_id)
 
 
 def _counted() -> Any:

@@ -203,26 +203,18 @@ def remaining_pause(session: Session) -> dict[str, float]:
     return {model: seconds for model, (_, seconds) in _pauses(session).items()}
 
 
-def describe_pauses(session: Session, run_ids: Collection[int]) -> str:
-    """Return until when models of requested runs may not be called, as a sentence without its full stop; or ""."""
+def describe_pauses(session: Session, run_ids: Collection[int]) -> dict[int, str]:
+    """Return run id -> until when its models may not be called, of those of the requested runs for which it is so.
+
+    Each text is a sentence without its full stop.
+    """
     pauses = _pauses(session)
-    return _describe(pauses, list(_settings(session, run_ids).values())) if pauses else ""
-
-
-def describe_pauses_by_run(session: Session, run_ids: Collection[int]) -> dict[int, str]:
-    """Return run id -> until when its models may not be called, of those of the requested runs for which it is so."""
-    pauses = _pauses(session)
-    described = (
-        {run: _describe(pauses, [settings]) for run, settings in _settings(session, run_ids).items()} if pauses else {}
-    )
-    return {run: text for run, text in described.items() if text}
-
-
-def _settings(session: Session, run_ids: Collection[int]) -> dict[int, list[Any]]:
-    """Return run id -> what names the models of a requested run."""
+    if not pauses:
+        return {}
     query = select(col(RunRow.id), col(RunRow.settings), col(RunRow.extractor))
     rows = session.execute(query.where(col(RunRow.id).in_(run_ids), col(RunRow.state) == "requested"))
-    return {run: [settings, extractor] for run, settings, extractor in rows}
+    described = {run: _describe(pauses, [settings, extractor]) for run, settings, extractor in rows}
+    return {run: text for run, text in described.items() if text}
 
 
 def _describe(pauses: Mapping[str, tuple[datetime, float]], settings: list[Any]) -> str:

@@ -43,18 +43,9 @@ def opinion_row(
 ) -> dict[str, Any]:
     """Return the columns of an opinion; `verdict` is what its verdict states by criterion (`verdict_columns`)."""
     outcome, contention = verdict.get(opinion.criterion, (None, None)) if opinion.stage == "verdict" else (None, None)
-    return {
-        "study_id": study_id,
-        "run_id": run_id,
-        "trace_id": trace_id,
-        "target_id": target_id,
-        "judge": opinion.judge,
-        "stage": opinion.stage,
-        "value": opinion.value,
-        "problem": opinion.problem,
-        "outcome": outcome,
-        "contention": contention,
-    }
+    ids = {"study_id": study_id, "run_id": run_id, "trace_id": trace_id, "target_id": target_id}
+    own = {name: getattr(opinion, name) for name in ("judge", "stage", "value", "problem")}
+    return {**ids, **own, "outcome": outcome, "contention": contention}
 
 
 def verdict_columns(verdict: Verdict) -> dict[str, tuple[Outcome | None, float | None]]:
@@ -77,10 +68,7 @@ def event_row(event: Event, trace_id: int, run_id: int, seq: int, at: datetime |
         "type": event.type,
         "body": to_storable_json(body),
         "prompt": text,
-        "prompt_tokens": usage.get("prompt_tokens"),
-        "completion_tokens": usage.get("completion_tokens"),
-        "seconds": usage.get("seconds"),
-        "dollars": usage.get("dollars"),
+        **{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens", "seconds", "dollars")},
         "reused": is_reused,
         "at": to_utc(at) or now(),
     }

@@ -1,11 +1,12 @@
 """Experiments: their definitions, their runs, and their progress. One run of an experiment is executed at a time."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
-from sqlalchemy import Integer, case, cast, extract, func, literal_column, not_, select
+from sqlalchemy import Integer, cast, extract, func, literal_column, not_, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -16,8 +17,8 @@ from core.formats.records import ExperimentRecord
 from core.wording import format_count, format_minutes, list_names
 from storage.db.connections import clock
 from storage.db.fingerprints import to_utc
-from storage.db.tables import EventRow, ExperimentRow, RunRow, TraceRow, now
-from storage.runs import call_totals, calls, run_claims, runs
+from storage.db.tables import EventRow, ExperimentRow, RunRow, now
+from storage.runs import call_totals, calls, claims, runs
 from storage.runs.call_totals import Totals
 from storage.runs.runs import Run
 from storage.studies import studies
@@ -63,7 +64,6 @@ def traces_per_minute(session: Session, run_ids: Sequence[int], since: datetime 
 
 UNSEEN = timedelta(seconds=3)
 """A worker renews its claim every second; one that has not for this time may have ended."""
-FINAL = ("agreed", "disputed", "no_verdict")
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,8 @@ class Progress:
         """running, waiting, stopped, cancelled or finished."""
         if self.active:
             return "running"
-        for state in ("requested", "stopped", "cancelling", "cancelled"):
-            if self.states.get(state):
-                return {"requested": "waiting", "cancelling": "cancelled"}.get(state, state)
-        return "finished"
+        names = {"requested": "waiting", "stopped": "stopped", "cancelling": "cancelled", "cancelled": "cancelled"}
+        return next((name for state, name in names.items() if self.states.get(state)), "finished")
 
     @property
     def seconds_left(self) -> float | None:
@@ -163,18 +161,20 @@ def get(session: Session, experiment_id: int) -> Experiment:
 
 def find(session: Session, study_id: int, name: str) -> Experiment | None:
     """Return the experiment of a study called `name`; None if there is none."""
-    query = select(ExperimentRow).where(col(ExperimentRow.study_id) == study_id, col(ExperimentRow.name) == name)
-    row = session.scalars(query).first()
+    row = _row(session, study_id, name)
     return None if row is None else _experiment(row)
+
+
+def _row(session: Session, study_id: int, name: str) -> ExperimentRow | None:
+    query = select(ExperimentRow).where(col(ExperimentRow.study_id) == study_id, col(ExperimentRow.name) == name)
+    return session.scalars(query).first()
 
 
 def save(session: Session, study_id: int, definition: Definition) -> int:
     """Add an experiment, or replace the definition of the one with its name; return its id."""
     studies.lock(session, study_id)
-    query = select(ExperimentRow).where(
-        col(ExperimentRow.study_id) == study_id, col(ExperimentRow.name) == definition.name
-    )
-    row = session.scalars(query).first() or ExperimentRow(study_id=study_id, name=definition.name, definition="")
+    row = _row(session, study_id, definition.name)
+    row = row or ExperimentRow(study_id=study_id, name=definition.name, definition="")
     row.definition, row.ceiling = files.to_yaml(definition), definition.ceiling
     session.add(row)
     session.flush()
@@ -230,11 +230,11 @@ def run_of_cell(session: Session, experiment_id: int, cell: Mapping[str, str] | 
 
 def budget(session: Session, run: Run) -> tuple[float | None, float]:
     """Return the cost limit that holds for a run, None for none, and the dollars that count towards it."""
-    if run.experiment_id is None:
-        ceiling, ids = run.ceiling, [run.id]
-    else:
-        query = select(col(ExperimentRow.ceiling)).where(col(ExperimentRow.id) == run.experiment_id)
-        ceiling, ids = session.scalars(query).one(), _run_ids(session, run.experiment_id)
+    ceiling, ids = run.ceiling, [run.id]
+    if run.experiment_id is not None:
+        limit = select(col(ExperimentRow.ceiling)).where(col(ExperimentRow.id) == run.experiment_id)
+        of_experiment = select(col(RunRow.id)).where(col(RunRow.experiment_id) == run.experiment_id)
+        ceiling, ids = session.scalars(limit).one(), list(session.scalars(of_experiment))
     if ceiling is None:
         return None, 0.0
     # If a worker was killed, calls can be stored that no event has.
@@ -245,45 +245,32 @@ def progress(session: Session, experiment_id: int, since: datetime | None = None
     """Return the counts over all runs of an experiment; the rate is that since a time of the database's clock."""
     of_experiment = runs_of(session, experiment_id)
     ids = [run.id for run in of_experiment]
-    query = (
-        select(
-            col(TraceRow.run_id),
-            func.count(),
-            func.sum(case((col(TraceRow.outcome).in_(FINAL), 1), else_=0)),
-            func.sum(case((col(TraceRow.outcome) == "failed", 1), else_=0)),
-            func.sum(case((col(TraceRow.outcome) == "no_verdict", 1), else_=0)),
-        )
-        .where(col(TraceRow.run_id).in_(ids))
-        .group_by(col(TraceRow.run_id))
-    )
-    counts = session.execute(query).all()
-    states: dict[str, int] = {}
-    for run in of_experiment:
-        states[run.state] = states.get(run.state, 0) + 1
+    of_runs = list(runs.progress_by_run(session, ids).values())
+    pauses = [pause for one in of_runs for pause in one.pause.split("; ")]
     unseen, claim_seconds = _unseen_worker(session, ids)
     return Progress(
         runs=len(ids),
-        finished=sum(total == done + failed for _, total, done, failed, _ in counts),
-        traces=sum(total for _, total, *_ in counts),
-        done=sum(done for _, _, done, _, _ in counts),
-        failed=sum(failed for *_, failed, _ in counts),
-        no_verdict=sum(no_verdict for *_, no_verdict in counts),
-        states=states,
+        finished=sum(one.traces == one.done + one.failed for one in of_runs if one.traces),
+        traces=sum(one.traces for one in of_runs),
+        done=sum(one.done for one in of_runs),
+        failed=sum(one.failed for one in of_runs),
+        no_verdict=sum(one.no_verdict for one in of_runs),
+        states=Counter(run.state for run in of_experiment),
         active=any(run.active for run in of_experiment),
-        totals=call_totals.of_runs(session, ids),
+        totals=call_totals.add_up(one.totals for one in of_runs),
         per_minute=traces_per_minute(session, ids, since),
         problem=_describe_stopped([run for run in of_experiment if run.state == "stopped"]),
         unseen=unseen,
         claim_seconds=claim_seconds,
-        pause=calls.describe_pauses(session, ids),
+        pause="; ".join(dict.fromkeys(filter(None, pauses))),
     )
 
 
 def _describe_stopped(stopped: Sequence[Run]) -> str:
     """Return each reason why runs are stopped, after their names."""
-    by_problem: dict[str, list[str]] = {}
+    by_problem: dict[str, list[str]] = defaultdict(list)
     for run in stopped:
-        by_problem.setdefault(run.problem, []).append(run.name)
+        by_problem[run.problem].append(run.name)
     return " ".join(f"{list_names(names)}: {problem}" for problem, names in by_problem.items())
 
 
@@ -291,7 +278,7 @@ def _unseen_worker(session: Session, run_ids: Sequence[int]) -> tuple[str, int]:
     """Return the machine and the process id of a worker that has a run and may have ended, and the seconds until its
     claim expires; ("", 0) if there is none."""
     at = clock(session)
-    oldest = at + run_claims.LEASE - UNSEEN
+    oldest = at + claims.LEASE - UNSEEN
     query = select(col(RunRow.claimed_by), col(RunRow.claimed_until)).where(
         col(RunRow.id).in_(run_ids), col(RunRow.claimed_until) > at, col(RunRow.claimed_until) <= oldest
     )
@@ -311,10 +298,6 @@ def cancel(session: Session, experiment_id: int) -> int:
     for run_id in waiting:
         runs.cancel(session, run_id)
     return len(waiting)
-
-
-def _run_ids(session: Session, experiment_id: int) -> list[int]:
-    return list(session.scalars(select(col(RunRow.id)).where(col(RunRow.experiment_id) == experiment_id)))
 
 
 def _experiment(row: ExperimentRow) -> Experiment:

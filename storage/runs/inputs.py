@@ -3,29 +3,46 @@
 Edits are stored with those of AIUs (`core.aius`), so every run has the inputs of its start.
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 
-from sqlalchemy import Select, Text, select
-from sqlalchemy import cast as sql_cast
+from sqlalchemy import Select, Text, cast, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.aius import Change, Edit, SetAspects, SetReference, active_edits, apply_edits
+from core.aiu_texts import AiuMatch, match_aius
+from core.aius import (
+    Adopt,
+    Change,
+    Edit,
+    Reextract,
+    SetAspects,
+    SetReference,
+    active_edits,
+    adds_something,
+    apply_edits,
+)
+from core.critiques import Aiu
 from core.errors import TiebreakError
 from core.items import Item
 from core.protocols import registry
+from core.trace import TurnCompleted
 from storage.db import audit
 from storage.db.columns import START, Page, read_page
-from storage.db.tables import ItemRow
+from storage.db.tables import EventRow, ItemRow, TraceRow
 from storage.runs import aius, runs, search, turns
 from storage.runs.aspects import parse_settings
+from storage.runs.events import parse_event
+from storage.runs.runs import Run
 from storage.studies import items, studies
 
 IMPORTED = "imported"
 PRESELECTED = 500
 """Items with a text in their stored form that are read at once."""
+CHUNK = 2_000
+"""Turns that are fetched at once."""
 ASPECTS_STEP = "aspects"
 """The step of the asks in which a judge proposes the aspects of an item."""
 
@@ -75,12 +92,12 @@ def page(session: Session, study_id: int, text: str = "", *, after: int, size: i
     by_id = items.by_ids(session, found.rows)
     edits = aius.edits_by_item(session, study_id, [item.id for item in by_id.values()])
     standing = [_standing(by_id[id], edits.get(by_id[id].id, [])) for id in found.rows]
-    return Page(standing, found.previous, found.next, found.last)
+    return found.with_rows(standing)
 
 
 def _with_text(session: Session, query: Select[int], text: str, limit: int) -> list[int]:
     """Return the first items with a text in their name or prompt; the database preselects them."""
-    body, wanted = sql_cast(col(ItemRow.body), Text), text.casefold()
+    body, wanted = cast(col(ItemRow.body), Text), text.casefold()
     query = query.where(search.contains(session, body, text, in_json=True))
     texts = query.add_columns(col(ItemRow.key), col(ItemRow.body)["prompt"].as_string())
     rows = session.execute(texts.execution_options(yield_per=PRESELECTED))
@@ -155,3 +172,113 @@ def _standing(item: Item, edits: list[Edit]) -> StandingInput:
         reference_by or ("a run" if state.answer else ""),
         aspects_by,
     )
+
+
+# The adoption of what runs generated, for many items: AIUs, critiques and reference answers become an item's own.
+#
+# A later extraction can replace the adopted AIUs. An AIU that a person confirmed to be the same in other words keeps
+# its id and its text, and thereby its labels.
+
+
+@dataclass(frozen=True)
+class Reextraction:
+    """A critique whose current AIUs differ from those that a run extracted."""
+
+    item: str
+    critique: str
+    old: tuple[Aiu, ...]
+    new: tuple[Aiu, ...]
+
+    def matches(self) -> list[AiuMatch]:
+        """Return the pairs that may be the same, for a person to confirm."""
+        return match_aius(self.old, self.new)
+
+    def replacement(self, confirmed: Mapping[str, str]) -> tuple[Aiu, ...]:
+        """Return the new AIUs; `confirmed` has new id -> old id of those that keep their id and text."""
+        old = {aiu.id: aiu for aiu in self.old}
+        return tuple(old[confirmed[aiu.id]] if aiu.id in confirmed else aiu for aiu in self.new)
+
+
+def adopt_all(session: Session, study_id: int, annotator: str, run: str | None = None) -> int:
+    """Adopt what runs generated for every item that lacks it, and return the number of items.
+
+    Of several runs, the newest with something for an item counts; `run` selects one, from which critiques that it wrote
+    are adopted too if the item has others. What exists is not overwritten.
+    """
+    studies.lock(session, study_id)
+    edits = aius.edits_by_item(session, study_id)
+    states = {item.id: (item, apply_edits(item, edits.get(item.id, ()))) for item in items.of_study(session, study_id)}
+    lacking = {key: item for key, (item, state) in states.items() if run or state.lacks_aius()}
+    changes: dict[str, Change] = {}
+    for candidate in _runs_with_aius(session, study_id, run):
+        for key, adoption in _adoptions(session, candidate, lacking):
+            if adds_something(states[key][1], adoption):
+                changes[key] = adoption
+        lacking = {key: item for key, item in lacking.items() if key not in changes}
+    aius.save_changes(session, study_id, annotator, {key: [change] for key, change in changes.items()})
+    audit.record_change(session, study_id, f"AIUs adopted for {len(changes)} items")
+    return len(changes)
+
+
+def reextractions(session: Session, study_id: int, run: str) -> list[Reextraction]:
+    """Return the critiques whose current AIUs differ from those that a run extracted."""
+    edits = aius.edits_by_item(session, study_id)
+    criticised = {item.id: item for item in items.of_study(session, study_id) if item.critiques}
+    found = []
+    for candidate in _runs_with_aius(session, study_id, run):
+        for key, adoption in _adoptions(session, candidate, criticised):
+            standing = {one.id: one for one in apply_edits(criticised[key], edits.get(key, ())).critiques}
+            for critique in adoption.critiques:
+                own = standing.get(critique.id)
+                if own is None or own.aius is None or critique.aius is None:
+                    continue
+                if {aiu.id for aiu in own.aius} != {aiu.id for aiu in critique.aius}:
+                    found.append(Reextraction(key, critique.id, own.aius, critique.aius))
+    return found
+
+
+def replace_aius(
+    session: Session, study_id: int, annotator: str, run: str, confirmed: Mapping[tuple[str, str], Mapping[str, str]]
+) -> int:
+    """Replace the current AIUs of critiques by those that a run extracted; returns the number of critiques.
+
+    `confirmed` has (item, critique) -> new id -> old id, for every critique to be replaced.
+    """
+    studies.lock(session, study_id)
+    found = [one for one in reextractions(session, study_id, run) if (one.item, one.critique) in confirmed]
+    changes: dict[str, list[Change]] = defaultdict(list)
+    for one in found:
+        replacement = one.replacement(confirmed[one.item, one.critique])
+        changes[one.item].append(Reextract(run=run, critique=one.critique, aius=replacement))
+    aius.save_changes(session, study_id, annotator, changes)
+    audit.record_change(session, study_id, f"AIUs of {len(found)} critiques replaced by those of run {run}")
+    return len(found)
+
+
+def _runs_with_aius(session: Session, study_id: int, name: str | None) -> list[Run]:
+    """Return the runs with AIUs, newest first."""
+    protocols = registry.with_artifact("aius")
+    found = [run for run in runs.of_study(session, study_id) if run.protocol in protocols and name in (None, run.name)]
+    if name is not None and not found:
+        raise TiebreakError(f"The study has no run called {name!r} that splits critiques into AIUs.")
+    return found
+
+
+def _adoptions(session: Session, run: Run, by_key: Mapping[str, Item]) -> Iterator[tuple[str, Adopt]]:
+    """Yield (item, what the run generated for it), for the items for which it generated something."""
+    evaluated = aius.evaluated_items(session, run, by_key)
+    query = (
+        select(col(ItemRow.key), cast(col(EventRow.body), Text))
+        .select_from(EventRow)
+        .join(TraceRow, col(TraceRow.id) == col(EventRow.trace_id))
+        .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
+        .where(col(EventRow.run_id) == run.id, col(EventRow.type) == "turn")
+        .order_by(col(TraceRow.id), col(EventRow.seq))
+        .execution_options(yield_per=CHUNK)
+    )
+    for key, rows in groupby(session.execute(query), key=lambda row: str(row[0])):
+        events = [parse_event(body) for _, body in rows if key in by_key]
+        turns = {event.ask: event.turn for event in events if isinstance(event, TurnCompleted)}
+        adoption = aius.adoption(run, evaluated[key], turns) if turns else None
+        if adoption is not None and adoption.critiques:
+            yield key, adoption

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -34,6 +34,7 @@ from core.trace import (
     turn_readings,
 )
 from core.verdicts import verdict_contention
+from storage.db.columns import START, Page, page_by_id
 from storage.db.connections import execute, insert_all
 from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, TraceRow, UnreadReplyRow
 from storage.labels import targets
@@ -148,17 +149,16 @@ def is_listed(event: Event) -> bool:
     return isinstance(event, REREADING) or (isinstance(event, TurnCompleted) and event.turn.is_unreadable)
 
 
-def insert_unread(session: Session, added: Sequence[tuple[Owner, int, int, Event]]) -> None:
-    """Update the list for events that were added, as (owner, trace id, sequence number, event)."""
+def insert_unread(session: Session, owners: Mapping[int, Owner], added: Sequence["NewEvent"]) -> None:
+    """Update the list for events that were added to traces of these owners."""
     rows = [
-        _row(owner, seq, event)
-        for owner, _, seq, event in added
-        if isinstance(event, TurnCompleted) and event.turn.is_unreadable
+        _row(owners[new.trace_id], new.seq, new.event)
+        for new in added
+        if isinstance(new.event, TurnCompleted) and new.event.turn.is_unreadable
     ]
     insert_all(session, UnreadReplyRow, rows)
-    reread = {trace_id: owner for owner, trace_id, _, event in added if isinstance(event, REREADING)}
-    for trace_id, owner in reread.items():
-        _synchronize(session, trace_id, owner)
+    for trace_id in dict.fromkeys(new.trace_id for new in added if isinstance(new.event, REREADING)):
+        _synchronize(session, owners[trace_id])
 
 
 def _row(owner: Owner, seq: int, event: TurnCompleted, read_by: str = "") -> dict[str, Any]:
@@ -175,9 +175,9 @@ def _row(owner: Owner, seq: int, event: TurnCompleted, read_by: str = "") -> dic
     }
 
 
-def _synchronize(session: Session, trace_id: int, owner: Owner) -> None:
+def _synchronize(session: Session, owner: Owner) -> None:
     """Make the rows of one trace follow from its events; a row that stays keeps its id."""
-    stored = stored_events(session, trace_id)
+    stored = stored_events(session, owner.id)
     original = {seq: event for seq, event in stored if isinstance(event, TurnCompleted)}
     wanted = {}
     for seq, event in current_numbered_events(stored):
@@ -185,18 +185,13 @@ def _synchronize(session: Session, trace_id: int, owner: Owner) -> None:
             unreadable = event if event.turn.is_unreadable else original[seq]
             read_by = "" if event.turn.is_unreadable else event.turn.read_by or READ_BY_PARSER
             wanted[event.ask] = _row(owner, seq, unreadable, read_by)
-    rows = {row.ask: row for row in session.scalars(select(UnreadReplyRow).where(_of_trace(trace_id)))}
-    for ask, row in rows.items():
-        if ask in wanted:
-            row.sqlmodel_update(wanted.pop(ask))
+    for row in session.scalars(select(UnreadReplyRow).where(col(UnreadReplyRow.trace_id) == owner.id)).all():
+        if row.ask in wanted:
+            row.sqlmodel_update(wanted.pop(row.ask))
         else:
-            session.execute(delete(UnreadReplyRow).where(col(UnreadReplyRow.id) == row.id))
+            session.delete(row)
     session.flush()
     insert_all(session, UnreadReplyRow, list(wanted.values()))
-
-
-def _of_trace(trace_id: int) -> ColumnElement[bool]:
-    return col(UnreadReplyRow.trace_id) == trace_id
 
 
 def count_unread(
@@ -255,14 +250,14 @@ def count_replies(session: Session, study_id: int, run_id: int | None = None) ->
     return {run: number for run, number in session.execute(query)}
 
 
-def find_unread(
-    session: Session, filter: UnreadFilter, *, after: int = 0, limit: int = UNREAD_PAGE
-) -> list[UnreadReply]:
-    """Return the replies whose key is above `after`, in the order in which they were stored."""
-    query = (
-        _replies().where(*_conditions(filter), col(UnreadReplyRow.id) > after).order_by(col(UnreadReplyRow.id))
-    ).limit(limit)
-    return [_reply(session, *row) for row in session.execute(query)]
+def page_unread(
+    session: Session, filter: UnreadFilter, *, after: int = START, size: int = UNREAD_PAGE
+) -> Page[UnreadReply]:
+    """Return the page of the replies, in the order in which they were stored, that begins after one."""
+    id = col(UnreadReplyRow.id)
+    found = page_by_id(session, select(id).where(*_conditions(filter)), id, after=after, size=size)
+    rows = session.execute(_replies().where(id.in_(found.rows)).order_by(id))
+    return found.with_rows([_reply(session, *row) for row in rows])
 
 
 def _replies() -> Any:
@@ -293,19 +288,8 @@ def _conditions(filter: UnreadFilter) -> list[ColumnElement[bool]]:
     row = UnreadReplyRow
     conditions = [col(row.study_id) == filter.study_id]
     conditions.append(col(row.read_by) != "" if filter.read else col(row.read_by) == "")
-    for column, value in (
-        (row.run_id, filter.run_id),
-        (row.judge, filter.judge),
-        (row.step, filter.step),
-        (row.reason, filter.reason),
-    ):
-        if value is not None:
-            conditions.append(col(column) == value)
-    return conditions
-
-
-Status = Literal["running", "waiting", "failed", "agreed", "disputed", "no_verdict"]
-STATUSES: tuple[Status, ...] = ("running", "waiting", "failed", "agreed", "disputed", "no_verdict")
+    wanted = {row.run_id: filter.run_id, row.judge: filter.judge, row.step: filter.step, row.reason: filter.reason}
+    return conditions + [col(column) == value for column, value in wanted.items() if value is not None]
 
 
 @dataclass(frozen=True)
@@ -326,13 +310,11 @@ def append_events(session: Session, events: Sequence[NewEvent]) -> None:
     owners = _owners(session, {new.trace_id for new in events})
     rows = [event_row(new.event, new.trace_id, owners[new.trace_id].run_id, new.seq) for new in events]
     insert_all(session, EventRow, rows)
-    insert_unread(session, [(owners[new.trace_id], new.trace_id, new.seq, new.event) for new in events])
-    judged = targets.concluded_targets(
-        session, [new.trace_id for new in events if isinstance(new.event, VerdictReached)]
-    )
-    _update_outcomes(session, events)
-    in_order = sorted(events, key=lambda new: new.seq)
+    insert_unread(session, owners, events)
+    in_order = sorted(events, key=lambda new: (new.trace_id, new.seq))  # all transactions take locks in the same order
     last = {new.trace_id: new.event.verdict for new in in_order if isinstance(new.event, VerdictReached)}
+    judged = targets.concluded_targets(session, list(last))
+    _update_outcomes(session, in_order, last)
     judged |= _save_opinions(session, [(owners[trace_id], verdict) for trace_id, verdict in last.items()])
     targets.mark_disputed(session, judged)
 
@@ -350,12 +332,11 @@ def restart_unfinished(session: Session, run_id: int, reason: str) -> None:
     append_events(session, [NewEvent(id, numbers[id], TraceRestarted(reason=reason)) for id in ids])
 
 
-def _update_outcomes(session: Session, events: Sequence[NewEvent]) -> None:
+def _update_outcomes(session: Session, events: Sequence[NewEvent], verdicts: Mapping[int, Verdict]) -> None:
     """Set the outcomes of traces that failed or have a verdict, and remove the opinions of earlier verdicts."""
+    orders = trace_opinions.orders_of_traces(session, verdicts)
     values: dict[int, dict[str, Any]] = {}
-    judged = {new.trace_id for new in events if isinstance(new.event, VerdictReached)}
-    orders = trace_opinions.orders_of_traces(session, judged)
-    for new in sorted(events, key=lambda new: (new.trace_id, new.seq)):  # all transactions take locks in the same order
+    for new in events:
         if isinstance(new.event, TraceFailed):
             values.setdefault(new.trace_id, {}).update(outcome="failed", problem=new.event.problem)
         elif isinstance(new.event, VerdictReached):
@@ -367,8 +348,8 @@ def _update_outcomes(session: Session, events: Sequence[NewEvent]) -> None:
         by_columns.setdefault(tuple(sorted(columns)), []).append({"id": trace_id, **columns})
     for rows in by_columns.values():
         session.execute(update(TraceRow), rows)
-    if judged:
-        execute(session, _opinion_deletion(), {"traces": list(judged)})
+    if verdicts:
+        execute(session, _opinion_deletion(), {"traces": list(verdicts)})
 
 
 @cache  # to build these statements takes longer than to execute them

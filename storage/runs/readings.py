@@ -33,13 +33,13 @@ from core.trace import (
 from storage.db.connections import reading, writing
 from storage.db.tables import TraceRow
 from storage.runs import aius, outcomes, runs, traces
+from storage.runs.claims import VERDICTS
 from storage.runs.events import next_sequence_numbers, stored_events
 from storage.runs.outcomes import NewEvent
 from storage.runs.traces import Trace
 from storage.studies import annotators, items, studies
 from storage.studies.studies import Study
 
-FINISHED = ("agreed", "disputed", "no_verdict")
 PERSON = "person: "
 NO_VALUE = "it states no value, according to a person"
 BATCH = 200
@@ -91,10 +91,10 @@ def find_ask(session: Session, trace_id: int, ask: int) -> Ask:
 
     Raises NeedsCalls if the trace is not one of this version's flow, and TiebreakError if there is no such ask.
     """
-    replayed = replay(_flow_of(session, traces.get(session, trace_id)), _stored(session, trace_id))
-    if ask not in replayed.asks:
+    found = replay(_flow_of(session, traces.get(session, trace_id)), _stored(session, trace_id)).asks.get(ask)
+    if found is None:
         raise TiebreakError(f"The trace has no ask {ask}.")
-    return replayed.asks[ask]
+    return found
 
 
 def state(session: Session, trace_id: int, ask: int, value: object, annotator: str) -> None:
@@ -171,7 +171,7 @@ def reread_study(engine: Engine, study: Study, *, run: str | None = None, apply:
         run_ids = [stored_run.id for stored_run in runs.of_study(session, study.id) if run in (None, stored_run.name)]
         if run is not None and not run_ids:
             raise TiebreakError(f"The study has no run called {run!r}.")
-        query = select(col(TraceRow.id)).where(col(TraceRow.run_id).in_(run_ids), col(TraceRow.outcome).in_(FINISHED))
+        query = select(col(TraceRow.id)).where(col(TraceRow.run_id).in_(run_ids), col(TraceRow.outcome).in_(VERDICTS))
         trace_ids = list(session.scalars(query.order_by(col(TraceRow.id))))
     for start in range(0, len(trace_ids), BATCH):
         with writing(engine) if apply else reading(engine) as session:
@@ -186,7 +186,8 @@ def _reread(session: Session, trace_id: int, *, apply: bool) -> Reread | None:
         flow = _flow_of(session, trace)
         changes = _changes(trace, stored, replay(flow, stored))
     except TiebreakError as error:  # the protocol may not be installed, and an imported trace may have any turns
-        return Reread(trace_id, trace.run, trace.name, needs_calls=str(error)) if _has_unread(stored) else None
+        has_unread = any(turn.is_unreadable for turn in stored.values())
+        return Reread(trace_id, trace.run, trace.name, needs_calls=str(error)) if has_unread else None
     if not changes:
         return None
     try:
@@ -200,10 +201,6 @@ def _reread(session: Session, trace_id: int, *, apply: bool) -> Reread | None:
         _append(session, trace_id, changed, replayed)
     outcomes = dict.fromkeys((trace.status, replayed.verdict.outcome))
     return Reread(trace_id, trace.run, trace.name, changes, " → ".join(outcomes))
-
-
-def _has_unread(stored: dict[int, Turn]) -> bool:
-    return any(turn.is_unreadable for turn in stored.values())
 
 
 def _changes(trace: Trace, stored: dict[int, Turn], replayed: Replay) -> tuple[Change, ...]:
@@ -233,14 +230,8 @@ def _reread_turn(ask: Ask, turn: Turn) -> Turn:
 
 
 def _replacement(ask: int, turn: Turn) -> ReadingReplaced:
-    return ReadingReplaced(
-        ask=ask,
-        reading=turn.reading,
-        problem=turn.problem,
-        reading_rule=turn.reading_rule,
-        reading_span=turn.reading_span,
-        read_by=turn.read_by,
-    )
+    names = ("reading", "problem", "reading_rule", "reading_span", "read_by")
+    return ReadingReplaced(ask=ask, **{name: getattr(turn, name) for name in names})
 
 
 def _append(session: Session, trace_id: int, added: Sequence[Event], replayed: Replay) -> None:
@@ -258,7 +249,7 @@ def _lock_finished(session: Session, trace_id: int) -> Trace:
     """Return a finished trace, locked until the end of the transaction."""
     session.execute(select(col(TraceRow.id)).where(col(TraceRow.id) == trace_id).with_for_update())
     trace = traces.get(session, trace_id)
-    if trace.status not in FINISHED:
+    if trace.status not in VERDICTS:
         raise TiebreakError("The trace has no verdict yet: resume its run first.")
     return trace
 

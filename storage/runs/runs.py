@@ -11,14 +11,13 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.items import Item
-from core.llm import PARALLEL_CALLS
 from core.protocols import registry
 from core.wording import format_count
 from storage.db import audit
 from storage.db.audit import Action
 from storage.db.connections import clock, insert_all
 from storage.db.tables import RunRow, TraceRow
-from storage.runs import call_totals, calls, run_claims, trace_claims
+from storage.runs import call_totals, calls, claims
 from storage.runs.call_totals import Totals
 from storage.runs.calls import key_variables, model_names
 from storage.studies import items, studies
@@ -27,7 +26,7 @@ from storage.studies.items import ItemSelection, item_ids
 
 @dataclass(frozen=True)
 class Run:
-    """One protocol with one settings over many items."""
+    """One protocol with one settings over many items; see `RunRow` for the columns."""
 
     id: int
     study_id: int
@@ -40,16 +39,11 @@ class Run:
     ceiling: float | None
     parallel: int
     extractor: dict[str, Any] | None
-    """The settings of the model that is asked about unreadable replies; None for none."""
     pairs: str
-    """Which pairs of responses it compares, as `core.items.Pairs` has it; empty if it has no such setting."""
     repeat: int
-    """The number of the repetition: runs with other numbers have independent replies."""
     fresh: bool
-    """Whether every call is made anew, also if another run has made it."""
     experiment_id: int | None
     cell: dict[str, str] | None
-    """The cell of the experiment's design: axis -> level."""
     source: str
     state: str
     problem: str
@@ -93,46 +87,17 @@ def create(
     study_id: int,
     name: str,
     *,
-    protocol: str,
-    criterion: str,
-    settings: dict[str, Any],
-    prompts: dict[str, str],
-    seed: int = 0,
-    ceiling: float | None = None,
-    parallel: int = PARALLEL_CALLS,
-    extractor: dict[str, Any] | None = None,
-    pairs: str = "",
     parts: Callable[[Item], Sequence[str]] | None = None,
     selection: ItemSelection | None = None,
-    repeat: int = 1,
-    fresh: bool = False,
-    experiment_id: int | None = None,
-    cell: Mapping[str, str] | None = None,
+    **columns: Any,
 ) -> int:
     """Create a run over the study's items, or a selection of them, and return its id.
 
-    `parts` returns the part of each trace of an item; without it an item has one trace.
-    A worker that looks for requested runs executes it.
+    `parts` returns the part of each trace of an item; without it an item has one trace. The other columns are those of
+    `RunRow`. A worker that looks for requested runs executes it.
     """
     studies.lock(session, study_id)
-    row = RunRow(
-        study_id=study_id,
-        name=unused_name(session, study_id, name),
-        protocol=protocol,
-        criterion=criterion,
-        settings=settings,
-        prompts=prompts,
-        seed=seed,
-        ceiling=ceiling,
-        parallel=parallel,
-        extractor=extractor,
-        pairs=pairs,
-        repeat=repeat,
-        fresh=fresh,
-        experiment_id=experiment_id,
-        cell=None if cell is None else dict(cell),
-        source="live",
-    )
+    row = RunRow(study_id=study_id, name=unused_name(session, study_id, name), source="live", **columns)
     session.add(row)
     session.flush()
     _insert_traces(session, row, selection or ItemSelection(), parts)
@@ -237,7 +202,7 @@ def progress_by_run(session: Session, run_ids: Sequence[int]) -> dict[int, Progr
         counts[run_id][outcome] = count
     totals = call_totals.by_run(session, run_ids)
     problems = _first_problems(session, [run_id for run_id in run_ids if counts[run_id].get("failed")])
-    pauses = calls.describe_pauses_by_run(session, run_ids)
+    pauses = calls.describe_pauses(session, run_ids)
     return {
         run_id: _progress(counts[run_id], totals[run_id], problems.get(run_id, ""), pauses.get(run_id, ""))
         for run_id in run_ids
@@ -269,14 +234,14 @@ def _first_problems(session: Session, run_ids: Sequence[int]) -> dict[int, str]:
 
 def cancel(session: Session, run_id: int) -> None:
     """Request that a run stops. Stored events remain, and the run can be resumed."""
-    row = run_claims.locked(session, run_id)
+    row = claims.locked(session, run_id)
     if row.state == "requested":
         row.state = "cancelling" if _is_executed(session, row) else "cancelled"
 
 
 def is_stopping(session: Session, run_id: int) -> bool:
     """Return whether a run is being cancelled, and calls of it may be in progress."""
-    row = run_claims.locked(session, run_id)
+    row = claims.locked(session, run_id)
     return row.state == "cancelling" and _is_executed(session, row)
 
 
@@ -287,12 +252,12 @@ def is_any_requested(session: Session) -> bool:
 
 def is_executed(session: Session, run_id: int) -> bool:
     """Return whether workers that are alive execute a requested run."""
-    row = run_claims.locked(session, run_id)
+    row = claims.locked(session, run_id)
     return row.state == "requested" and _is_executed(session, row)
 
 
 def _is_executed(session: Session, row: RunRow) -> bool:
-    return run_claims.is_active(row, clock(session)) or run_claims.is_shared_by_workers(session, row.id)
+    return claims.is_active(row, clock(session)) or claims.is_shared_by_workers(session, row.id)
 
 
 def resume(session: Session, run_id: int, ceiling: float | None = None, *, interrupted: bool = False) -> None:
@@ -302,7 +267,7 @@ def resume(session: Session, run_id: int, ceiling: float | None = None, *, inter
     experiment, and for a run that is requested already: a second request would begin its cost limit again. A requested
     run that nobody executes can be requested again if it is stated to be `interrupted`.
     """
-    row = run_claims.locked(session, run_id)
+    row = claims.locked(session, run_id)
     if row.source != "live":
         raise TiebreakError("Only a run that was created here can be resumed; this one was imported.")
     if row.state == "requested" and not (interrupted and not _is_executed(session, row)):
@@ -314,7 +279,7 @@ def resume(session: Session, run_id: int, ceiling: float | None = None, *, inter
         .values(outcome="waiting", problem="")
     )
     row.state, row.problem, row.ended_at, row.call_totals = "requested", "", None, None
-    trace_claims.forget_spending(session, run_id)
+    claims.forget_spending(session, run_id)
     if ceiling is not None and row.experiment_id is not None:
         raise TiebreakError("This run is part of an experiment; the cost limit of the experiment applies.")
     changed = ceiling is not None and ceiling != row.ceiling
@@ -338,13 +303,13 @@ def _record(session: Session, row: RunRow, change: str) -> None:
 
 def replace_prompts(session: Session, run_id: int, prompts: dict[str, str]) -> None:
     """Replace the templates of a run; the prompts that were sent are stored with their turns."""
-    run_claims.locked(session, run_id).prompts = prompts
+    claims.locked(session, run_id).prompts = prompts
 
 
 def _with_activity(at: datetime) -> Select[RunRow, bool]:
     """Select runs, and whether workers execute them at a time of the database's clock."""
     alone = func.coalesce(col(RunRow.claimed_until) > at, false())
-    return select(RunRow, or_(alone, trace_claims.any_alive(at)))
+    return select(RunRow, or_(alone, claims.any_alive(at)))
 
 
 def _run(row: RunRow, active: bool) -> Run:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Select, Text, exists, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Text, exists, func, literal, select, tuple_
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
@@ -26,11 +26,11 @@ from storage.db.tables import (
     ItemRow,
     LabelRow,
     MarkRow,
-    OpinionRow,
     TargetRow,
     TraceRow,
 )
 from storage.labels import targets
+from storage.runs import trace_opinions
 from storage.runs.events import parse_event
 
 Area = Literal["items", "turns", "labels"]
@@ -136,14 +136,7 @@ def last_trace(session: Session) -> int:
 def shown_targets(session: Session, matches: Collection[Match], viewer: str | None) -> list[Target]:
     """Return the targets about which these matches show opinions, labels or notes of others than the viewer."""
     traces = {match.trace for match in matches if match.trace is not None and match.target is None}
-    query = (
-        select(col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-        .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
-        .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
-        .where(col(OpinionRow.trace_id).in_(traces))
-        .distinct()
-    )
-    judged = [targets.from_columns(*row) for row in session.execute(query)] if traces else []
+    judged = [target for trace in sorted(traces) for target in trace_opinions.judged_targets(session, trace)]
     written = [match.target for match in matches if match.target is not None and match.author != viewer]
     return list(dict.fromkeys([*judged, *written]))
 
@@ -164,13 +157,11 @@ Rows = Iterator[tuple[Place, _Row]]
 
 def _rows(session: Session, study_id: int, area: Area, wanted: str, after: Place, end: int | None) -> Rows:
     """Return the preselected rows of an area after a place, each with its own place."""
-    match area:
-        case "items":
-            return _in_items(session, study_id, wanted, after)
-        case "turns":
-            return _in_turns(session, study_id, wanted, after, end)
-        case "labels":
-            return _in_labels(session, study_id, wanted, after)
+    if area == "items":
+        return _in_items(session, study_id, wanted, after)
+    if area == "turns":
+        return _in_turns(session, study_id, wanted, after, end)
+    return _in_labels(session, study_id, wanted, after)
 
 
 def _in_items(session: Session, study_id: int, wanted: str, after: Place) -> Rows:
@@ -236,41 +227,33 @@ def _in_turns(session: Session, study_id: int, wanted: str, after: Place, end: i
 
 def _in_labels(session: Session, study_id: int, wanted: str, after: Place) -> Rows:
     """Yield reasons of labels, then notes, then reasons of decisions."""
-    tables = (
+    tables: tuple[tuple[Any, Any, str], ...] = (
         (LabelRow, col(LabelRow.reason), "reason"),
         (MarkRow, col(MarkRow.text), "note"),
         (AdjudicationRow, col(AdjudicationRow.reason), "reason of the decision"),
     )
     for number, (table, text, noun) in list(enumerate(tables))[after[0] :]:
-        first = after[1] if number == after[0] else -1
-        query = _written(session, table, text, study_id, wanted, first)
-        for id, item, kind, criterion, part, author, written in session.execute(
-            query.execution_options(yield_per=BATCH)
-        ):
+        query = (
+            select(
+                table.id, col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
+                col(AnnotatorRow.name), text,
+            )
+            .select_from(table)
+            .join(TargetRow, col(TargetRow.id) == table.target_id)
+            .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+            .join(AnnotatorRow, col(AnnotatorRow.id) == table.annotator_id)
+            .where(
+                col(TargetRow.study_id) == study_id,
+                table.id > (after[1] if number == after[0] else -1),
+                text != "",
+                contains(session, text, wanted, in_json=False),
+            )
+            .order_by(table.id)
+            .execution_options(yield_per=BATCH)
+        )  # fmt: skip
+        for id, item, kind, criterion, part, author, written in session.execute(query):
             target = targets.from_columns(item, kind, criterion, part)
             yield (number, id), _Row(item, {f"{noun} by {author}": written}, target=target, author=author)
-
-
-def _written(
-    session: Session, table: Any, text: Any, study_id: int, wanted: str, after: int
-) -> Select[*tuple[Any, ...]]:
-    return (
-        select(
-            table.id, col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
-            col(AnnotatorRow.name), text,
-        )
-        .select_from(table)
-        .join(TargetRow, col(TargetRow.id) == table.target_id)
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == table.annotator_id)
-        .where(
-            col(TargetRow.study_id) == study_id,
-            table.id > after,
-            text != "",
-            contains(session, text, wanted, in_json=False),
-        )
-        .order_by(table.id)
-    )  # fmt: skip
 
 
 def contains(session: Session, column: Any, wanted: str, *, in_json: bool) -> ColumnElement[bool]:

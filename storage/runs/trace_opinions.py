@@ -1,12 +1,12 @@
 """The opinions of traces: their targets, the verdicts by criterion, and summaries of the last ones."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, bindparam, cast, select, update
 from sqlalchemy.orm import Session
@@ -18,6 +18,7 @@ from storage.db.connections import batches, execute
 from storage.db.guards import COUNTS, reading_for
 from storage.db.tables import EventRow, ItemRow, OpinionRow, RunRow, StudyRow, TargetRow, TraceRow
 from storage.labels import targets
+from storage.runs.claims import VERDICTS
 
 if TYPE_CHECKING:
     from core.trace import Turn
@@ -63,21 +64,8 @@ def verdict_criteria(session: Session, study_id: int) -> list[str]:
 
 def verdicts_by_criterion(session: Session, trace_ids: Sequence[int]) -> dict[int, dict[str, str]]:
     """Return trace id -> criterion -> its verdicts, as "1 · 2", in the order of the verdicts."""
-    query = (
-        select(col(OpinionRow.trace_id), col(TargetRow.criterion), col(OpinionRow.value))
-        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "verdict")
-        .where(col(TargetRow.criterion) != "")
-        .order_by(col(OpinionRow.id))
-    )
-    verdicts: dict[int, dict[str, list[str]]] = {}
-    for trace_id, criterion, value in session.execute(query):
-        by_criterion = verdicts.setdefault(trace_id, {})
-        by_criterion.setdefault(criterion, []).append("–" if value is None else str(value))
-    return {
-        trace_id: {criterion: " · ".join(_list_or_count(values)) for criterion, values in by_criterion.items()}
-        for trace_id, by_criterion in verdicts.items()
-    }
+    found = _values(session, trace_ids, "verdict")
+    return {trace: {name: _summary(values) for name, values in of.items() if name} for trace, of in found.items()}
 
 
 def summarize_last(session: Session, trace_ids: Sequence[int]) -> dict[int, str]:
@@ -85,21 +73,30 @@ def summarize_last(session: Session, trace_ids: Sequence[int]) -> dict[int, str]
 
     More than MAX_LISTED are counted instead: "24 × True · 10 × False".
     """
+    found = _values(session, trace_ids, "last", by_criterion=False)
+    return {trace: _summary(values[""]) for trace, values in found.items()}
+
+
+def _values(
+    session: Session, trace_ids: Sequence[int], stage: str, *, by_criterion: bool = True
+) -> dict[int, dict[str, list[str]]]:
+    """Return trace id -> criterion -> the values of opinions as texts, in the order of the opinions."""
     query = (
-        select(col(OpinionRow.trace_id), col(OpinionRow.value))
-        .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == "last")
+        select(col(OpinionRow.trace_id), col(TargetRow.criterion), col(OpinionRow.value))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.trace_id).in_(trace_ids), col(OpinionRow.stage) == stage)
         .order_by(col(OpinionRow.id))
     )
-    opinions: dict[int, list[str]] = {}
-    for trace_id, value in session.execute(query):
-        opinions.setdefault(trace_id, []).append("–" if value is None else str(value))
-    return {trace_id: " · ".join(_list_or_count(values)) for trace_id, values in opinions.items()}
+    found: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for trace_id, criterion, value in session.execute(query):
+        found[trace_id][criterion if by_criterion else ""].append("–" if value is None else str(value))
+    return found
 
 
-def _list_or_count(values: list[str]) -> list[str]:
-    if len(values) <= MAX_LISTED:
-        return values
-    return [f"{count} × {value}" for value, count in Counter(values).most_common(MAX_LISTED)]
+def _summary(values: list[str]) -> str:
+    if len(values) > MAX_LISTED:
+        values = [f"{count} × {value}" for value, count in Counter(values).most_common(MAX_LISTED)]
+    return " · ".join(values)
 
 
 # The orders in which responses were shown to the judges of a trace, stored with the trace when it has a verdict.
@@ -134,7 +131,7 @@ def orders_of_turns(turns: "Iterable[Turn]") -> Orders:
 
 def orders_of_traces(session: Session, trace_ids: Collection[int]) -> dict[int, Orders]:
     """Return trace id -> the orders of its stored turns that are not superseded."""
-    if not trace_ids:
+    if not trace_ids:  # of most events that are stored
         return {}
     found: dict[int, Orders] = {trace: [] for trace in trace_ids}
     turns = execute(session, _turn_query(), {"traces": list(trace_ids)})
@@ -207,8 +204,6 @@ def rebuild_orders(session: Session, study_id: int | None = None) -> list[Differ
 def _batches_of_traces(
     session: Session, study_id: int | None
 ) -> Iterator[list[tuple[int, int, str, str, str, str, Orders | None]]]:
-    from core.trace import Outcome  # imports all types of answers
-
     query = (
         select(
             col(TraceRow.id), col(StudyRow.id), col(StudyRow.name), col(RunRow.name), col(ItemRow.key),
@@ -217,7 +212,7 @@ def _batches_of_traces(
         .join(StudyRow, col(StudyRow.id) == col(TraceRow.study_id))
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
         .join(ItemRow, col(ItemRow.id) == col(TraceRow.item_id))
-        .where(col(TraceRow.outcome).in_(get_args(Outcome)))
+        .where(col(TraceRow.outcome).in_(VERDICTS))
         .order_by(col(TraceRow.id))
         .limit(BATCH)
     )  # fmt: skip

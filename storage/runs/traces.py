@@ -1,7 +1,7 @@
 """Traces and their events: appended while a run executes, and read from any sequence number on."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -132,14 +132,8 @@ Part = tuple[Sequence[ColumnElement[bool]], Sequence[Any]]
 """A part of a list, which one query reads: its conditions, and its order."""
 
 
-@dataclass(frozen=True)
-class _Place:
-    """The columns of the trace after which a page begins."""
-
-    id: int
-    run_id: int
-    item_id: int
-    contention: float | None
+_Place = Any
+"""The columns of the trace after which a page begins: its id, run_id, item_id and contention."""
 
 
 def ordered_ids(
@@ -163,22 +157,18 @@ def ordered_ids(
         parts = _by_run(runs[::-1] if backwards else runs, sizes, place, limit, backwards)
     else:
         parts = _by_contention(place, backwards)
-    while len(found) < limit and (part := next(parts, None)) is not None:
-        found += _read(session, filter, at, part, limit - len(found))
+    for conditions, sorting in parts:
+        query = matching(filter, at, col(TraceRow.id)).where(*conditions).order_by(*sorting)
+        found += session.scalars(query.limit(limit - len(found)))
+        if len(found) == limit:
+            break
     return found
-
-
-def _read(session: Session, filter: Filter, at: datetime, part: Part, limit: int) -> list[int]:
-    conditions, order = part
-    query = matching(filter, at, col(TraceRow.id)).where(*conditions).order_by(*order).limit(limit)
-    return list(session.scalars(query))
 
 
 def _place(session: Session, filter: Filter, trace_id: int) -> _Place | None:
     columns = (col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.contention))
     query = select(*columns).where(col(TraceRow.id) == trace_id, col(TraceRow.study_id) == filter.study_id)
-    row = session.execute(query).first()
-    return None if row is None else _Place(*row)
+    return session.execute(query).first()
 
 
 def _by_run(
@@ -301,7 +291,7 @@ def page(
         return ordered_ids(session, filter, sizes, after=after, limit=limit, order=order, backwards=backwards)
 
     found = read_page(read, after, size)
-    return Page(_of_ids(session, filter, found.rows), found.previous, found.next, found.last)
+    return found.with_rows(_of_ids(session, filter, found.rows))
 
 
 def _of_ids(session: Session, filter: Filter, ids: Sequence[int]) -> list[Trace]:
@@ -376,7 +366,7 @@ def prompt(session: Session, trace_id: int, seq: int) -> str:
 
 
 def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tuple[Any, ...]]:
-    """Select the columns of traces as they are at a time of the database's clock, with the outcome on a criterion.
+    """Select the fields of traces as they are at a time of the database's clock, with the outcome on a criterion.
 
     Without a time, a trace that a worker executes is one that waits.
     """
@@ -392,9 +382,9 @@ def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tu
             col(TraceRow.part),
             col(ItemRow.scenario),
             outcome_on(criterion).label("outcome"),
-            (false() if at is None else is_claimed(at)).label("claimed"),
             col(TraceRow.problem),
             col(TraceRow.contention),
+            (false() if at is None else is_claimed(at)).label("claimed"),
         )
         .select_from(TraceRow)
         .join(RunRow, col(RunRow.id) == col(TraceRow.run_id))
@@ -404,19 +394,7 @@ def trace_query(at: datetime | None, criterion: str | None = None) -> Select[*tu
 
 def trace_of_row(row: Sequence[Any]) -> Trace:
     """Return the trace of a row of `trace_query`."""
-    id, study_id, run_id, run, protocol, criterion, item, part, scenario, outcome, claimed, *rest = row
-    problem, contention = rest
-    return Trace(
-        id=id,
-        study_id=study_id,
-        run_id=run_id,
-        run=run,
-        protocol=protocol,
-        criterion=criterion,
-        item=item,
-        part=part,
-        scenario=scenario,
-        status="running" if outcome == "waiting" and claimed else outcome,
-        problem=problem,
-        contention=contention,
-    )
+    *fields, is_claimed_now = row
+    trace = Trace(*fields)
+    is_running = is_claimed_now and trace.status == "waiting"
+    return replace(trace, status="running") if is_running else trace

@@ -27,12 +27,10 @@ CHUNK = 2_000
 
 def get(session: Session, study_id: int, key: str) -> Item:
     """Return the study's item called `key`; raises TiebreakError if there is none."""
-    body = session.scalars(
-        select(col(ItemRow.body)).where(col(ItemRow.study_id) == study_id, col(ItemRow.key) == key)
-    ).first()
-    if body is None:
+    found = by_keys(session, study_id, [key]).get(key)
+    if found is None:
         raise TiebreakError(f"There is no item {key!r} in this study.")
-    return Item.model_validate(body)
+    return found
 
 
 def of_study(session: Session, study_id: int, limit: int | None = None) -> list[Item]:
@@ -83,11 +81,7 @@ def first_with_several_pairs(session: Session, study_id: int) -> Item | None:
 
 def scenarios(session: Session, study_id: int) -> list[str]:
     """Return the scenarios of the study's items, sorted."""
-    query = (
-        select(col(ItemRow.scenario))
-        .where(col(ItemRow.study_id) == study_id, col(ItemRow.scenario).is_not(None))
-        .distinct()
-    )
+    query = select(col(ItemRow.scenario)).where(col(ItemRow.study_id) == study_id).distinct()
     return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
 
 
@@ -149,7 +143,11 @@ def _ids_query(some: bool) -> Any:
 
 def by_keys(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Item]:
     """Return key -> item for those of the keys that are in the study."""
-    return {key: Item.model_validate(body) for key, body in _stored_bodies(session, study_id, keys).items()}
+    wanted = set(keys)
+    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
+    if len(wanted) <= MAX_KEYS_IN_QUERY:
+        query = query.where(col(ItemRow.key).in_(wanted))
+    return {key: Item.model_validate(body) for key, body in session.execute(query) if key in wanted}
 
 
 def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
@@ -161,15 +159,6 @@ def by_ids(session: Session, item_ids: Sequence[int]) -> dict[int, Item]:
 @cache
 def _by_ids_query() -> Any:
     return select(col(ItemRow.id), col(ItemRow.body)).where(col(ItemRow.id).in_(bindparam("ids", expanding=True)))
-
-
-def _stored_bodies(session: Session, study_id: int, keys: Iterable[str]) -> dict[str, Any]:
-    """Return key -> the stored JSON of those of the keys that are in the study."""
-    wanted = set(keys)
-    query = select(col(ItemRow.key), col(ItemRow.body)).where(col(ItemRow.study_id) == study_id)
-    if len(wanted) <= MAX_KEYS_IN_QUERY:
-        query = query.where(col(ItemRow.key).in_(wanted))
-    return {key: body for key, body in session.execute(query) if key in wanted}
 
 
 # Which items of a study a run is on.

@@ -148,9 +148,13 @@ class Progress:
 
 def create(session: Session, name: str, record: StudyRecord | None = None) -> Study:
     """Create a study; raises TiebreakError if the name is in use."""
-    if _find(session, normalize_study_name(name)) is not None:
-        raise TiebreakError(f"A study called {normalize_study_name(name)!r} already exists.")
+    _require_unused(session, normalize_study_name(name))
     return get_or_create(session, name, record)
+
+
+def _require_unused(session: Session, name: str) -> None:
+    if _find(session, name) is not None:
+        raise TiebreakError(f"A study called {name!r} already exists.")
 
 
 def get_or_create(
@@ -217,8 +221,8 @@ def rename(session: Session, study_id: int, name: str) -> None:
     """Change the name of a study and of its folder of images; raises TiebreakError if it is invalid or in use."""
     lock(session, study_id)
     name, row = normalize_study_name(name), session.get_one(StudyRow, study_id)
-    if name != row.name and _find(session, name) is not None:
-        raise TiebreakError(f"A study called {name!r} already exists.")
+    if name != row.name:
+        _require_unused(session, name)
     from core.llm import images  # imports the clients of models
 
     former, folder = images.media_folder(row.name), images.media_folder(name)
@@ -274,20 +278,15 @@ def update_prompts(session: Session, study_id: int, prompts: dict[str, str]) -> 
 
 def criteria(session: Session, study_id: int) -> list[Criterion]:
     """Return the study's criteria, sorted by name."""
-    rows = session.scalars(
-        select(CriterionRow).where(col(CriterionRow.study_id) == study_id).order_by(col(CriterionRow.name))
-    )
-    return [Criterion.model_validate(row.body) for row in rows]
+    query = select(col(CriterionRow.body)).where(col(CriterionRow.study_id) == study_id)
+    return [Criterion.model_validate(body) for body in session.scalars(query.order_by(col(CriterionRow.name)))]
 
 
 def save_criterion(session: Session, study_id: int, record: CriterionRecord) -> None:
     """Add a criterion, or change the one with that name."""
     criterion = record.criterion
-    row = session.scalars(
-        select(CriterionRow).where(col(CriterionRow.study_id) == study_id, col(CriterionRow.name) == criterion.name)
-    ).first() or CriterionRow(study_id=study_id, name=criterion.name, body={})
-    row.body = criterion.model_dump(mode="json")
-    session.add(row)
+    row = {"study_id": study_id, "name": criterion.name, "body": criterion.model_dump(mode="json")}
+    upsert(session, CriterionRow, ("study_id", "name"), row)
 
 
 def add_criterion(session: Session, study_id: int, record: CriterionRecord) -> None:
@@ -305,22 +304,17 @@ def add_criterion(session: Session, study_id: int, record: CriterionRecord) -> N
 
 def declare_scale(session: Session, study_id: int, record: ScaleRecord) -> None:
     """Declare a scale; raises TiebreakError if a different one is declared, or if a label is not on it."""
-    row = session.scalars(
-        select(ScaleRow).where(
-            col(ScaleRow.study_id) == study_id,
-            col(ScaleRow.kind) == record.kind,
-            col(ScaleRow.criterion) == record.criterion,
-        )
-    ).first()
-    body = record.scale.model_dump(mode="json")
-    if row is not None and row.body != body:
+    key = (record.kind, record.criterion)
+    declared = scales(session, study_id).get(key)
+    if declared is None:
+        for value in _label_values(session, study_id, *key):
+            check_value({key: record.scale}, *key, value)
+        row = {"study_id": study_id, "kind": record.kind, "criterion": record.criterion}
+        insert_missing(session, ScaleRow, [row | {"body": record.scale.model_dump(mode="json")}])
+    elif declared != record.scale:
         raise TiebreakError(
             f"The scale of {record.kind} on {record.criterion!r} is declared differently in this study."
         )
-    if row is None:
-        for value in _label_values(session, study_id, record.kind, record.criterion):
-            check_value({(record.kind, record.criterion): record.scale}, record.kind, record.criterion, value)
-        session.add(ScaleRow(study_id=study_id, kind=record.kind, criterion=record.criterion, body=body))
 
 
 def _label_values(session: Session, study_id: int, kind: str, criterion: str) -> list[Value]:
@@ -391,29 +385,19 @@ def progress(session: Session) -> dict[int, Progress]:
         func.count(distinct(col(LabelRow.annotator_id))),
     ).group_by(col(LabelRow.study_id))
     labels = {study: (count, labelled, people) for study, count, labelled, people in session.execute(query)}
-    items, runs, targets = _count(session, ItemRow), _count(session, RunRow), _count(session, TargetRow)
+    counted: list[dict[int, int]] = []
+    for column in (col(ItemRow.study_id), col(RunRow.study_id), col(TargetRow.study_id)):
+        counted.append(dict(session.execute(select(column, func.count()).group_by(column)).all()))
+    items, runs, targets = counted
     return {
         study: Progress(items.get(study, 0), runs.get(study, 0), *labels.get(study, (0, 0, 0)), targets.get(study, 0))
         for study in session.scalars(select(col(StudyRow.id))).all()
     }
 
 
-def _count(session: Session, table: type[ItemRow] | type[RunRow] | type[TargetRow]) -> dict[int, int]:
-    query = select(col(table.study_id), func.count()).group_by(col(table.study_id))
-    return dict(session.execute(query).all())
-
-
 def _study(row: StudyRow) -> Study:
-    return Study(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        guidelines=row.guidelines,
-        rules=StudyRules.model_validate(row.rules),
-        prompts=dict(row.prompts),
-        sample=row.sample,
-        archived=row.archived_at is not None,
-    )
+    rules, is_archived = StudyRules.model_validate(row.rules), row.archived_at is not None
+    return Study(row.id, row.name, row.description, row.guidelines, rules, dict(row.prompts), row.sample, is_archived)
 
 
 # The slices of a study's targets that are saved under a name.

@@ -34,7 +34,7 @@ from storage.labels import targets
 from storage.labels.targets import TargetKey, key_of
 from storage.runs import call_totals, outcomes, trace_opinions
 from storage.runs.events import event_row, opinion_row, verdict_columns
-from storage.runs.outcomes import Owner
+from storage.runs.outcomes import NewEvent, Owner
 from storage.studies import items
 from storage.studies.items import ItemColumns, content_digest
 
@@ -461,8 +461,8 @@ def _insert_events(session: Session, traces: Sequence[tuple[Owner, SpooledEvents
         ids = {"trace_id": owner.id, "run_id": owner.run_id}
         rows += [row | ids | {"body": EncodedJson(row["body"]), "at": row["at"] or stored_at} for row in events]
     insert_all(session, EventRow, rows)
-    listed = [(owner, owner.id, seq, event) for owner, (_, listed, _) in traces for seq, event in listed]
-    outcomes.insert_unread(session, listed)
+    listed = [NewEvent(owner.id, seq, event) for owner, (_, listed, _) in traces for seq, event in listed]
+    outcomes.insert_unread(session, {owner.id: owner for owner, _ in traces}, listed)
 
 
 def _insert_opinions(

@@ -1,39 +1,21 @@
 """Runs: from a request with settings to their execution, here or in a worker of the app."""
 
-from storage.worker.experiment_runs import Plan, base_of_run, estimate, execute_experiment, plan, start
-from storage.worker.launch import (
-    RunRequest,
-    ceiling_warning,
-    create_run,
-    estimate_run,
-    execute_here,
-    find_run,
-    receivers_sentence,
-    request_from_file,
-    resume_run,
-)
-from storage.worker.outages import StopRequests
-from storage.worker.run_worker import RunWorker
-from storage.worker.worker import execute_run, worker_name
-
-__all__ = [
-    "Plan",
-    "RunRequest",
-    "RunWorker",
-    "StopRequests",
-    "base_of_run",
-    "ceiling_warning",
-    "create_run",
-    "estimate",
-    "estimate_run",
-    "execute_experiment",
-    "execute_here",
-    "execute_run",
-    "find_run",
-    "plan",
-    "receivers_sentence",
-    "request_from_file",
-    "resume_run",
-    "start",
-    "worker_name",
-]
+from storage.worker.experiment_runs import Plan as Plan
+from storage.worker.experiment_runs import base_of_run as base_of_run
+from storage.worker.experiment_runs import estimate as estimate
+from storage.worker.experiment_runs import execute_experiment as execute_experiment
+from storage.worker.experiment_runs import plan as plan
+from storage.worker.experiment_runs import start as start
+from storage.worker.launch import RunRequest as RunRequest
+from storage.worker.launch import ceiling_warning as ceiling_warning
+from storage.worker.launch import create_run as create_run
+from storage.worker.launch import estimate_run as estimate_run
+from storage.worker.launch import execute_here as execute_here
+from storage.worker.launch import find_run as find_run
+from storage.worker.launch import receivers_sentence as receivers_sentence
+from storage.worker.launch import request_from_file as request_from_file
+from storage.worker.launch import resume_run as resume_run
+from storage.worker.outages import StopRequests as StopRequests
+from storage.worker.worker import RunWorker as RunWorker
+from storage.worker.worker import execute_run as execute_run
+from storage.worker.worker import worker_name as worker_name

@@ -1,9 +1,7 @@
 """From the definition of an experiment to its runs: created, estimated, executed in this process, and resumed."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -19,11 +17,10 @@ from core.protocols import registry, settings_file
 from core.protocols.prompt_parts import format_note
 from core.trace import model_specs, with_seeds_of_repeat
 from core.wording import format_count
-from storage.db.connections import clock, reading, write, writing
-from storage.db.errors import DatabaseUnavailable
+from storage.db.connections import clock, read, reading, write, writing
 from storage.labels import labels
 from storage.reports import references
-from storage.runs import experiments, run_claims, runs, trace_claims
+from storage.runs import claims, experiments, runs
 from storage.runs.experiments import Progress
 from storage.runs.runs import Run
 from storage.studies import studies
@@ -36,12 +33,11 @@ from storage.worker.launch import (
     settings_of_run,
     wait_until_cancelled,
 )
-from storage.worker.outages import StopRequests, describe_wait, ignore, report_until_done, through_outage, until_stopped
-from storage.worker.worker import execute_run, worker_name
+from storage.worker.outages import StopRequests, ignore, through_outage
+from storage.worker.worker import Work, execute_until_ended
 
 FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")
 """Fields of a definition that runs of an experiment have in common: they cannot change later."""
-POLL_SECONDS = 1.0
 MIN_SAMPLED_ITEMS = 3
 """Items of each run that the estimate of an experiment simulates, if it has many runs."""
 
@@ -203,8 +199,9 @@ def estimate(engine: Engine, planned: Plan) -> ExperimentEstimate:
     for _, paid, factor in results:
         shared += factor * sum(key in seen for key in paid.first_keys)
         seen |= set(paid.first_keys)
-    estimates = [result[0] for result in results]
-    dollars = [one.dollars if one.expected is None else one.expected.dollars for one in estimates]
+    estimates = [one for one, _, _ in results]
+    expected = [one if one.expected is None else one.expected for one in estimates]
+    dollars = [one.dollars for one in expected]
     return ExperimentEstimate(
         runs=len(estimates),
         traces=sum(one.traces for one in estimates),
@@ -233,101 +230,49 @@ async def execute_experiment(
     A run that another process executes is waited for; `notify` is called with a sentence about it. The first of the
     `requests` to stop cancels all runs, for other processes too. The reported rate is that since the start.
     """
-    requests = requests or StopRequests()
-    execution = _execute_experiment(engine, experiment_id, report, model or Router(), notify, requests)
-    cancel = partial(experiments.cancel, experiment_id=experiment_id)
-    return await until_stopped(execution, requests, engine, cancel, notify)
+    since = await through_outage(partial(read, engine, clock))
+    work = Work[Progress](
+        claim=partial(_claim_next, experiment_id),
+        load=partial(experiments.progress, experiment_id=experiment_id, since=since),
+        seconds_left=partial(_seconds_left, experiment_id=experiment_id),
+        cancel=partial(experiments.cancel, experiment_id=experiment_id),
+        has_ended=_has_ended,
+        cancelled="The experiment is cancelled; the same command continues it.",
+        unfinished="The experiment has not ended: a server or worker on this database continues it when the database "
+        "is available again, and so does the same command.",
+    )
+    return await execute_until_ended(engine, work, report, model or Router(), notify, requests or StopRequests())
 
 
-async def _execute_experiment(
-    engine: Engine,
-    experiment_id: int,
-    report: Callable[[Progress], None],
-    model: Model,
-    notify: Callable[[str], None],
-    requests: StopRequests,
-) -> Progress:
-    has_notified = False
-    load = partial(_progress, engine, experiment_id, await through_outage(partial(_clock, engine)))
-    try:
-        while True:
-            claimed = None if requests.count else await through_outage(partial(_claim_next, engine, experiment_id))
-            if claimed is not None:
-                execution = execute_run(engine, claimed[0], model, worker=claimed[1], stopping=requests.stored)
-                await report_until_done(asyncio.create_task(execution), load, report)
-                has_notified = False
-                continue
-            is_cancelled = requests.stored.is_set()  # before its progress is read
-            progress = await through_outage(load)
-            report(progress)
-            if is_cancelled and not progress.states.get("cancelling"):  # what is resumed meanwhile is others'
-                return progress
-            if not requests.count and await _has_ended(engine, experiment_id, progress):
-                return progress
-            left = None if has_notified else await through_outage(partial(_seconds_left, engine, experiment_id))
-            if left is not None:
-                notify(describe_wait(left))
-                has_notified = True
-            await asyncio.sleep(POLL_SECONDS)
-    except DatabaseUnavailable as error:
-        state = (
-            "The experiment is cancelled; the same command continues it."
-            if requests.stored.is_set()
-            else "The experiment has not ended: a server or worker on this database continues it when the database is "
-            "available again, and so does the same command."
-        )
-        raise DatabaseUnavailable(f"{error} {state}") from error
-    finally:
-        await model.close()
+def _claim_next(experiment_id: int, session: Session, worker: str) -> int | None:
+    """Claim the next run of an experiment, and return its id."""
+    waiting = claims.unclaimed(session, experiment_id=experiment_id)
+    return next((run_id for run_id in waiting if claims.claim_run(session, run_id, worker)), None)
 
 
-def _claim_next(engine: Engine, experiment_id: int) -> tuple[int, str] | None:
-    """Claim the next run of an experiment; return its id and the name of the claim, or None."""
-    with reading(engine) as session:
-        waiting = run_claims.unclaimed(session, experiment_id=experiment_id)
-    for run_id in waiting:
-        worker = worker_name()
-        with writing(engine) as session:
-            if run_claims.claim_run(session, run_id, worker):
-                return run_id, worker
-    return None
+def _has_ended(progress: Progress, is_cancelled: bool) -> bool:
+    """Return whether no run is executed or can be claimed, as that of a crashed worker after seconds.
+
+    What is resumed after a cancel is others'.
+    """
+    if is_cancelled:
+        return not progress.states.get("cancelling")
+    return not progress.active and not progress.states.get("requested")
 
 
-async def _has_ended(engine: Engine, experiment_id: int, progress: Progress) -> bool:
-    return not progress.active and not await through_outage(partial(_is_waiting, engine, experiment_id))
-
-
-def _is_waiting(engine: Engine, experiment_id: int) -> bool:
-    """Return whether a run can still be claimed: the claim of a crashed worker expires after seconds."""
-    with reading(engine) as session:
-        return any(run.state == "requested" for run in experiments.runs_of(session, experiment_id))
-
-
-def _seconds_left(engine: Engine, experiment_id: int) -> float | None:
-    with reading(engine) as session:
-        return trace_claims.seconds_left(session, [run.id for run in experiments.runs_of(session, experiment_id)])
-
-
-def _clock(engine: Engine) -> datetime:
-    with reading(engine) as session:
-        return clock(session)
-
-
-def _progress(engine: Engine, experiment_id: int, since: datetime) -> Progress:
-    with reading(engine) as session:
-        return experiments.progress(session, experiment_id, since)
+def _seconds_left(session: Session, experiment_id: int) -> float | None:
+    return claims.seconds_left(session, [run.id for run in experiments.runs_of(session, experiment_id)])
 
 
 def base_of_run(engine: Engine, run: Run) -> dict[str, Any]:
     """Return the settings of a run as the base of an experiment, without those that have their default value."""
-    with reading(engine) as session:
-        return settings_fields(run, studies.by_id(session, run.study_id).templates(run.protocol))
+    study = read(engine, partial(studies.by_id, study_id=run.study_id))
+    return settings_fields(run, study.templates(run.protocol))
 
 
 def settings_fields(run: Run, templates: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings file of a run, without default values and without prompts that are in `templates`."""
-    protocol = registry.get(run.protocol)
-    settings = settings_file.validate_settings(run.settings, protocol)
+    settings = settings_file.validate_settings(run.settings, registry.get(run.protocol))
     fields: dict[str, Any] = settings.model_dump(mode="json", exclude_defaults=True)
     prompts = {name: text for name, text in run.prompts.items() if templates.get(name, text) != text}
     own = {"prompts": prompts, "extractor": run.extractor, "pairs": run.pairs}
@@ -396,29 +341,20 @@ def _check_items(engine: Engine, study: Study, planned: Plan) -> None:
 
 
 def _check_fixed(stored: Definition, definition: Definition) -> None:
-    for name in FIXED:
-        if getattr(stored, name) != getattr(definition, name):
-            raise TiebreakError(
-                f"The experiment {definition.name!r} has runs with another value of {name!r}; give the changed one "
-                "another name."
-            )
+    other = [name for name in FIXED if getattr(stored, name) != getattr(definition, name)]
     axes, added = ({axis.name for axis in one.axes} for one in (stored, definition))
-    if axes != added:
-        raise TiebreakError(
-            f"The experiment {definition.name!r} has runs with the axes {', '.join(sorted(axes)) or 'none'}; give the "
-            "changed one another name."
-        )
+    if not other and axes == added:
+        return
+    runs_have = f"another value of {other[0]!r}" if other else f"the axes {', '.join(sorted(axes)) or 'none'}"
+    raise TiebreakError(
+        f"The experiment {definition.name!r} has runs with {runs_have}; give the changed one another name."
+    )
 
 
 def _check_equal(made: Run, planned: PlannedRun, name: str) -> None:
     request = planned.request
-    same = (
-        made.protocol == request.protocol.name
-        and made.settings == settings_of_run(request)
-        and made.prompts == request.prompts
-        and made.seed == request.seed
-    )
-    if not same:
+    wanted = (request.protocol.name, settings_of_run(request), request.prompts, request.seed)
+    if (made.protocol, made.settings, made.prompts, made.seed) != wanted:
         label = planned.cell.label or "its only cell"
         raise TiebreakError(
             f"The experiment {name!r} has a run with other settings or prompts for {label}; give the changed "

@@ -13,40 +13,35 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import procrastinate
 import psycopg
 from procrastinate import PsycopgConnector
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Status
 from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import RunStopped, TiebreakError
-from core.llm import images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from storage.db import changes, dialects
-from storage.db.connections import reading, write
+from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
-from storage.runs import calls, experiments, run_claims, runs, trace_claims
-from storage.runs.run_claims import ClaimLost
-from storage.runs.trace_claims import ClaimedTrace
-from storage.studies import studies
-from storage.worker import reservations
+from storage.runs import calls, claims, runs
+from storage.runs.claims import ClaimedTrace, ClaimLost
+from storage.worker import shared_limits
 from storage.worker.outages import through_outage
 from storage.worker.shared_limits import CeilingReached, SharedLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import RunSetup, describe, execute_trace, load_traces, update_prompts
 from storage.worker.transactions import EventWriter, Transactions
-from storage.worker.worker import HEARTBEAT_SECONDS, worker_name
-
-if TYPE_CHECKING:
-    import procrastinate
-
+from storage.worker.worker import HEARTBEAT_SECONDS, load_run, worker_name
 
 # The queue of traces on PostgreSQL: jobs of Procrastinate, one for each trace that is about to be executed.
 #
@@ -61,10 +56,8 @@ POOL_TIMEOUT = 3.0
 """Seconds to wait for one of them. After an outage the pool tries again too rarely, and a new one connects at once."""
 
 
-def create_app(engine: Engine, execute: Callable[[int], Awaitable[None]]) -> "procrastinate.App":
+def create_app(engine: Engine, execute: Callable[[int], Awaitable[None]]) -> procrastinate.App:
     """Return the queue in a database; its workers call `execute` with the id of a trace."""
-    import procrastinate
-
     filter_logs()
     address = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     options = dialects.server_arguments(engine.url.query)
@@ -89,49 +82,37 @@ def fill_queue(session: Session, run_id: int) -> None:
     The queue is short: a cancelled run leaves few jobs, runs take turns, and a run with few concurrent calls occupies
     few of the places of a worker. A run whose protocol or settings are invalid is stopped.
     """
-    row = trace_claims.locked_if_shared(session, run_id)
+    row = claims.locked_if_shared(session, run_id)
     if row is None or row.state != "requested":
         if row is not None:
-            trace_claims.end_if_done(session, row)
+            claims.end_if_done(session, row)
         return
     run = runs.get(session, run_id)
     try:
         setup = RunSetup.of(run)
     except TiebreakError as error:
-        trace_claims.stop(session, run_id, str(error))
+        claims.stop(session, run_id, str(error))
         return
     if not setup.protocol.is_current(run.prompts):
         update_prompts(session, run)
     queued = _queued(session, run_id)
-    room = 2 * at_once(run.parallel) - len(queued) - trace_claims.count_claimed(session, run_id)
-    ids = trace_claims.waiting(session, run_id, without=queued, limit=room) if room > 0 else []
+    room = 2 * setup.at_once - len(queued) - claims.count_claimed(session, run_id)
+    ids = claims.waiting(session, run_id, without=queued, limit=room) if room > 0 else []
     if ids:
         _defer(session, run_id, ids)
     else:
-        trace_claims.end_if_done(session, row)
+        claims.end_if_done(session, row)
 
 
-def at_once(parallel: int) -> int:
-    """Return how many traces of a run to execute at once.
-
-    Twice the concurrent calls of one model: a trace that waits for its other judges leaves calls free.
-    """
-    return max(4, 2 * parallel)
-
-
-async def discard_stalled(app: "procrastinate.App") -> None:
+async def discard_stalled(app: procrastinate.App) -> None:
     """Delete the jobs of workers that have crashed: their traces are queued again when their claims have expired."""
     for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=calls.WORKER_LEASE.total_seconds()):
         if job.id is not None:
-            import procrastinate
-
-            with suppress(procrastinate.exceptions.ConnectorException):  # another worker has deleted it
-                await app.job_manager.finish_job_by_id_async(
-                    job.id, status=procrastinate.jobs.Status.FAILED, delete_job=True
-                )
+            with suppress(ConnectorException):  # another worker has deleted it
+                await app.job_manager.finish_job_by_id_async(job.id, status=Status.FAILED, delete_job=True)
 
 
-async def work(app: "procrastinate.App", traces: int, stopping: asyncio.Event, grace: float) -> None:
+async def work(app: procrastinate.App, traces: int, stopping: asyncio.Event, grace: float) -> None:
     """Execute jobs, `traces` at once, until `stopping` is set; then wait `grace` seconds for those in progress."""
     async with app.open_async():
         worker = asyncio.create_task(
@@ -169,10 +150,8 @@ def _defer(session: Session, run_id: int, trace_ids: list[int]) -> None:
 
 
 @cache
-def _sender() -> "procrastinate.App":
+def _sender() -> procrastinate.App:
     """Return an app that only adds jobs, on the connections that it is given."""
-    import procrastinate
-
     return procrastinate.App(connector=procrastinate.SyncPsycopgConnector())
 
 
@@ -316,8 +295,6 @@ class JobWorker:
         )
         if ended is None or ended.cancelled() or (error := ended.exception()) is None:
             return
-        pass  # MERGED  # imports the queue, which only PostgreSQL needs
-
         if lasted < INTERRUPTED_SECONDS or not is_interruption(error):
             cause = " ".join(str(error.__cause__ or error).split()).rstrip(".")
             raise TiebreakError(f"The job queue was interrupted: {cause}.")
@@ -344,7 +321,7 @@ class JobWorker:
     async def _release_unknown(self, registration: _Registration) -> None:
         """Release what this worker does not know of at two checks: a connection was lost after a commit."""
         in_progress, calls = set(self._in_progress), set(registration.calls)
-        claimed, reserved = await asyncio.to_thread(self._held, registration)
+        claimed, reserved = await asyncio.to_thread(read, self._engine, partial(_held, registration=registration))
         unknown = claimed - in_progress, reserved - calls
         traces, held = (now & before for now, before in zip(unknown, registration.unknown, strict=True))
         registration.unknown = unknown
@@ -352,19 +329,13 @@ class JobWorker:
             release = partial(_release_unknown, worker=registration.name, traces=traces, calls=held)
             await asyncio.to_thread(write, self._engine, release)
 
-    def _held(self, registration: _Registration) -> tuple[set[int], set[int]]:
-        with reading(self._engine) as session:
-            held = trace_claims.claimed_by(session, registration.name)
-            return held, reservations.of_worker(session, registration.id)
-
     def _fill(self) -> None:
-        with reading(self._engine) as session:
-            unfinished = run_claims.unclaimed(session) + trace_claims.cancelling_runs(session)
+        unfinished = read(self._engine, claims.unclaimed) + read(self._engine, claims.cancelling_runs)
         for run_id in unfinished:
             write(self._engine, partial(fill_queue, run_id=run_id))
 
     def _fence(self, session: Session, trace_ids: Sequence[int]) -> None:
-        if trace_claims.lost(session, {trace_id: self._in_progress.get(trace_id, "") for trace_id in trace_ids}):
+        if claims.lost(session, {trace_id: self._in_progress.get(trace_id, "") for trace_id in trace_ids}):
             raise ClaimLost("Another worker continues this trace.")
 
     async def _execute(self, trace_id: int) -> None:
@@ -375,7 +346,7 @@ class JobWorker:
         self._in_progress[trace_id] = registration.name
         failed, claimed = False, None
         claim = partial(
-            trace_claims.claim, trace_id=trace_id, worker=registration.name, take_over=registration.is_steady
+            claims.claim_trace, trace_id=trace_id, worker=registration.name, take_over=registration.is_steady
         )
         try:
             with contextlib.suppress(DatabaseUnavailable):  # the trace is queued again
@@ -408,10 +379,7 @@ class JobWorker:
         return registration.runs[run_id]
 
     def _load_run(self, registration: _Registration, run_id: int) -> _SharedRun:
-        with reading(self._engine) as session:
-            run = runs.get(session, run_id)
-            ceiling, _ = experiments.budget(session, run)
-            folder = images.media_folder(studies.by_id(session, run.study_id).name)
+        run, ceiling, _, folder = read(self._engine, partial(load_run, run_id=run_id))
         self._model = self._model or self._create_model()  # importing litellm takes seconds
         cancelled = threading.Event()
         limits = SharedLimits(self._engine, run, ceiling, registration.id, cancelled.is_set, registration.calls)
@@ -420,10 +388,10 @@ class JobWorker:
         return _SharedRun(RunSetup.of(run), model, limits, cancelled)
 
     async def _stop_run(self, run_id: int, reason: str) -> None:
-        await through_outage(partial(write, self._engine, partial(trace_claims.stop, run_id=run_id, reason=reason)))
+        await through_outage(partial(write, self._engine, partial(claims.stop, run_id=run_id, reason=reason)))
 
     async def _release(self, claimed: ClaimedTrace, worker: str, *, failed: bool) -> None:
-        release = partial(trace_claims.release, claimed=claimed, worker=worker, failed=failed)
+        release = partial(claims.release_trace, claimed=claimed, worker=worker, failed=failed)
         await through_outage(partial(write, self._engine, release))
         self._next_fill = 0.0
         self._released.set()
@@ -437,13 +405,17 @@ def _renew(session: Session, known: _Registration) -> dict[int, str] | None:
     return dict(session.execute(query).all())
 
 
+def _held(session: Session, registration: _Registration) -> tuple[set[int], set[int]]:
+    return claims.traces_of(session, registration.name), shared_limits.calls_of(session, registration.id)
+
+
 def _release_unknown(session: Session, worker: str, traces: set[int], calls: set[int]) -> None:
-    trace_claims.release_all(session, worker, traces)
-    reservations.remove(session, calls)
+    claims.release_traces(session, worker, traces)
+    shared_limits.remove_calls(session, calls)
 
 
 def _sign_off(session: Session, registration: _Registration) -> None:
-    trace_claims.release_all(session, registration.name)
+    claims.release_traces(session, registration.name)
     calls.remove_worker(session, registration.id)
 
 
@@ -494,9 +466,9 @@ def is_interruption(error: BaseException) -> bool:
 
 def _is_lost_job(error: BaseException) -> bool:
     """Return whether the end of a job could not be stored, because it was taken from this worker in an outage."""
-    causes = _causes(error)
     return any(
-        isinstance(cause, psycopg.errors.RaiseException) and "Job was not found" in str(cause) for cause in causes
+        isinstance(cause, psycopg.errors.RaiseException) and "Job was not found" in str(cause)
+        for cause in _causes(error)
     )
 
 
@@ -508,19 +480,14 @@ def _causes(error: BaseException) -> list[BaseException]:
     return [error, *causes]
 
 
-class _WithoutOutages(logging.Filter):
-    """Drops messages about interrupted connections: the worker reports an outage in one sentence."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        arguments = record.args if isinstance(record.args, tuple) else ()
-        errors = [value for value in (*arguments, *(record.exc_info or ())) if isinstance(value, BaseException)]
-        return not any(is_interruption(error) or _is_lost_job(error) for error in errors)
-
-
-_without_outages = _WithoutOutages()
+def _is_no_outage(record: logging.LogRecord) -> bool:
+    """Return whether a message is not about interrupted connections: the worker reports an outage in one sentence."""
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    errors = [value for value in (*arguments, *(record.exc_info or ())) if isinstance(value, BaseException)]
+    return not any(is_interruption(error) or _is_lost_job(error) for error in errors)
 
 
 def filter_logs() -> None:
     """Let the queue log no more about outages; other errors are logged."""
     for name in LOGGERS:
-        logging.getLogger(name).addFilter(_without_outages)
+        logging.getLogger(name).addFilter(_is_no_outage)

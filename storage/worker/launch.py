@@ -1,8 +1,7 @@
 """From settings to a run: its estimate, its creation, and its execution in this process."""
 
-import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,17 +25,16 @@ from core.llm.router import Router
 from core.protocols import Protocol, registry, settings_file, start_flow, trace_parts
 from core.templates import replace_templates
 from core.trace import Ask, Flow, Spec, Turn, model_specs, with_seeds_of_repeat
-from storage.db.connections import batches, reading, write, writing
-from storage.db.errors import DatabaseUnavailable
+from storage.db.connections import batches, read, reading, write, writing
 from storage.db.tables import EventRow, RunRow
-from storage.runs import aius, calls, experiments, run_claims, runs, trace_claims
+from storage.runs import aius, calls, claims, experiments, runs
 from storage.runs.calls import model_names
 from storage.runs.runs import Progress, Run
 from storage.studies import studies
 from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
-from storage.worker.outages import StopRequests, describe_wait, ignore, report_until_done, through_outage, until_stopped
-from storage.worker.worker import execute_run, worker_name
+from storage.worker.outages import StopRequests, ignore
+from storage.worker.worker import CLAIM_TIMEOUT, Work, execute_until_ended
 
 # A run that is to be created: its study, protocol, settings and items.
 
@@ -117,7 +115,12 @@ class _Walk:
 def find_paid(engine: Engine, request: RunRequest, traces: Sequence[tuple[Item, str]]) -> PaidCalls:
     """Return the stored calls of the (item, part) traces of a planned run."""
     folder = media_folder(request.study.name)
-    walks = list(_start(request, traces))
+    walks = []
+    for item, part in traces:
+        flow = start_flow(
+            request.protocol, item, request.settings, seed=request.seed, templates=request.prompts, part=part
+        )
+        walks.append(_Walk(flow, next(flow)))
     count, dollars, first_keys = 0, 0.0, None
     while walks:
         for walk in walks:
@@ -138,14 +141,6 @@ def find_paid(engine: Engine, request: RunRequest, traces: Sequence[tuple[Item, 
         dollars += sum(reply.usage.dollars or 0.0 for _, reply in found)
         walks = [walk for walk in walks if _advance(walk, stored)]
     return PaidCalls(count, dollars, first_keys or ())
-
-
-def _start(request: RunRequest, traces: Iterable[tuple[Item, str]]) -> Iterator[_Walk]:
-    for item, part in traces:
-        flow = start_flow(
-            request.protocol, item, request.settings, seed=request.seed, templates=request.prompts, part=part
-        )
-        yield _Walk(flow, next(flow))
 
 
 def _requests(ask: Ask, draw: int, repeat: int, folder: Path) -> dict[str, Ask]:
@@ -220,8 +215,6 @@ def find_recorded(session: Session, study_id: int, protocol: str, models: Collec
     return RecordedCalls(calls, mean_tokens, mean_seconds)
 
 
-CLAIM_TIMEOUT = 60.0
-"""Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner."""
 STOPPING_POLL_SECONDS = 0.2
 
 
@@ -235,8 +228,7 @@ def request_from_file(
     installed = registry.get(protocol)
     if file is None:
         raise TiebreakError(f"Name the settings: --settings FILE.yaml (examples: {installed.folder / 'examples'}).")
-    with reading(engine) as session:
-        criteria = studies.criteria(session, study.id)
+    criteria = read(engine, partial(studies.criteria, study_id=study.id))
     run = settings_file.load_run_file(file, installed, criteria)
     return RunRequest(
         study,
@@ -339,7 +331,7 @@ def create_run(
             repeat=request.repeat,
             fresh=request.fresh,
             experiment_id=experiment_id,
-            cell=cell,
+            cell=None if cell is None else dict(cell),
         )
 
 
@@ -389,13 +381,11 @@ def _check_images(request: RunRequest, sample: Sequence[Item]) -> None:
 
 def find_run(engine: Engine, study: Study, name: str) -> Run:
     """Return the study's run called `name`; raises TiebreakError if there is none."""
-    with reading(engine) as session:
-        of_study = runs.of_study(session, study.id)
-    for run in of_study:
-        if run.name == name:
-            return run
-    existing = ", ".join(repr(run.name) for run in of_study) or "none"
-    raise TiebreakError(f"The study has no run called {name!r}; its runs: {existing}.")
+    by_name = {run.name: run for run in read(engine, partial(runs.of_study, study_id=study.id))}
+    if name not in by_name:
+        existing = ", ".join(map(repr, by_name)) or "none"
+        raise TiebreakError(f"The study has no run called {name!r}; its runs: {existing}.")
+    return by_name[name]
 
 
 async def execute_here(
@@ -414,96 +404,33 @@ async def execute_here(
     database. The first of the `requests` to stop cancels the run, for them too.
     Raises DatabaseUnavailable after an outage of `outages.OUTAGE_SECONDS`.
     """
-    requests = requests or StopRequests()
-    execution = _execute_here(engine, run_id, report, model or Router(), notify, requests)
-    return await until_stopped(execution, requests, engine, partial(runs.cancel, run_id=run_id), notify)
-
-
-async def _execute_here(
-    engine: Engine,
-    run_id: int,
-    report: Callable[[Run, Progress], None],
-    model: Model,
-    notify: Callable[[str], None],
-    requests: StopRequests,
-) -> tuple[Run, Progress]:
-    load = partial(progress, engine, run_id)
-    run, current = load()
-    try:
-        while True:
-            worker = worker_name()
-            if await _claim(engine, run_id, worker, report, notify, requests):
-                execution = execute_run(engine, run_id, model, worker=worker, stopping=requests.stored)
-                await report_until_done(asyncio.create_task(execution), load, lambda loaded: report(*loaded))
-            is_cancelled = requests.stored.is_set()  # before the state is read
-            run, current = await through_outage(load)
-            if _has_ended(run, is_cancelled):
-                return run, current
-    except DatabaseUnavailable as error:
-        state = (
-            f"The run {run.name!r} is cancelled; continue it with --resume {run.name!r}."
-            if requests.stored.is_set()
-            else f"The run {run.name!r} has not ended: a server or worker on this database continues it when the "
-            f"database is available again; without one, continue it with --resume {run.name!r}."
-        )
-        raise DatabaseUnavailable(f"{error} {state}") from error
-    finally:
-        await model.close()
+    run, _ = progress(engine, run_id)
+    work = Work[tuple[Run, Progress]](
+        claim=lambda session, worker: run_id if claims.claim_run(session, run_id, worker) else None,
+        load=partial(_progress, run_id=run_id),
+        seconds_left=partial(claims.seconds_left, run_ids=[run_id]),
+        cancel=partial(runs.cancel, run_id=run_id),
+        has_ended=_has_ended,
+        cancelled=f"The run {run.name!r} is cancelled; continue it with --resume {run.name!r}.",
+        unfinished=f"The run {run.name!r} has not ended: a server or worker on this database continues it when the "
+        f"database is available again; without one, continue it with --resume {run.name!r}.",
+        timeout=CLAIM_TIMEOUT,
+    )
+    return await execute_until_ended(
+        engine, work, lambda state: report(*state), model or Router(), notify, requests or StopRequests()
+    )
 
 
 def progress(engine: Engine, run_id: int) -> tuple[Run, Progress]:
     """Return a run and its progress."""
-    with reading(engine) as session:
-        return runs.get(session, run_id), runs.progress(session, run_id)
+    return read(engine, partial(_progress, run_id=run_id))
 
 
-def _has_ended(run: Run, is_cancelled: bool) -> bool:
+def _progress(session: Session, run_id: int) -> tuple[Run, Progress]:
+    return runs.get(session, run_id), runs.progress(session, run_id)
+
+
+def _has_ended(state: tuple[Run, Progress], is_cancelled: bool) -> bool:
     """Return whether nothing is left to be executed or waited for here: a run resumed after its cancel is others'."""
+    run, _ = state
     return run.state not in ("requested", "cancelling") or (run.state == "requested" and is_cancelled)
-
-
-async def _claim(
-    engine: Engine,
-    run_id: int,
-    worker: str,
-    report: Callable[[Run, Progress], None],
-    notify: Callable[[str], None],
-    requests: StopRequests,
-) -> bool:
-    """Claim a run, waiting for the claim of a crashed worker to expire; return False once it has ended."""
-    deadline = time.monotonic() + CLAIM_TIMEOUT
-    previous: tuple[Run, Progress] | None = None
-    has_notified = False
-    while True:
-        is_cancelled = requests.stored.is_set()  # before the state is read
-        claimed, is_shared, current = await through_outage(partial(_try_to_claim, engine, run_id, worker, requests))
-        if claimed:
-            return True
-        if _has_ended(current[0], is_cancelled):
-            return False
-        if is_shared:
-            if current != previous:
-                report(*current)
-            previous = current
-            deadline = time.monotonic() + CLAIM_TIMEOUT
-        elif time.monotonic() > deadline and not requests.count:
-            raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
-        elif not has_notified and (left := await through_outage(partial(_seconds_left, engine, run_id))) is not None:
-            notify(describe_wait(left))
-            has_notified = True
-        await asyncio.sleep(1.0)
-
-
-def _seconds_left(engine: Engine, run_id: int) -> float | None:
-    with reading(engine) as session:
-        return trace_claims.seconds_left(session, [run_id])
-
-
-def _try_to_claim(
-    engine: Engine, run_id: int, worker: str, requests: StopRequests
-) -> tuple[bool, bool, tuple[Run, Progress]]:
-    """Return whether the run was claimed, whether workers share it, and its progress."""
-    with writing(engine) as session:
-        claimed = not requests.count and run_claims.claim_run(session, run_id, worker)
-        is_shared = run_claims.is_shared_by_workers(session, run_id)
-    return claimed, is_shared, progress(engine, run_id)

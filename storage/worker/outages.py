@@ -32,8 +32,7 @@ def describe_wait(seconds: float) -> str:
     """Return that the claim of another process is waited for."""
     return (
         "Another process on this database, such as the server, has claimed this run and executes it. If that process "
-        "was killed, its claim expires in "
-        f"{math.ceil(seconds)} s, and the run continues here."
+        f"was killed, its claim expires in {math.ceil(seconds)} s, and the run continues here."
     )
 
 
@@ -50,14 +49,25 @@ async def through_outage(operation: Callable[[], Result]) -> Result:
         wait = min(2 * wait, MAX_WAIT)
 
 
+def only_changes(report: Callable[[Result], None]) -> Callable[[Result], None]:
+    """Return `report` without what is equal to what was reported before."""
+    previous: list[Result] = []
+
+    def report_change(current: Result) -> None:
+        if previous != [current]:
+            report(current)
+        previous[:] = [current]
+
+    return report_change
+
+
 async def report_until_done(
     execution: "asyncio.Task[None]", load: Callable[[], Result], report: Callable[[Result], None]
 ) -> None:
-    """Await an execution, and report a changed progress about once a second while the database can be reached.
+    """Await an execution, and report its progress about once a second while the database can be reached.
 
     Raises what the execution raises. It is cancelled if the caller is.
     """
-    previous: Result | None = None
     try:
         while not execution.done():
             await asyncio.wait({execution}, timeout=REPORT_SECONDS)
@@ -65,9 +75,7 @@ async def report_until_done(
                 current = await asyncio.to_thread(load)
             except DatabaseUnavailable:  # the execution waits for the database, or ends with the reason
                 continue
-            if current != previous:
-                report(current)
-            previous = current
+            report(current)
         await execution
     finally:
         execution.cancel()

@@ -3,31 +3,101 @@
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, delete, func, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+from sqlmodel import col
 
 from core.errors import RunStopped
 from core.llm import costs, local_server
 from core.llm.limits import Budget, ConcurrencyLimit, Limits, Recording, ceiling_reached
 from core.trace import Ask, Spec
-from storage.db.connections import write
+from storage.db.connections import insert_missing, write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import calls
+from storage.db.tables import ReservationRow, SpendingRow
+from storage.runs import calls, experiments, runs
 from storage.runs.runs import Run
-from storage.worker import reservations
 from storage.worker.outages import through_outage
-from storage.worker.reservations import Paused
 
 WAIT_SECONDS = (0.02, 0.1)
 """Between two attempts to reserve a call, at random: a call takes about a second."""
+LOCK = 8_442_326
+"""The class of the advisory locks of runs: one call at a time is counted for each run."""
+
+
+# Calls in progress of workers that share a run: the limits of concurrent calls and of costs hold over all of them.
 
 
 class CeilingReached(RunStopped):
-    """The run has reached its ceiling: no worker can continue it."""
+    """The costs and reservations of a run leave no room for a call, and no call in progress can release any."""
+
+
+@dataclass(frozen=True)
+class Paused:
+    """The model may not be called for some seconds, because its provider asked for it."""
+
+    seconds: float
+
+
+def reserve(
+    session: Session, run_id: int, worker_id: int, model: str, *, slots: int, dollars: float, ceiling: float | None
+) -> int | Paused | None:
+    """Reserve one of `slots` concurrent calls to a model, and what it costs at most; return the id of the call.
+
+    Returns None if it has to wait for other calls; raises CeilingReached if waiting would not help.
+    """
+    if (pause := calls.remaining_pause(session).get(model)) is not None:
+        return Paused(pause)
+    session.execute(text("SELECT pg_advisory_xact_lock(:class, :run)"), {"class": LOCK, "run": run_id})
+    in_progress = select(func.count()).where(col(ReservationRow.run_id) == run_id, col(ReservationRow.model) == model)
+    if (session.scalar(in_progress) or 0) >= slots:
+        return None
+    if ceiling is not None:
+        spent = _spent(session, run_id)
+        reserved = (
+            session.scalar(select(func.sum(col(ReservationRow.dollars))).where(col(ReservationRow.run_id) == run_id))
+            or 0.0
+        )
+        if spent >= ceiling or spent + reserved + dollars > ceiling:
+            if reserved > 0:
+                return None
+            raise CeilingReached(ceiling_reached(ceiling))
+    row = {"run_id": run_id, "worker_id": worker_id, "model": model, "dollars": dollars}
+    query = insert(ReservationRow.__table__).values(row).returning(col(ReservationRow.id))  # type: ignore[attr-defined]
+    return int(session.execute(query).scalar_one())
+
+
+def end_call(session: Session, run_id: int, call_id: int, dollars: float) -> None:
+    """End a call, and add what has been spent."""
+    if dollars:
+        session.execute(text("SELECT pg_advisory_xact_lock(:class, :run)"), {"class": LOCK, "run": run_id})
+        spent = update(SpendingRow).where(col(SpendingRow.run_id) == run_id)
+        session.execute(spent.values(dollars=col(SpendingRow.dollars) + dollars))
+    session.execute(delete(ReservationRow).where(col(ReservationRow.id) == call_id))
+
+
+def calls_of(session: Session, worker_id: int) -> set[int]:
+    """Return the ids of a worker's calls in progress."""
+    return set(session.scalars(select(col(ReservationRow.id)).where(col(ReservationRow.worker_id) == worker_id)))
+
+
+def remove_calls(session: Session, call_ids: Collection[int]) -> None:
+    """End calls without costs: their worker knows nothing of them."""
+    session.execute(delete(ReservationRow).where(col(ReservationRow.id).in_(call_ids)))
+
+
+def _spent(session: Session, run_id: int) -> float:
+    query = select(col(SpendingRow.dollars)).where(col(SpendingRow.run_id) == run_id)
+    spent = session.scalar(query)
+    if spent is None:
+        _, spent = experiments.budget(session, runs.get(session, run_id))
+        insert_missing(session, SpendingRow, [{"run_id": run_id, "dollars": spent}])
+    return spent
 
 
 class _Spending(Budget):
@@ -115,8 +185,8 @@ class SharedLimits(ProcessLimits):
     def _try(self, ask: Ask, model: str) -> int | Paused | None:
         slots = min(self.parallel, local_server.SLOTS) if local_server.is_local(ask.spec) else self.parallel
         ceiling = self._ceiling
-        reserve = partial(
-            reservations.reserve,
+        attempt = partial(
+            reserve,
             run_id=self._run.id,
             worker_id=self._worker_id,
             model=model,
@@ -125,22 +195,17 @@ class SharedLimits(ProcessLimits):
             ceiling=ceiling,
         )
         try:
-            return write(self._engine, reserve)
-        except reservations.CeilingReached:
-            raise CeilingReached(ceiling_reached(ceiling or 0.0)) from None
+            return write(self._engine, attempt)
         except IntegrityError:  # the worker was not seen for too long, or the run has been deleted
             raise RunStopped("Another worker continues this run.") from None
 
     async def _release(self, call_id: int) -> None:
         try:
             async with self._releasing:  # the costs of a call are stored before its reservation ends
-                store = partial(self._store, call_id=call_id, dollars=self._spending.take())
-                await through_outage(partial(write, self._engine, store))
+                end = partial(end_call, run_id=self._run.id, call_id=call_id, dollars=self._spending.take())
+                await through_outage(partial(write, self._engine, end))
         finally:
             self._open_calls.discard(call_id)
-
-    def _store(self, session: object, *, call_id: int, dollars: float) -> None:
-        reservations.release(session, self._run.id, call_id, dollars)  # type: ignore[arg-type]
 
 
 def _model_key(spec: Spec) -> str:

@@ -8,11 +8,10 @@ make it; each trace then has the reply it received.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from sqlalchemy import Engine
@@ -24,53 +23,16 @@ from core.llm.client import Model, Reply, Sampler
 from core.llm.costs import usage_of_request
 from core.llm.reuse import call_keys
 from core.trace import Ask, Spec
-from storage.db.connections import reading
+from storage.db.connections import read
 from storage.db.errors import DatabaseUnavailable
 from storage.runs import calls
 from storage.runs.runs import Run
 from storage.worker.outages import through_outage
-from storage.worker.transactions import MAX_BATCH, Operation, Order, Transactions
+from storage.worker.transactions import Batches, Operation, Order, Transactions
 
-Request = TypeVar("Request")
-Result = TypeVar("Result")
 Locks = WeakValueDictionary[str, asyncio.Lock]
 _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, Locks] = WeakKeyDictionary()
 """The calls that an event loop makes now, by database and key."""
-
-
-class Batches(Generic[Request, Result]):
-    """Combines requests that arrive at the same time, and executes one combination after another."""
-
-    def __init__(self, operation: Callable[[list[Request]], Awaitable[Sequence[Result]]]) -> None:
-        self._operation = operation
-        self._waiting: list[tuple[Request, asyncio.Future[Result]]] = []
-        self._task: asyncio.Task[None] | None = None
-
-    async def submit(self, request: Request) -> Result:
-        """Return the result of a request; raises RunStopped if the database cannot be reached for too long."""
-        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append((request, result))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._work())
-        return await result
-
-    async def _work(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            results: Sequence[Result] | Exception
-            try:
-                results = await self._operation([request for request, _ in batch])
-            except DatabaseUnavailable as error:
-                results = RunStopped(str(error))
-            except Exception as error:
-                results = error
-            for position, (_, result) in enumerate(batch):
-                if result.done():  # its task was cancelled
-                    continue
-                if isinstance(results, Exception):
-                    result.set_exception(results)
-                else:
-                    result.set_result(results[position])
 
 
 @dataclass(frozen=True)
@@ -110,7 +72,8 @@ class StoredCalls:
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the stored replies to the samples of an ask, up to the first that is not stored."""
-        found = _prefix(await self._finding.submit(self._keys(ask)))
+        with _without_outage():
+            found = _prefix(await self._finding.add(self._keys(ask)))
         return [_of_request(reply, ask) for reply in found]
 
     @asynccontextmanager
@@ -222,11 +185,7 @@ class StoredCalls:
             caller.callback(lock.release)
 
     async def _find(self, requests: list[Sequence[str]]) -> list[list[Reply | None]]:
-        def find() -> list[list[Reply | None]]:
-            with reading(self._engine) as session:
-                return self._stored(session, requests)
-
-        return await through_outage(find)
+        return await through_outage(partial(read, self._engine, partial(self._stored, requests=requests)))
 
     def _begin(self, session: Session, requests: list[Sequence[str]], repeated: bool) -> list[list[Reply | None]]:
         """Return the stored replies, and record the other calls as sent."""

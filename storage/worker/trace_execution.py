@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from typing import Protocol as Interface
 
 from sqlalchemy import Engine, Text, cast, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,6 +24,7 @@ from core.trace import Event, Spec, TraceFailed, TurnCompleted
 from storage.db.connections import reading
 from storage.db.tables import EventRow, TraceRow
 from storage.runs import aius, events, outcomes, runs, traces
+from storage.runs.claims import ClaimedTrace
 from storage.runs.events import parse_event
 from storage.runs.outcomes import NewEvent
 from storage.runs.runs import Run
@@ -75,22 +75,6 @@ PROMPTS_CHANGED = (
 )
 
 
-class Claim(Interface):
-    """A claimed trace."""
-
-    @property
-    def id(self) -> int:
-        """Return the id of the trace."""
-
-    @property
-    def item_id(self) -> int:
-        """Return the id of its item."""
-
-    @property
-    def part(self) -> str:
-        """Return its part."""
-
-
 @dataclass(frozen=True)
 class LoadedTrace:
     """A claimed trace with what is stored of it."""
@@ -113,6 +97,14 @@ class RunSetup:
     settings: Frozen
     extractor: Spec | None
 
+    @property
+    def at_once(self) -> int:
+        """The number of traces to execute at once.
+
+        Twice the concurrent calls of one model: a trace that waits for its other judges leaves calls free.
+        """
+        return max(4, 2 * self.run.parallel)
+
     @classmethod
     def of(cls, run: Run) -> "RunSetup":
         """Return the setup of a run."""
@@ -121,7 +113,7 @@ class RunSetup:
         return cls(run, protocol, validate_settings(run.settings, protocol), extractor)
 
 
-def load_traces(engine: Engine, run: Run, claimed: Sequence[Claim]) -> list[LoadedTrace]:
+def load_traces(engine: Engine, run: Run, claimed: Sequence[ClaimedTrace]) -> list[LoadedTrace]:
     """Return claimed traces of a run with their items and events."""
     with reading(engine) as session:
         numbers = events.next_sequence_numbers(session, [trace.id for trace in claimed])
@@ -153,14 +145,8 @@ async def execute_trace(setup: RunSetup, trace: LoadedTrace, model: Model, write
         await writer.append(NewEvent(trace.id, next(numbers), event))
 
     try:
-        flow = start_flow(
-            setup.protocol,
-            trace.item,
-            setup.settings,
-            seed=setup.run.seed,
-            templates=setup.run.prompts,
-            part=trace.part,
-        )
+        run, part = setup.run, trace.part
+        flow = start_flow(setup.protocol, trace.item, setup.settings, seed=run.seed, templates=run.prompts, part=part)
         used = Counter(reply_key(event.turn) for event in trace.stored if isinstance(event, TurnCompleted))
         answering: Model = ReusedReplies(model, trace.replies, used) if trace.replies else model
         verdict = await run_flow(flow, answering, record, stored=trace.stored, limits=limits, extractor=setup.extractor)

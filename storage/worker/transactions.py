@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Generic, TypeVar
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from core.errors import RunStopped, TiebreakError
 from storage.db.connections import write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import events, outcomes, run_claims
+from storage.runs import claims, events, outcomes
 from storage.runs.outcomes import NewEvent
 from storage.worker.outages import through_outage
 
@@ -42,20 +42,60 @@ class Operation(Generic[Request, Result]):
     attempt may have been committed, because the connection was lost after it."""
 
 
-@dataclass(frozen=True)
-class _Waiting:
-    operation: Operation[Any, Any]
-    request: Any
-    result: asyncio.Future[Any]
+@dataclass(frozen=True, eq=False)
+class _Waiting(Generic[Request, Result]):
+    request: Request
+    result: asyncio.Future[Result]
 
 
-class Transactions:
+Batch = list[_Waiting[Request, Result]]
+
+
+class Batches(Generic[Request, Result]):
+    """Combines requests that arrive at the same time, and executes one combination after another."""
+
+    def __init__(self, operation: Callable[[list[Request]], Awaitable[Sequence[Result]]]) -> None:
+        self._operation = operation
+        self._waiting: Batch[Request, Result] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, request: Request) -> asyncio.Future[Result]:
+        """Return the future of a request's result."""
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(request, result))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._work())
+        return result
+
+    async def finish(self) -> None:
+        """Wait until all requests are executed or refused."""
+        while self._task is not None and not self._task.done():
+            await asyncio.wait({self._task})
+
+    async def _work(self) -> None:
+        while self._waiting:
+            batch = self._next()
+            taken = set(map(id, batch))
+            self._waiting = [one for one in self._waiting if id(one) not in taken]
+            await self._execute(batch)
+
+    def _next(self) -> Batch[Request, Result]:
+        return self._waiting[:MAX_BATCH]
+
+    async def _execute(self, batch: Batch[Request, Result]) -> None:
+        """Resolve the futures of a batch, also after an error: no task waits forever."""
+        try:
+            _resolve(batch, await self._operation([one.request for one in batch]))
+        except Exception as error:
+            _refuse(batch, error)
+
+
+class Transactions(Batches[tuple[Operation[Any, Any], Any], Any]):
     """Stores the requests of one worker, one transaction after another, in the order in which they arrive."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._waiting: list[_Waiting] = []
-        self._task: asyncio.Task[None] | None = None
+        self._waiting, self._task = [], None
 
     def submit(self, operation: Operation[Request, Result], request: Request) -> asyncio.Future[Result]:
         """Return the future of a request's result, which is set when it is committed.
@@ -63,66 +103,53 @@ class Transactions:
         Its exception is the operation's, if it raises one for this request alone, or DatabaseUnavailable after a long
         outage.
         """
-        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(operation, request, result))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._work())
-        return result
+        return self.add((operation, request))
 
-    async def finish(self) -> None:
-        """Wait until all requests are stored or refused."""
-        while self._task is not None and not self._task.done():
-            await asyncio.wait({self._task})
+    def _next(self) -> Batch[tuple[Operation[Any, Any], Any], Any]:
+        # Calls that are about to be sent come first, alone: a place among the concurrent calls waits for them.
+        calls = [one for one in self._waiting if one.request[0].order == Order.calls_begin]
+        return (calls or self._waiting)[:MAX_BATCH]
 
-    async def _work(self) -> None:
-        while self._waiting:
-            # Calls that are about to be sent come first, alone: a place among the concurrent calls waits for them.
-            calls = [one for one in self._waiting if one.operation.order == Order.calls_begin]
-            batch = (calls or self._waiting)[:MAX_BATCH]
-            taken = set(map(id, batch))
-            self._waiting = [one for one in self._waiting if id(one) not in taken]
-            await self._commit(batch)
-
-    async def _commit(self, batch: list[_Waiting], *, repeated: bool = False) -> None:
-        """Store requests and resolve their futures, also after an error: no task waits forever."""
+    async def _execute(self, batch: Batch[tuple[Operation[Any, Any], Any], Any], *, repeated: bool = False) -> None:
         attempts = 0
 
-        def commit() -> list[tuple[_Waiting, Any]]:
+        def commit() -> list[Any]:
             nonlocal attempts
             attempts += 1
-            return write(self._engine, lambda session: _apply(session, batch, repeated or attempts > 1))
+            requests = [one.request for one in batch]
+            return write(self._engine, lambda session: _apply(session, requests, repeated or attempts > 1))
 
         try:
-            _resolve(await through_outage(commit))
+            _resolve(batch, await through_outage(commit))
         except (DatabaseUnavailable, OperationalError) as error:
             _refuse(batch, error)
         except Exception as error:
             if len(batch) == 1:
                 return _refuse(batch, error)
             for one in batch:  # one of them is the cause, and the others can be stored
-                await self._commit([one], repeated=repeated or attempts > 1)
+                await self._execute([one], repeated=repeated or attempts > 1)
 
 
-def _apply(session: Session, batch: list[_Waiting], repeated: bool) -> list[tuple[_Waiting, Any]]:
-    """Apply the operations of a batch in their order, each to all of its requests."""
-    by_operation: dict[Operation[Any, Any], list[_Waiting]] = {}
-    for one in batch:
-        by_operation.setdefault(one.operation, []).append(one)
-    results: list[tuple[_Waiting, Any]] = []
+def _apply(session: Session, requests: list[tuple[Operation[Any, Any], Any]], repeated: bool) -> list[Any]:
+    """Apply the operations of requests in their order, each to all of its requests; return the results."""
+    by_operation: dict[Operation[Any, Any], list[int]] = {}
+    for position, (operation, _) in enumerate(requests):
+        by_operation.setdefault(operation, []).append(position)
+    results: dict[int, Any] = {}
     for operation in sorted(by_operation, key=lambda operation: operation.order):
-        waiting = by_operation[operation]
-        applied = operation.apply(session, [one.request for one in waiting], repeated)
-        results += zip(waiting, applied, strict=True)
-    return results
+        positions = by_operation[operation]
+        applied = operation.apply(session, [requests[position][1] for position in positions], repeated)
+        results |= zip(positions, applied, strict=True)
+    return [results[position] for position in range(len(requests))]
 
 
-def _resolve(results: list[tuple[_Waiting, Any]]) -> None:
-    for one, result in results:
+def _resolve(batch: Batch[Any, Any], results: Sequence[Any]) -> None:
+    for one, result in zip(batch, results, strict=True):
         if not one.result.done():  # its task was cancelled
             one.result.set_result(result)
 
 
-def _refuse(batch: list[_Waiting], error: Exception) -> None:
+def _refuse(batch: Batch[Any, Any], error: Exception) -> None:
     for one in batch:
         if not one.result.done():
             one.result.set_exception(error)
@@ -146,7 +173,7 @@ A worker that was suspended longer than its claim writes nothing over the work o
 
 def run_claim(run_id: int, worker: str) -> Fence:
     """Return the fence of a worker that has claimed a run as a whole."""
-    return lambda session, _: run_claims.lock_claim(session, run_id, worker)
+    return lambda session, _: claims.lock_claim(session, run_id, worker)
 
 
 class EventWriter:

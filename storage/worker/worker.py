@@ -10,12 +10,16 @@ import logging
 import os
 import socket
 import threading
+import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from pathlib import Path
+from typing import Any, Generic, Protocol
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,13 +30,23 @@ from core.llm import costs, images
 from core.llm.client import Model
 from core.llm.images import ModelWithImages
 from core.llm.limits import Budget
-from storage.db.connections import reading, write
+from storage.db import guards
+from storage.db.connections import read, write
 from storage.db.errors import DatabaseUnavailable
-from storage.runs import calls, experiments, run_claims, runs
+from storage.runs import calls, claims, experiments, runs
+from storage.runs.claims import MAX_INITIAL_FAILURES
 from storage.runs.runs import Run
-from storage.runs.trace_claims import MAX_INITIAL_FAILURES, describe_failures
 from storage.studies import studies
-from storage.worker.outages import through_outage
+from storage.worker.outages import (
+    REPORT_SECONDS,
+    Result,
+    StopRequests,
+    describe_wait,
+    only_changes,
+    report_until_done,
+    through_outage,
+    until_stopped,
+)
 from storage.worker.shared_limits import ProcessLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
@@ -65,7 +79,7 @@ class _RunExecution:
     has_only_failures: bool = False
     setup: RunSetup = field(init=False)
 
-    async def execute(self, at_once: int) -> None:
+    async def execute(self) -> None:
         """Claim and execute traces, `at_once` or the last `2 * at_once`, until none is waiting or the run stops.
 
         Raises TiebreakError if the protocol is not installed or the settings are not valid.
@@ -75,7 +89,7 @@ class _RunExecution:
             updated = await through_outage(partial(write, self.engine, partial(update_prompts, run=self.run)))
             self.setup = replace(self.setup, run=updated)
         running: set[asyncio.Task[None]] = set()
-        more = True
+        at_once, more = self.setup.at_once, True
         try:
             while True:
                 free = 0 if self.stopped else at_once - len(running)
@@ -111,7 +125,7 @@ class _RunExecution:
             self.has_only_failures = True
 
     def _claim(self, limit: int, rest: int) -> list[LoadedTrace]:
-        claim = partial(run_claims.claim_traces, run_id=self.run.id, worker=self.worker, limit=limit, rest=rest)
+        claim = partial(claims.claim_traces, run_id=self.run.id, worker=self.worker, limit=limit, rest=rest)
         claimed = write(self.engine, claim)
         return load_traces(self.engine, self.setup.run, claimed)
 
@@ -119,13 +133,13 @@ class _RunExecution:
 async def execute_run(
     engine: Engine, run_id: int, model: Model, *, worker: str, stopping: threading.Event | None = None
 ) -> None:
-    """Execute a run that `worker` has claimed (`run_claims.claim_run`) until it is finished, cancelled or stopped.
+    """Execute a run that `worker` has claimed (`claims.claim_run`) until it is finished, cancelled or stopped.
 
     When `stopping` is set it starts no more calls, and leaves the run to another worker.
 
     The result is in the database. Errors of providers and of the database stop the run and are not raised.
     """
-    run, ceiling, spent, folder = await through_outage(partial(_load, engine, run_id))
+    run, ceiling, spent, folder = await through_outage(partial(read, engine, partial(load_run, run_id=run_id)))
     budget = Budget(ceiling, costs.maximum_cost, spent) if ceiling is not None else None
     cancelled = threading.Event()
 
@@ -142,23 +156,21 @@ async def execute_run(
             state, problem = await _outcome(execution, must_end)
         finally:  # also if this is cancelled: replies that have arrived are not paid for again
             await transactions.finish()
-    release = partial(run_claims.release, run_id=run_id, worker=worker, state=state, problem=problem)
+    release = partial(claims.release, run_id=run_id, worker=worker, state=state, problem=problem)
     await through_outage(lambda: write(engine, release))
 
 
-def _load(engine: Engine, run_id: int) -> tuple[Run, float | None, float, Path]:
+def load_run(session: Session, run_id: int) -> tuple[Run, float | None, float, Path]:
     """Return a run, its ceiling, what has been spent of it, and the folder of its images."""
-    with reading(engine) as session:
-        run = runs.get(session, run_id)
-        ceiling, spent = experiments.budget(session, run)
-        return run, ceiling, spent, images.media_folder(studies.by_id(session, run.study_id).name)
+    run = runs.get(session, run_id)
+    ceiling, spent = experiments.budget(session, run)
+    return run, ceiling, spent, images.media_folder(studies.by_id(session, run.study_id).name)
 
 
 async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tuple[str | None, str]:
     """Execute a run; return its state, or None if that follows from the traces, and the reason."""
     try:
-        # Twice the concurrent calls of one model: a trace that waits for its other judges leaves calls free.
-        await execution.execute(at_once=max(4, 2 * execution.run.parallel))
+        await execution.execute()
     except TiebreakError as error:
         return "stopped", str(error)
     except SQLAlchemyError as error:
@@ -169,13 +181,9 @@ async def _outcome(execution: _RunExecution, must_end: Callable[[], bool]) -> tu
     if must_end():
         return None, ""
     if execution.has_only_failures:
-        return "stopped", await through_outage(partial(_describe_failures, execution.engine, execution.run.id))
+        describe_all = partial(claims.describe_failures, run_id=execution.run.id)
+        return "stopped", await through_outage(partial(read, execution.engine, describe_all))
     return ("stopped", execution.stopped) if execution.stopped else (None, "")
-
-
-def _describe_failures(engine: Engine, run_id: int) -> str:
-    with reading(engine) as session:
-        return describe_failures(session, run_id)
 
 
 @asynccontextmanager
@@ -188,7 +196,7 @@ async def _heartbeat(
     """
 
     def renew(session: Session) -> tuple[bool, dict[str, float]]:
-        return run_claims.renew_claim(session, run_id, worker), calls.remaining_pause(session)
+        return claims.renew_claim(session, run_id, worker), calls.remaining_pause(session)
 
     async def beat() -> None:
         interrupted = False
@@ -207,17 +215,255 @@ async def _heartbeat(
                 interrupted = True
             await asyncio.sleep(HEARTBEAT_SECONDS)
 
-    async with run_concurrently(beat()):
-        yield
-
-
-@asynccontextmanager
-async def run_concurrently(work: Awaitable[None]) -> AsyncIterator[None]:
-    """Run a coroutine concurrently with the body, and cancel it at the end of the body."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.create_task(beat())
     try:
         yield
     finally:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+
+
+# What a command executes in this process: a run, or the runs of an experiment.
+
+CLAIM_TIMEOUT = 60.0
+"""Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner."""
+
+
+@dataclass(frozen=True)
+class Work(Generic[Result]):
+    """What is executed until it has ended; all functions but the last read or change the database."""
+
+    claim: Callable[[Session, str], int | None]
+    """Claims the next run under a name and returns its id; None if none can be claimed now."""
+    load: Callable[[Session], Result]
+    """Returns its progress."""
+    seconds_left: Callable[[Session], float | None]
+    """Returns when the claim of another process expires; None if there is none."""
+    cancel: Callable[[Session], object]
+    has_ended: Callable[[Result, bool], bool]
+    """Whether nothing is left to be executed or waited for here; the second argument is whether it was cancelled."""
+    cancelled: str
+    unfinished: str
+    """Its state and how it is continued after an outage, if it was cancelled, and otherwise."""
+    timeout: float = inf
+    """Seconds to wait for another process that executes it."""
+
+
+@dataclass
+class _OtherClaim:
+    """The claim of another process that is waited for."""
+
+    timeout: float
+    notify: Callable[[str], None]
+    since: float | None = None
+
+    def note(self, seconds_left: float | None, *, is_stopping: bool) -> None:
+        """Note when it expires, or that there is none, as when workers share a run; raises TiebreakError in the end."""
+        if seconds_left is None:
+            self.since = None
+        elif self.since is None:
+            self.since = time.monotonic()
+            self.notify(describe_wait(seconds_left))
+        elif time.monotonic() - self.since > self.timeout and not is_stopping:
+            raise TiebreakError("Another process executes this run; watch it there, or cancel it first.")
+
+
+async def execute_until_ended(
+    engine: Engine,
+    work: Work[Result],
+    report: Callable[[Result], None],
+    model: Model,
+    notify: Callable[[str], None],
+    requests: StopRequests,
+) -> Result:
+    """Execute work until it has ended; `report` is called about once a second when there is progress.
+
+    `notify` is called with a sentence if the claim of another process is waited for. Runs that workers share are left
+    to them and waited for. The first of the `requests` to stop cancels the work, for them too.
+    """
+    execution = _execute_until_ended(engine, work, report, model, notify, requests)
+    return await until_stopped(execution, requests, engine, work.cancel, notify)
+
+
+def _claim_next(session: Session, work: Work[Any], worker: str) -> int | None:
+    return work.claim(session, worker)
+
+
+async def _execute_until_ended(
+    engine: Engine,
+    work: Work[Result],
+    report: Callable[[Result], None],
+    model: Model,
+    notify: Callable[[str], None],
+    requests: StopRequests,
+) -> Result:
+    load, report = partial(read, engine, work.load), only_changes(report)
+    other = _OtherClaim(work.timeout, notify)
+    try:
+        while True:
+            name = worker_name()
+            claim = partial(_claim_next, work=work, worker=name)
+            run_id = None if requests.count else await through_outage(partial(write, engine, claim))
+            if run_id is not None:
+                execution = execute_run(engine, run_id, model, worker=name, stopping=requests.stored)
+                await report_until_done(asyncio.create_task(execution), load, report)
+            is_cancelled = requests.stored.is_set()  # before the progress is read
+            progress = await through_outage(load)
+            report(progress)
+            if work.has_ended(progress, is_cancelled):
+                return progress
+            if run_id is None:
+                left = await through_outage(partial(read, engine, work.seconds_left))
+                other.note(left, is_stopping=requests.count > 0)
+                await asyncio.sleep(REPORT_SECONDS)
+    except DatabaseUnavailable as error:
+        state = work.cancelled if requests.stored.is_set() else work.unfinished
+        raise DatabaseUnavailable(f"{error} {state}") from error
+    finally:
+        await model.close()
+
+
+# The thread that executes requested runs while the app is serving, or in a process of its own.
+
+POLL_SECONDS = 0.5
+"""Interval between two queries for requested runs."""
+MAX_WAIT = 5.0
+"""Seconds between two queries after several errors: shorter than a claim holds."""
+STALLED_SECONDS = 60.0
+"""Without a query for this time the worker is not ready: an operation of the database may be stuck."""
+STORING_SECONDS = 3.0
+"""After the grace of a stop: to store the last replies, and to release claims."""
+THREADS = 16
+"""For operations of the database, which may wait for locks."""
+
+
+class _Executor(Protocol):
+    """Executes requested runs in the worker's event loop."""
+
+    async def step(self) -> None:
+        """Start what is requested; called again and again, also after an error."""
+
+    async def wait(self, seconds: float) -> None:
+        """Wait for the next step."""
+
+    async def end(self) -> None:
+        """Stop what is in progress."""
+
+
+class RunWorker:
+    """Executes every requested run, and continues after errors.
+
+    On SQLite it executes whole runs; on PostgreSQL it shares the traces of a run with other workers, and executes
+    `traces` at once.
+    """
+
+    def __init__(
+        self, engine: Engine, model: Callable[[], Model], *, traces: int | None = None, grace: float = 4.0
+    ) -> None:
+        """Create a worker that waits `grace` seconds for calls in progress when it is stopped."""
+        self._engine, self._create_model, self._traces, self._grace = engine, model, traces, grace
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="run worker", daemon=True)
+        self._last_query = time.monotonic()
+        self._problem = ""
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread. Another worker can continue its traces."""
+        self._stopping.set()
+        self._thread.join(timeout=self._grace + STORING_SECONDS)
+
+    def problem(self) -> str:
+        """Return why requested runs are not executed now, as a sentence; empty while they are."""
+        if not self._thread.is_alive():
+            return "The worker that executes runs is not running."
+        if time.monotonic() - self._last_query > STALLED_SECONDS:
+            return "The worker that executes runs does not respond."
+        return self._problem
+
+    async def _serve(self) -> None:
+        guards.read_freely()
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS))
+        executor, wait = self._create_executor(), POLL_SECONDS
+        while not self._stopping.is_set():
+            try:
+                await executor.step()
+                self._report_recovery()
+                wait = POLL_SECONDS
+            except Exception as error:  # the next attempt may succeed
+                wait = min(2 * wait, MAX_WAIT)
+                self._report(error)
+            self._last_query = time.monotonic()
+            await executor.wait(wait)
+        await executor.end()
+
+    def _create_executor(self) -> _Executor:
+        if self._engine.dialect.name != "postgresql":
+            return _WholeRuns(self._engine, self._create_model, self._grace)
+        from storage.worker.job_worker import TRACES, JobWorker
+
+        return JobWorker(self._engine, self._create_model, traces=self._traces or TRACES, grace=self._grace)
+
+    def _report(self, error: Exception) -> None:
+        is_expected = isinstance(error, TiebreakError)
+        problem = str(error) if is_expected else f"An unexpected error occurred ({type(error).__name__})."
+        if problem != self._problem:  # an outage is logged once
+            log.error("Requested runs cannot be executed: %s", problem, exc_info=None if is_expected else error)
+        self._problem = problem
+
+    def _report_recovery(self) -> None:
+        if self._problem:
+            log.info("Requested runs are executed again.")
+        self._problem = ""
+
+
+class _WholeRuns:
+    """Claims runs and executes each alone."""
+
+    def __init__(self, engine: Engine, model: Callable[[], Model], grace: float) -> None:
+        self._engine, self._create_model, self._grace = engine, model, grace
+        self._model: Model | None = None
+        self._stopping = threading.Event()
+        self._executions: set[asyncio.Task[None]] = set()
+
+    async def step(self) -> None:
+        for run_id, worker in (await asyncio.to_thread(self._claim_runs)).items():
+            model = self._model = self._model or self._create_model()  # importing litellm takes seconds
+            execution = asyncio.create_task(
+                execute_run(self._engine, run_id, model, worker=worker, stopping=self._stopping)
+            )
+            self._executions.add(execution)
+            execution.add_done_callback(self._ended)
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def end(self) -> None:
+        """Start no more calls, and wait for those in progress; the claims of runs that are cancelled then expire."""
+        self._stopping.set()
+        executions = list(self._executions)
+        if executions:
+            await asyncio.wait(executions, timeout=self._grace)
+        for execution in executions:
+            execution.cancel()
+        await asyncio.gather(*executions, return_exceptions=True)
+        if self._model is not None:
+            await self._model.close()
+
+    def _claim_runs(self) -> dict[int, str]:
+        """Return the runs that were claimed, each with the name of its claim."""
+        named = {run_id: worker_name() for run_id in read(self._engine, claims.unclaimed)}
+        return {
+            run_id: worker
+            for run_id, worker in named.items()
+            if write(self._engine, partial(claims.claim_run, run_id=run_id, worker=worker))
+        }
+
+    def _ended(self, execution: asyncio.Task[None]) -> None:
+        self._executions.discard(execution)
+        if not execution.cancelled() and (error := execution.exception()) is not None:
+            log.error("A run could not be ended; it is continued when its claim has expired.", exc_info=error)

@@ -14,10 +14,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from storage.db import connections
+from storage.db import connections, tables
 from storage.db.connections import reading, writing
 from storage.db.errors import DatabaseUnavailable
-from storage.db.tables import table
 from storage.labelling import actions, tasks
 from storage.labelling.context import Json, Work, open_work
 
@@ -147,5 +146,5 @@ def _shift_clock(seconds: float) -> None:
             return datetime.now(tz) + timedelta(seconds=seconds)
 
     assert Shifted.now(UTC) != datetime.now(UTC)
-    for module in (connections, table):
+    for module in (connections, tables):
         vars(module)["datetime"] = Shifted

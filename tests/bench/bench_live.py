@@ -8,7 +8,7 @@ it prints the milliseconds, median / p95 / maximum (n),
 - figures: until a run of the page with its figures has ended;
 
 and the processor seconds of the server for each label, and how many runs of a page had no end (see
-`pages.parts.periodic_requests`). A browser adds its own time to draw them. See `bench_pages`.
+`pages.parts.sockets`). A browser adds its own time to draw them. See `bench_pages`.
 """
 
 import argparse

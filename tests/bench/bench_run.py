@@ -17,7 +17,7 @@ from core.formats.records import ItemRecord
 from core.llm.router import Router
 from core.protocols.registry import PROTOCOLS
 from storage.db.connections import connect, reading, upgrade, writing
-from storage.runs import run_claims
+from storage.runs import claims
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import RunRequest, create_run, execute_run, worker_name
@@ -43,7 +43,7 @@ def seconds(count: int, address: str, folder: Path, *, reused: bool = False) -> 
         run_id = create_run(engine, request)
         worker = worker_name()
         with writing(engine) as session:
-            run_claims.claim_run(session, run_id, worker)
+            claims.claim_run(session, run_id, worker)
         elapsed = asyncio.run(_timed(engine, run_id, worker))
         totals = run_progress(engine, run_id)[1].totals
         if (totals.calls, totals.reused) != (count * 9, again * count * 9):

@@ -28,7 +28,8 @@ from storage.labelling import claims, tasks
 from storage.labelling.context import find_tasks, open_work
 from storage.labelling.queue_view import open_view
 from storage.labels import labels
-from storage.runs import call_totals, outcomes, run_claims, runs, traces
+from storage.runs import call_totals, outcomes, runs, traces
+from storage.runs import claims as run_claims
 from storage.runs.outcomes import NewEvent
 from storage.studies import studies
 from storage.transfer import imports

@@ -10,7 +10,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 import app
 from core import logs
-from pages.parts import descriptors
+from pages.parts import sockets
 from tests.bench.bench_keys import Annotator
 from tests.bench.bench_sessions import Session
 from tests.bench.bench_workbench import plant
@@ -23,7 +23,7 @@ HOST = "http://127.0.0.1:8501"
 
 def free(monkeypatch, number, limit=1024):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
-    monkeypatch.setattr(descriptors, "count_open", lambda: limit - number)
+    monkeypatch.setattr(sockets, "count_open", lambda: limit - number)
 
 
 def test_a_page_is_refused_with_a_sentence_while_requests_and_open_pages_are_answered(monkeypatch):
@@ -31,9 +31,9 @@ def test_a_page_is_refused_with_a_sentence_while_requests_and_open_pages_are_ans
     client = TestClient(app.app, base_url=HOST, client=("127.0.0.1", 1), headers={"origin": HOST})
     page = {"accept": "text/html"}
     free(monkeypatch, 255)
-    assert client.get("/runs", headers=page).text == descriptors.FULL
+    assert client.get("/runs", headers=page).text == sockets.FULL
     assert client.get("/account/sign-in", headers=page, follow_redirects=False).status_code == 303
-    assert not descriptors.is_full(0.5), "an open page may connect again"
+    assert not sockets.is_full(0.5), "an open page may connect again"
     free(monkeypatch, 256)
     assert client.get("/runs", headers=page).status_code == 200
     free(monkeypatch, 127)
@@ -46,7 +46,7 @@ def test_the_limit_is_raised_as_far_as_the_system_allows_it(monkeypatch):
         found = []
         monkeypatch.setattr(resource, "getrlimit", lambda _, before=before: before)
         monkeypatch.setattr(resource, "setrlimit", lambda _, limits, found=found: found.append(limits[0]))
-        descriptors.raise_limit()
+        sockets.raise_limit()
         assert found == ([] if expected is None else [expected])
 
 

@@ -17,7 +17,7 @@ from core.protocols import Judge
 from core.protocols.registry import PROTOCOLS
 from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
-from pages.parts import metrics, resources
+from pages.parts import resources, routes
 from storage.db import audit, backup
 from storage.db.connections import reading
 from storage.runs import traces
@@ -83,7 +83,7 @@ def test_a_key_reaches_its_provider_and_nothing_else(executed, tmp_path, caplog)
         trace_ids = [trace.id for trace in traces.find(session, traces.Filter(study.id))]
         log = repr([audit.cells(entry) for entry in audit.entries(session, audit.Filter())])
     assert len(trace_ids) == len(REPLIES) and "LAB_API_KEY" in log
-    texts = {"database": stored_text(engine), "audit log": log, "metrics": generate_latest(metrics.REGISTRY).decode()}
+    texts = {"database": stored_text(engine), "audit log": log, "metrics": generate_latest(routes.REGISTRY).decode()}
     for name, write in (
         ("study", lambda stream: tiebreak.write(export_records(engine, study), stream)),
         ("turns", lambda stream: turns.write_csv(turn_rows(engine, study), stream)),

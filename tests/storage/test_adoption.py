@@ -11,7 +11,7 @@ from core.protocols import Judge
 from core.trace import Ask, Spec
 from storage.db.connections import reading, writing
 from storage.labels import labels
-from storage.runs import adoption, aius
+from storage.runs import aius, inputs
 from storage.studies.studies import Study
 from tests.core.protocols.critiques import CLAIMS, CRITIQUE, make_complete_item, make_item, worked_example_reply
 from tests.storage.critique_studies import import_study, run_records, save_answer
@@ -42,7 +42,7 @@ def study(engine: Engine) -> Study:
 
 def adopt(engine: Engine, study: Study, run: str | None = None) -> int:
     with writing(engine) as session:
-        return adoption.adopt_all(session, study.id, "eve", run)
+        return inputs.adopt_all(session, study.id, "eve", run)
 
 
 def texts(engine: Engine, study: Study, item: str = "ladder") -> list[str]:
@@ -94,12 +94,12 @@ def test_confirmed_aius_of_a_reextraction_keep_their_id_text_and_labels(engine: 
     kept = next(aiu for aiu in OLD if aiu.text == "Ada can own a ladder.")
     save_answer(engine, study, precision_target("ladder", kept.id), True)
     with reading(engine) as session:
-        (found,) = adoption.reextractions(session, study.id, "second")
+        (found,) = inputs.reextractions(session, study.id, "second")
     proposed = {match.old.text: match.new for match in found.matches()}
     assert "The reason should be put better." not in proposed
     confirmed = {("ladder", "model"): {proposed[kept.text].id: kept.id}}
     with writing(engine) as session:
-        assert adoption.replace_aius(session, study.id, "eve", "second", confirmed) == 1
+        assert inputs.replace_aius(session, study.id, "eve", "second", confirmed) == 1
     after = texts(engine, study)
     assert kept.text in after and "Brief." in after and "The reason should be put better." not in after
     with reading(engine) as session:
@@ -113,5 +113,5 @@ def test_confirmed_aius_of_a_reextraction_keep_their_id_text_and_labels(engine: 
 def test_without_a_confirmation_a_reextracted_aiu_is_a_new_one(engine: Engine, study: Study) -> None:
     adopt(engine, study, "first")
     with writing(engine) as session:
-        adoption.replace_aius(session, study.id, "eve", "second", {("ladder", "model"): {}})
+        inputs.replace_aius(session, study.id, "eve", "second", {("ladder", "model"): {}})
     assert "A ladder can be owned by Ada." in texts(engine, study)

@@ -6,7 +6,7 @@ from sqlalchemy import event, select, update
 from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import EventRow, RunRow, TraceRow
-from storage.runs import call_totals, calls, outcomes, run_claims, runs, trace_claims
+from storage.runs import call_totals, calls, claims, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from tests.storage.shared import a_turn, a_verdict
 
@@ -17,8 +17,8 @@ def a_trace_id(engine, a_study):
     with writing(engine) as session:
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         run = runs.create(session, a_study.id, "live", **fields)
-        run_claims.claim_run(session, run, "worker")
-        return run_claims.claim_traces(session, run, "worker", 1)[0].id
+        claims.claim_run(session, run, "worker")
+        return claims.claim_traces(session, run, "worker", 1)[0].id
 
 
 def append(engine, trace_id, first, *events):
@@ -28,7 +28,7 @@ def append(engine, trace_id, first, *events):
 
 def release(engine, run_id):
     with writing(engine) as session:
-        run_claims.release(session, run_id, "worker", "stopped")
+        claims.release(session, run_id, "worker", "stopped")
 
 
 def run_of(engine, trace_id):
@@ -77,15 +77,15 @@ def test_calls_in_flight_when_a_run_is_stopped_are_in_its_sums_when_the_last_has
         run_id = runs.create(session, a_study.id, "shared", **fields)
         calls.register_worker(session, "worker")
         ids = session.scalars(select(TraceRow.id).where(TraceRow.run_id == run_id).order_by(TraceRow.id).limit(2)).all()
-        claims = [trace_claims.claim(session, trace_id, "worker") for trace_id in ids]
+        claimed = [claims.claim_trace(session, trace_id, "worker") for trace_id in ids]
     append(engine, ids[0], 0, a_turn(0))
     with writing(engine) as session:
-        trace_claims.stop(session, run_id, "The ceiling is reached.")
+        claims.stop(session, run_id, "The ceiling is reached.")
     stored = []
-    for claim in claims:
+    for claim in claimed:
         append(engine, claim.id, 1, a_turn(1))
         with writing(engine) as session:
-            trace_claims.release(session, claim, "worker")
+            claims.release_trace(session, claim, "worker")
         stored.append(run_of(engine, claim.id)[1]["calls"])
     assert stored == [1, 3], "one query over all events, after the last call"
     totals, statements = totals_with_statements(engine, run_id)

@@ -1,5 +1,6 @@
 """Versions that change with the database: pages and workers on PostgreSQL do not poll."""
 
+import itertools
 import threading
 import time
 
@@ -10,7 +11,7 @@ from core.formats.records import ItemRecord
 from storage.db import changes
 from storage.db.connections import reading, writing
 from storage.labels import labels
-from storage.runs import outcomes, run_claims
+from storage.runs import claims, outcomes
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
@@ -19,6 +20,7 @@ from tests.storage.shared import a_turn
 from tests.storage.worker.test_worker import make_request
 
 DELIVERY = 2.0
+MARKERS = itertools.count()
 """Seconds within which a page must notice a change."""
 
 
@@ -43,6 +45,15 @@ def listen(engine, *topics):
     return changes.version(engine, *topics)
 
 
+def settle(engine):
+    """Return when every notification before this one has arrived: they are delivered in the order of the commits."""
+    marker = f"marker {next(MARKERS)}"
+    known = changes.version(engine, marker)
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_notify(:channel, :marker)"), {"channel": changes.CHANNEL, "marker": marker})
+    assert changed(engine, known, marker, timeout=10)
+
+
 def changed(engine, known, *topics, timeout=DELIVERY) -> bool:
     changes.wait(engine, known, *topics, timeout=timeout)
     return changes.version(engine, *topics) != known
@@ -53,7 +64,7 @@ def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
         other = studies.create(session, "other").id
     topic, other_topic = f"study {a_study.id}", f"study {other}"
     listen(engine, topic)
-    time.sleep(0.2)  # the notifications of the import
+    settle(engine)  # the notifications of the import
     known, known_other = changes.version(engine, topic), changes.version(engine, other_topic)
     with writing(engine) as session:
         labels.save(session, a_study.id, make_target(), "ann", 1)
@@ -64,10 +75,10 @@ def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
 def test_an_event_changes_the_version_of_its_trace_and_its_run(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "worker")
-        first, second = (trace.id for trace in run_claims.claim_traces(session, run_id, "worker", 2))
+        claims.claim_run(session, run_id, "worker")
+        first, second = (trace.id for trace in claims.claim_traces(session, run_id, "worker", 2))
     listen(engine)
-    time.sleep(0.2)
+    settle(engine)
     topics = [f"trace {first}", f"run {run_id}", f"trace {second}"]
     known = [changes.version(engine, topic) for topic in topics]
     with writing(engine) as session:
@@ -83,18 +94,19 @@ def test_a_renewed_claim_notifies_nobody_and_a_request_does(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     assert changed(engine, known, changes.RUNS)
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "worker")
-    time.sleep(0.2)
+        claims.claim_run(session, run_id, "worker")
+    settle(engine)
     known = changes.version(engine, changes.RUNS)
     with writing(engine) as session:
-        run_claims.renew_claim(session, run_id, "worker")
-    assert not changed(engine, known, changes.RUNS, timeout=0.3)
+        claims.renew_claim(session, run_id, "worker")
+    settle(engine)
+    assert changes.version(engine, changes.RUNS) == known
 
 
 def test_what_is_not_committed_is_not_announced(engine, a_study):
     topic = f"study {a_study.id}"
     listen(engine, topic)
-    time.sleep(0.2)
+    settle(engine)
     known = changes.version(engine, topic)
 
     def save_and_fail():
@@ -104,7 +116,8 @@ def test_what_is_not_committed_is_not_announced(engine, a_study):
 
     with pytest.raises(ZeroDivisionError):
         save_and_fail()
-    assert not changed(engine, known, topic, timeout=0.3)
+    settle(engine)
+    assert changes.version(engine, topic) == known
 
 
 def test_one_connection_listens_for_all_threads_of_a_process(engine, a_study):

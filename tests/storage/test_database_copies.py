@@ -15,7 +15,7 @@ from storage.accounts import access, api_tokens, invitations, logins, registry
 from storage.db import backup, connections, restore
 from storage.db.columns import Json
 from storage.db.connections import connect, reading, writing
-from storage.db.copies import copy_sqlite
+from storage.db.restore import copy_sqlite
 from storage.db.tables import AnnotatorRow, Table
 from storage.studies import annotators, studies
 from storage.transfer import imports, samples
@@ -99,7 +99,7 @@ def test_all_rows_accounts_sessions_and_ids_are_in_postgresql_and_the_file_is_as
 
 def test_a_copy_that_fails_stores_nothing(file, source, target, monkeypatch):
     source.dispose()
-    monkeypatch.setattr("storage.db.copies._set_sequence", lambda session, table: 1 / (table.__tablename__ != "label"))
+    monkeypatch.setattr("storage.db.restore._set_sequence", lambda session, table: 1 / (table.__tablename__ != "label"))
     with pytest.raises(ZeroDivisionError):
         copy_sqlite(file, target, show)
     monkeypatch.undo()

@@ -1,7 +1,6 @@
 """The tables of a new database, and the upgrade from those of version 0.1 and of development versions after it."""
 
 import gzip
-import json
 import sqlite3
 
 import psycopg
@@ -28,7 +27,6 @@ from tests.storage.shared import (
     a_trace,
     a_turn,
     a_verdict,
-    an_unreadable,
     combined_verdict,
     debates,
 )
@@ -295,19 +293,3 @@ def test_labels_of_the_workbench_were_given_in_the_order_of_the_item(engine):
     as_of(engine, "0026", "ALTER TABLE label DROP COLUMN shown")
     upgrade(engine)
     assert [(row.value, row.shown) for row in stored(engine)] == [(2, [1, 2]), (1, None), (1, None)]
-
-
-def test_the_sums_over_calls_are_those_of_an_import(engine, a_study):
-    """The upgrade adds them up for the runs that have ended."""
-    import_records(engine, "s", [RUN, a_trace("item 0", a_turn(), a_turn(1, reused="r"), an_unreadable(), a_verdict())])
-    stored = read_tables(engine)["run"]
-    as_of(engine, "0025", "ALTER TABLE run DROP COLUMN call_totals")
-    upgrade(engine)
-    migrated = read_tables(engine)["run"]
-    assert [sums_of(row) for row in migrated] == [sums_of(row) for row in stored]
-    assert sums_of(stored[0])["calls"] == 3
-
-
-def sums_of(row) -> dict[str, float]:
-    sums = row["call_totals"]
-    return json.loads(sums) if isinstance(sums, str) else sums

@@ -76,7 +76,7 @@ def get(engine, trace_id):
 
 def listed(engine, study, **conditions):
     with reading(engine) as session:
-        return outcomes.find_unread(session, UnreadFilter(study.id, **conditions))
+        return outcomes.page_unread(session, UnreadFilter(study.id, **conditions)).rows
 
 
 def test_a_person_states_what_a_reply_says_and_figures_use_it(engine, a_study, a_single_trace):
@@ -190,12 +190,12 @@ def test_unreadable_replies_are_counted_and_paged_by_key(engine, a_study):
     with reading(engine) as session:
         (count,) = outcomes.count_unread(session, UnreadFilter(a_study.id))
         assert (count.judge, count.step, count.replies, count.of) == ("j", "choice", 3, 3)
-        first = outcomes.find_unread(session, UnreadFilter(a_study.id), limit=2)
-        rest = outcomes.find_unread(session, UnreadFilter(a_study.id), after=first[-1].id, limit=2)
+        first = outcomes.page_unread(session, UnreadFilter(a_study.id), size=2).rows
+        rest = outcomes.page_unread(session, UnreadFilter(a_study.id), after=first[-1].id, size=2).rows
         assert sorted(reply.item for reply in [*first, *rest]) == ["item 0", "item 1", "item 2"]
         assert first[0].turn.reply == UNREADABLE
-        assert outcomes.find_unread(session, UnreadFilter(a_study.id, judge="someone else")) == []
-        assert outcomes.find_unread(session, UnreadFilter(a_study.id, reason=count.reason)) != []
+        assert outcomes.page_unread(session, UnreadFilter(a_study.id, judge="someone else")).rows == []
+        assert outcomes.page_unread(session, UnreadFilter(a_study.id, reason=count.reason)).rows != []
 
 
 def make_unreadable(engine, trace_id, ask=0):

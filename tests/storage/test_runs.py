@@ -8,7 +8,7 @@ from core.formats.records import ItemRecord
 from core.trace import TraceFailed
 from storage.db.connections import reading, writing
 from storage.db.tables import ExperimentRow, RunRow
-from storage.runs import events, outcomes, run_claims, runs
+from storage.runs import claims, events, outcomes, runs
 from storage.runs.call_totals import Totals
 from storage.runs.outcomes import NewEvent
 from storage.runs.runs import Progress
@@ -75,55 +75,55 @@ def test_a_run_is_read_back_as_created(engine, a_study):
 
 
 def test_a_trace_is_claimed_once(engine, a_run):
-    write(engine, run_claims.claim_run, a_run, "one")
-    first = write(engine, run_claims.claim_traces, a_run, "one", 2)
-    second = write(engine, run_claims.claim_traces, a_run, "one", 2)
-    assert (len(first), len(second), write(engine, run_claims.claim_traces, a_run, "one", 2)) == (2, 1, [])
+    write(engine, claims.claim_run, a_run, "one")
+    first = write(engine, claims.claim_traces, a_run, "one", 2)
+    second = write(engine, claims.claim_traces, a_run, "one", 2)
+    assert (len(first), len(second), write(engine, claims.claim_traces, a_run, "one", 2)) == (2, 1, [])
     assert not {trace.id for trace in first} & {trace.id for trace in second}
 
 
 def test_only_the_worker_of_a_run_claims_its_traces(engine, a_run):
-    write(engine, run_claims.claim_run, a_run, "one")
-    with pytest.raises(run_claims.ClaimLost):
-        write(engine, run_claims.claim_traces, a_run, "two", 2)
+    write(engine, claims.claim_run, a_run, "one")
+    with pytest.raises(claims.ClaimLost):
+        write(engine, claims.claim_traces, a_run, "two", 2)
 
 
 def test_expired_claims_of_a_run_and_its_traces_can_be_claimed_again(engine, a_run):
-    assert write(engine, run_claims.claim_run, a_run, "one")
-    claimed = write(engine, run_claims.claim_traces, a_run, "one", 3)
-    assert not write(engine, run_claims.claim_run, a_run, "two")
-    assert write(engine, run_claims.unclaimed) == []
+    assert write(engine, claims.claim_run, a_run, "one")
+    claimed = write(engine, claims.claim_traces, a_run, "one", 3)
+    assert not write(engine, claims.claim_run, a_run, "two")
+    assert write(engine, claims.unclaimed) == []
     expire_claims(engine)
-    assert write(engine, run_claims.unclaimed) == [a_run]
-    assert write(engine, run_claims.claim_run, a_run, "two")
-    assert write(engine, run_claims.claim_traces, a_run, "two", 3) == claimed
-    assert not write(engine, run_claims.renew_claim, a_run, "one")
-    write(engine, run_claims.release, a_run, "one")
-    assert write(engine, run_claims.claim_traces, a_run, "two", 3) == []
+    assert write(engine, claims.unclaimed) == [a_run]
+    assert write(engine, claims.claim_run, a_run, "two")
+    assert write(engine, claims.claim_traces, a_run, "two", 3) == claimed
+    assert not write(engine, claims.renew_claim, a_run, "one")
+    write(engine, claims.release, a_run, "one")
+    assert write(engine, claims.claim_traces, a_run, "two", 3) == []
 
 
 def test_renewed_claims_do_not_expire(engine, a_run):
-    write(engine, run_claims.claim_run, a_run, "one")
-    write(engine, run_claims.claim_traces, a_run, "one", 3)
+    write(engine, claims.claim_run, a_run, "one")
+    write(engine, claims.claim_traces, a_run, "one", 3)
     expire_claims(engine)
-    assert write(engine, run_claims.renew_claim, a_run, "one")
-    assert not write(engine, run_claims.claim_run, a_run, "two")
+    assert write(engine, claims.renew_claim, a_run, "one")
+    assert not write(engine, claims.claim_run, a_run, "two")
     assert get(engine, a_run).active
 
 
 def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
-    write(engine, run_claims.claim_run, a_run, "one")
-    first, second, third = (trace.id for trace in write(engine, run_claims.claim_traces, a_run, "one", 3))
+    write(engine, claims.claim_run, a_run, "one")
+    first, second, third = (trace.id for trace in write(engine, claims.claim_traces, a_run, "one", 3))
     write(
         engine,
         outcomes.append_events,
         [NewEvent(first, 0, a_verdict("agreed", (1, 1, 1))), NewEvent(second, 0, a_verdict())],
     )
-    write(engine, run_claims.release, a_run, "one")
+    write(engine, claims.release, a_run, "one")
     assert get(engine, a_run).state == "requested"
-    write(engine, run_claims.claim_run, a_run, "one")
+    write(engine, claims.claim_run, a_run, "one")
     write(engine, outcomes.append_events, [NewEvent(third, 0, TraceFailed(problem="no key"))])
-    write(engine, run_claims.release, a_run, "one")
+    write(engine, claims.release, a_run, "one")
     assert get(engine, a_run).state == "finished"
     with reading(engine) as session:
         counts = runs.progress(session, a_run)
@@ -132,12 +132,12 @@ def test_a_run_is_finished_when_every_trace_has_ended(engine, a_run):
 
 
 def test_a_cancelled_run_is_claimed_until_its_running_traces_have_ended(engine, a_run):
-    write(engine, run_claims.claim_run, a_run, "one")
+    write(engine, claims.claim_run, a_run, "one")
     write(engine, runs.cancel, a_run)
-    assert (get(engine, a_run).state, write(engine, run_claims.unclaimed)) == ("cancelling", [])
-    assert not write(engine, run_claims.renew_claim, a_run, "one")
-    assert not write(engine, run_claims.claim_run, a_run, "two")
-    write(engine, run_claims.release, a_run, "one")
+    assert (get(engine, a_run).state, write(engine, claims.unclaimed)) == ("cancelling", [])
+    assert not write(engine, claims.renew_claim, a_run, "one")
+    assert not write(engine, claims.claim_run, a_run, "two")
+    write(engine, claims.release, a_run, "one")
     assert (get(engine, a_run).state, get(engine, a_run).active) == ("cancelled", False)
 
 
@@ -147,7 +147,7 @@ def test_a_requested_run_is_not_resumed_again_so_its_cost_limit_holds(engine, a_
     for _ in range(2):  # before a worker has claimed it, and afterwards
         with pytest.raises(TiebreakError, match="requested already"):
             write(engine, runs.resume, a_run, 50.0)
-        write(engine, run_claims.claim_run, a_run, "one")
+        write(engine, claims.claim_run, a_run, "one")
     assert get(engine, a_run).ceiling == 5
     with pytest.raises(TiebreakError, match="requested already"), writing(engine) as session:
         runs.resume(session, a_run, interrupted=True)
@@ -157,12 +157,12 @@ def test_a_requested_run_is_not_resumed_again_so_its_cost_limit_holds(engine, a_
 
 
 def test_a_run_whose_worker_crashed_during_cancelling_is_cancelled(engine, a_run):
-    write(engine, run_claims.claim_run, a_run, "one")
+    write(engine, claims.claim_run, a_run, "one")
     write(engine, runs.cancel, a_run)
     expire_claims(engine)
     assert get(engine, a_run).state == "cancelled"
     write(engine, runs.resume, a_run)
-    assert write(engine, run_claims.claim_run, a_run, "two")
+    assert write(engine, claims.claim_run, a_run, "two")
 
 
 def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
@@ -171,19 +171,19 @@ def test_a_run_without_a_worker_is_cancelled_at_once(engine, a_run):
 
 
 def test_a_stopped_run_has_a_reason_and_resumes_its_failed_traces(engine, a_run):
-    write(engine, run_claims.claim_run, a_run, "one")
-    (trace,) = [claimed.id for claimed in write(engine, run_claims.claim_traces, a_run, "one", 1)]
+    write(engine, claims.claim_run, a_run, "one")
+    (trace,) = [claimed.id for claimed in write(engine, claims.claim_traces, a_run, "one", 1)]
     write(
         engine,
         outcomes.append_events,
         [NewEvent(trace, 0, a_turn()), NewEvent(trace, 1, TraceFailed(problem="no key"))],
     )
-    write(engine, run_claims.release, a_run, "one", "stopped", "at its ceiling")
+    write(engine, claims.release, a_run, "one", "stopped", "at its ceiling")
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("stopped", "at its ceiling")
     write(engine, runs.resume, a_run)
     assert (get(engine, a_run).state, get(engine, a_run).problem) == ("requested", "")
-    write(engine, run_claims.claim_run, a_run, "two")
-    reclaimed = write(engine, run_claims.claim_traces, a_run, "two", 3)
+    write(engine, claims.claim_run, a_run, "two")
+    reclaimed = write(engine, claims.claim_traces, a_run, "two", 3)
     assert reclaimed[0].id == trace
     assert write(engine, events.next_sequence_numbers, [one.id for one in reclaimed]) == {
         reclaimed[0].id: 2,
@@ -221,12 +221,12 @@ def test_claims_expire_by_the_clock_of_the_database_not_by_that_of_a_host(postgr
     imports.import_records(postgres_engine, "skewed", [ItemRecord(item=make_item())])
     with writing(postgres_engine) as session:
         run_id = create(session, studies.get(session, "skewed"))
-        assert run_claims.claim_run(session, run_id, "one")
-    monkeypatch.setattr("storage.db.tables.table.datetime", FastClock)
+        assert claims.claim_run(session, run_id, "one")
+    monkeypatch.setattr("storage.db.tables.datetime", FastClock)
     monkeypatch.setattr("storage.db.connections.datetime", FastClock)
     assert get(postgres_engine, run_id).active
-    assert write(postgres_engine, run_claims.unclaimed) == []
-    assert not write(postgres_engine, run_claims.claim_run, run_id, "two")
+    assert write(postgres_engine, claims.unclaimed) == []
+    assert not write(postgres_engine, claims.claim_run, run_id, "two")
     with writing(postgres_engine) as session:
         session.execute(text("DELETE FROM study"))
 

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from core.errors import TiebreakError
-from storage.db import backup, connections, dialects, restore, sqlite_file
+from storage.db import backup, connections, dialects, restore
 from storage.db.errors import FULL, DatabaseUnavailable
 from tests.databases import create_database
 
@@ -50,7 +50,7 @@ def test_an_io_error_of_a_full_disk_says_that_it_is_full(tmp_path, monkeypatch):
     engine = connections.connect(create_database(tmp_path / "tiebreak.db"))
     with no_growing_files(), pytest.raises(TiebreakError, match="disk I/O error"):
         connections.upgrade(engine)
-    monkeypatch.setattr(sqlite_file, "NO_SPACE", (errno.EFBIG,))
+    monkeypatch.setattr(dialects, "NO_SPACE", (errno.EFBIG,))
     with no_growing_files():
         with pytest.raises(DatabaseUnavailable) as raised:
             connections.upgrade(engine)

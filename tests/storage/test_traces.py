@@ -12,7 +12,7 @@ from storage.db.columns import START
 from storage.db.connections import reading, writing
 from storage.db.tables import OpinionRow
 from storage.labels import labels
-from storage.runs import call_totals, outcomes, run_claims, runs, trace_opinions, traces
+from storage.runs import call_totals, claims, outcomes, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
 from storage.runs.outcomes import NewEvent
 from storage.runs.traces import Filter, count_by_run
@@ -36,8 +36,8 @@ def a_live_trace(engine, a_study):
     with writing(engine) as session:
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         run = runs.create(session, a_study.id, "live", **fields)
-        run_claims.claim_run(session, run, "worker")
-        return run_claims.claim_traces(session, run, "worker", 1)[0].id
+        claims.claim_run(session, run, "worker")
+        return claims.claim_traces(session, run, "worker", 1)[0].id
 
 
 def append(engine, trace, *events, first=0):
@@ -78,8 +78,8 @@ def test_verdicts_of_many_traces_are_stored_with_the_statements_of_one(engine):
             study = studies.get(session, "many")
             fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
             run = runs.create(session, study.id, f"run {traces_at_once}", **fields)
-            run_claims.claim_run(session, run, "worker")
-            claimed = [trace.id for trace in run_claims.claim_traces(session, run, "worker", traces_at_once)]
+            claims.claim_run(session, run, "worker")
+            claimed = [trace.id for trace in claims.claim_traces(session, run, "worker", traces_at_once)]
         statements = []
         listener = lambda *arguments: statements.append(arguments[2])  # noqa: E731
         event.listen(engine, "before_cursor_execute", listener)
@@ -96,13 +96,13 @@ def test_the_last_traces_are_claimed_together(engine):
     imports.import_records(engine, "many", [ItemRecord(item=make_item(f"item {number}")) for number in range(9)])
 
     def claim(session, run):
-        return len(run_claims.claim_traces(session, run, "worker", limit=2, rest=3))
+        return len(claims.claim_traces(session, run, "worker", limit=2, rest=3))
 
     with writing(engine) as session:
         study = studies.get(session, "many")
         fields = {"protocol": "scaleeval", "criterion": "helpfulness", "settings": {}, "prompts": {}}
         run = runs.create(session, study.id, "run", **fields)
-        run_claims.claim_run(session, run, "worker")
+        claims.claim_run(session, run, "worker")
         assert [claim(session, run) for _ in range(4)] == [2, 2, 5, 0]
 
 
@@ -176,8 +176,8 @@ def test_verdicts_of_several_traces_can_be_appended_together(engine, a_study):
     with writing(engine) as session:
         fields = {"protocol": "scaleeval", "criterion": "", "settings": {}, "prompts": {}}
         run = runs.create(session, a_study.id, "live", **fields)
-        run_claims.claim_run(session, run, "worker")
-        ids = [trace.id for trace in run_claims.claim_traces(session, run, "worker", 3)]
+        claims.claim_run(session, run, "worker")
+        ids = [trace.id for trace in claims.claim_traces(session, run, "worker", 3)]
         ends = (a_verdict("agreed", (2, 2, 2)), a_verdict("no_verdict", (None, 1, 2)), TraceFailed(problem="no key"))
         outcomes.append_events(session, [NewEvent(trace, 0, event) for trace, event in zip(ids, ends, strict=True)])
         stored = [traces.get(session, trace) for trace in ids]

@@ -11,9 +11,8 @@ from pages.parts.text import escape_markdown
 from pages.setup.parts import upload
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.runs import adoption, aius, inputs, runs
-from storage.runs.adoption import Reextraction
-from storage.runs.inputs import Input, StandingInput
+from storage.runs import aius, inputs, runs
+from storage.runs.inputs import Input, Reextraction, StandingInput
 from storage.studies.studies import Study
 from storage.transfer.imports import read_inputs
 
@@ -163,7 +162,7 @@ def _edits(study: Study) -> int:
 def _reextractions(study_id: int, run: str, edits: int) -> list[Reextraction]:
     """Return what a run extracted otherwise; `edits` changes with every edit."""
     with connections.reading(resources.engine()) as session:
-        return adoption.reextractions(session, study_id, run)
+        return inputs.reextractions(session, study_id, run)
 
 
 def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Proposal]:
@@ -222,7 +221,7 @@ def _draw_replacement(
     clicked = st.button(label, key="matches_apply", type="primary", disabled=annotator is None or not same, help=help)
     if clicked and annotator is not None:
         with permissions.writing(study.id, Permission.edit, "") as session:
-            count = adoption.replace_aius(session, study.id, annotator, run, same)
+            count = inputs.replace_aius(session, study.id, annotator, run, same)
         st.session_state["inputs_replaced"] = (count, len(confirmed))
         st.rerun()
 

@@ -24,7 +24,7 @@ from pages.setup.parts.settings_form import Draft, SettingsForm
 from storage.accounts import access
 from storage.accounts.access import Permission
 from storage.db import audit, connections, guards
-from storage.runs import adoption, calls, runs
+from storage.runs import calls, inputs, runs
 from storage.runs.runs import Progress, Run
 from storage.studies import items, studies
 from storage.studies.items import ItemSelection
@@ -179,7 +179,7 @@ def _draw_adoption(run: Run) -> None:
     )
     if clicked and annotator is not None:
         with permissions.writing(run.study_id, Permission.edit, "") as session:
-            count = adoption.adopt_all(session, run.study_id, annotator, run.name)
+            count = inputs.adopt_all(session, run.study_id, annotator, run.name)
         st.toast(f"Adopted for {numbers.format_count(count, 'item')}.")
 
 

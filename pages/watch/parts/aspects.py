@@ -4,8 +4,9 @@ The judgements are computed from the stored turns by the protocol's own function
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -21,7 +22,7 @@ from core.protocols.dna_eval.verdicts import Judgement
 from core.protocols.registry import PROTOCOLS
 from core.protocols.settings_file import validate_settings
 from core.statistics.reports.weight_distances import rank_distance
-from core.trace import Event, Turn, TurnCompleted, Verdict, VerdictReached
+from core.trace import Event, Turn
 from pages.parts import charts, colours, numbers, resources, shell
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import aspect_letter
@@ -33,64 +34,72 @@ from storage.labels import labels
 from storage.runs import aspects as stored_aspects
 from storage.runs.traces import Trace
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
 # Charts of aspects: weighted scores by aspect, and weights by rater. Aspects are identified by letters.
 
 ONE_TRACE = ChartData(method="Scores of one trace")
 TINTS = (1.0, 0.8, 0.62)
 """Opacity of neighbouring segments, in turn, so they can be distinguished."""
-BACKGROUNDS = {"light": "#FFFFFF", "dark": "#14171C"}
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 BAR_HEIGHT, LINE_HEIGHT = 46, 34
 """Pixels for a response's bar, and for an aspect's row."""
 
 
-def draw_weighted_sums(weights: Weights, scores: Sequence[Scores], highest: float, key: str) -> None:
-    """Draw a stacked bar of weight x score for each response, with its overall score at the end."""
-    import plotly.graph_objects as go
+@dataclass(frozen=True)
+class Segment:
+    """A part of the bar of each response."""
 
-    figure = go.Figure()
-    names = [f"Response {number}" for number in range(1, len(scores) + 1)]
-    parts = [weighted_scores(weights, response_scores) for response_scores in scores]
-    for index, aspect in enumerate(weights):
-        fills = [_tint(_response_colour(number), index) for number in range(1, len(scores) + 1)]
-        values = [response_parts[aspect] for response_parts in parts]
-        figure.add_trace(
-            go.Bar(
-                x=values,
-                y=names,
-                orientation="h",
-                marker={"color": fills, "line": {"color": _background(), "width": 1.5}},
-                text=[aspect_letter(index) if value > highest / 40 else "" for value in values],
-                textposition="inside",
-                insidetextanchor="middle",
-                textangle=0,
-                textfont={"color": [colours.text_colour(fill) for fill in fills], "size": 13},
-                hovertext=[
-                    _hover(aspect, weights[aspect], response_scores[aspect], response_parts[aspect])
-                    for response_scores, response_parts in zip(scores, parts, strict=True)
-                ],
-                hoverinfo="text",
-            )
+    name: str
+    values: Sequence[float]
+    hover: Sequence[str]
+
+
+def weighted_segments(weights: Weights, scores: Sequence[Scores]) -> list[Segment]:
+    """Return weight x score of each response, by aspect."""
+    parts = [weighted_scores(weights, of_response) for of_response in scores]
+    return [
+        Segment(
+            aspect_letter(index),
+            [of_response[aspect] for of_response in parts],
+            [
+                f"{_short(aspect, 60)}<br>{weight:.1f} % × {of_response[aspect]:g} = {part[aspect]:.2f}"
+                for of_response, part in zip(scores, parts, strict=True)
+            ],
         )
-    _add_totals(figure, names, [overall_score(weights, response_scores) for response_scores in scores])
-    _format_score_axes(figure, "Overall score by aspect", "Weight × score", highest, len(scores))
-    sums = [overall_score(weights, response_scores) for response_scores in scores]
-    charts.draw(figure, key, _alt(names, sums), data=ONE_TRACE)
+        for index, (aspect, weight) in enumerate(weights.items())
+    ]
 
 
-def draw_overall_scores(values: Sequence[float], highest: float, key: str) -> None:
-    """Draw one bar for each response, if the judge gave the overall scores itself."""
+def draw_bars(
+    segments: Sequence[Segment], totals: Sequence[float], highest: float, title: str, axis: str, key: str
+) -> None:
+    """Draw a stacked bar for each response, with its overall score at the end."""
     import plotly.graph_objects as go
 
-    names = [f"Response {number}" for number in range(1, len(values) + 1)]
-    fills = [_response_colour(number) for number in range(1, len(values) + 1)]
-    figure = go.Figure(go.Bar(x=list(values), y=names, orientation="h", marker={"color": fills}, hoverinfo="x"))
-    _add_totals(figure, names, values)
-    _format_score_axes(figure, "Overall score, given by the judge", "Score", highest, len(values))
-    charts.draw(figure, key, _alt(names, values), data=ONE_TRACE)
+    names = [f"Response {number}" for number in range(1, len(totals) + 1)]
+    figure = go.Figure(layout={"barmode": "stack"})
+    for index, segment in enumerate(segments):
+        figure.add_bar(
+            x=segment.values,
+            y=names,
+            orientation="h",
+            marker={
+                "color": [_response_colour(number) for number in range(1, len(totals) + 1)],
+                "opacity": TINTS[index % len(TINTS)],
+            },
+            text=[segment.name if value > highest / 40 else "" for value in segment.values],
+            textposition="inside",
+            insidetextanchor="middle",
+            textangle=0,
+            hovertext=segment.hover,
+            hoverinfo="text",
+        )
+    for name, total in zip(names, totals, strict=True):
+        figure.add_annotation(x=total, y=name, text=f"<b>{total:.2f}</b>", showarrow=False, xanchor="left", xshift=6)
+    figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(title=f"{axis}, at most {highest:g}", range=[0, highest * 1.08])
+    charts.apply_layout(figure, title, 100 + BAR_HEIGHT * len(names))
+    alt = ", ".join(f"{name}: {total:.2f}" for name, total in zip(names, totals, strict=True))
+    charts.draw(figure, key, alt, data=ONE_TRACE)
 
 
 def draw_weights(judge: str, weights: Weights, people_weights: Mapping[str, Weights], key: str) -> None:
@@ -98,103 +107,38 @@ def draw_weights(judge: str, weights: Weights, people_weights: Mapping[str, Weig
     import plotly.graph_objects as go
 
     letters = [aspect_letter(index) for index in range(len(weights))]
-    figure = go.Figure(
-        go.Bar(
-            x=list(weights.values()),
-            y=letters,
-            orientation="h",
-            name=escape(truncate(judge, 24), quote=False),
-            marker={"color": colours.JUDGES[0]},
-            width=0.55,
-            hovertext=[f"{escape(truncate(judge, 24))}: {weight:.0f} %" for weight in weights.values()],
-            hoverinfo="text",
-        )
+    figure = go.Figure()
+    figure.add_bar(
+        x=list(weights.values()),
+        y=letters,
+        orientation="h",
+        name=_short(judge, 24),
+        marker={"color": colours.JUDGES[0]},
+        hovertemplate="%{x:.0f} %",
     )
-    symbols = ("circle", "diamond", "square", "triangle-up", "cross", "star")
     for index, (person, person_weights) in enumerate(people_weights.items()):
-        figure.add_trace(
-            go.Scatter(
-                x=[person_weights.get(aspect) for aspect in weights],
-                y=letters,
-                mode="markers",
-                name=escape(truncate(person, 24), quote=False),
-                marker={
-                    "size": 11,
-                    "symbol": symbols[index % len(symbols)],
-                    "color": _text_colour(),
-                    "line": {"color": _background(), "width": 1.5},
-                },
-                hovertext=[
-                    f"{escape(truncate(person, 24))}: {person_weights.get(aspect, 0):.0f} %" for aspect in weights
-                ],
-                hoverinfo="text",
-            )
+        figure.add_scatter(
+            x=[person_weights.get(aspect) for aspect in weights],
+            y=letters,
+            mode="markers",
+            name=_short(person, 24),
+            marker={"size": 11, "symbol": SYMBOLS[index % len(SYMBOLS)], "color": charts.GREY},
+            hovertemplate="%{x:.0f} %",
         )
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(title="Weight, %", rangemode="tozero")
-    title = "Weights of the judge and of people" if people_weights else "Weights of the judge"
-    _apply_layout(figure, title, 110 + LINE_HEIGHT * len(weights), legend=bool(people_weights))
+    title = "Weights of the judge and of people"
+    charts.apply_layout(figure, title, 144 + LINE_HEIGHT * len(weights), legend=True)
     charts.draw(figure, key, title, data=ONE_TRACE)
 
 
-def _add_totals(figure: "go.Figure", names: Sequence[str], values: Sequence[float]) -> None:
-    for name, value in zip(names, values, strict=True):
-        figure.add_annotation(x=value, y=name, text=f"<b>{value:.2f}</b>", showarrow=False, xanchor="left", xshift=6)
-
-
-def _format_score_axes(figure: "go.Figure", title: str, axis: str, highest: float, responses: int) -> None:
-    figure.update_layout(barmode="stack", bargap=0.3)
-    figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title=f"{axis}, at most {highest:g}", range=[0, highest * 1.08])
-    _apply_layout(figure, title, 100 + BAR_HEIGHT * responses, legend=False)
-
-
-def _apply_layout(figure: "go.Figure", title: str, height: int, *, legend: bool) -> None:
-    figure.update_layout(
-        title={"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 15}},
-        height=height + 34 * legend,
-        margin={"l": 8, "r": 8, "t": 44 + 30 * legend, "b": 40},
-        showlegend=legend,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        dragmode=False,
-        font={"color": _text_colour()},
-    )
-    figure.update_xaxes(fixedrange=True, tickangle=0, automargin=True, zeroline=False)
-    figure.update_yaxes(fixedrange=True, automargin=True, showgrid=False)
-
-
-def _hover(aspect: str, weight: float, score: float, contribution: float) -> str:
-    return f"{escape(truncate(aspect, 60), quote=False)}<br>{weight:.1f} % × {score:g} = {contribution:.2f}"
-
-
-def _alt(names: Sequence[str], values: Sequence[float]) -> str:
-    return ", ".join(f"{name}: {value:.2f}" for name, value in zip(names, values, strict=True))
+def _short(name: str, length: int) -> str:
+    return escape(truncate(name, length), quote=False)
 
 
 def _response_colour(response: int) -> str:
     """Return the colour of a response; those after the second use the judges' muted colours."""
     return colours.RESPONSE.get(response) or colours.JUDGES[(response - 3) % len(colours.JUDGES)]
-
-
-def _tint(colour: str, index: int) -> str:
-    """Return the colour mixed with the background, by the tint of its segment."""
-    weight, background = TINTS[index % len(TINTS)], _background()
-    channels = [(int(colour[i : i + 2], 16), int(background[i : i + 2], 16)) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(strong * weight + pale * (1 - weight)):02X}" for strong, pale in channels)
-
-
-def _theme() -> str:
-    return st.context.theme.type or "light"
-
-
-def _background() -> str:
-    return BACKGROUNDS[_theme()]
-
-
-def _text_colour() -> str:
-    return str(st.get_option(f"theme.{_theme()}.textColor") or "#1B1F24")
 
 
 STEPS = {
@@ -209,26 +153,21 @@ STEPS = {
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
     """Draw the verdict, the selected judge's scores and weights, and on request the replies."""
     run_settings = validate_settings(settings, PROTOCOLS[trace.protocol])
-    completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
-    completed_turns = [turn for _, _, turn in completed]
+    completed = turns.completed(events)
     if isinstance(run_settings, ScoringSettings):
         run_settings = settings_of_item(run_settings, item)
-    judgements = compute_judgements(completed_turns, run_settings, len(item.responses))
-    for seq, event in events:
-        if isinstance(event, VerdictReached):
-            st.markdown(f"**{escape_markdown(format_verdict(event.verdict))}**")
-        elif not isinstance(event, TurnCompleted):
-            turns.draw_problem(seq, event, "scoring")
+    judgements = compute_judgements([turn for _, turn in completed], run_settings, len(item.responses))
+    verdict = turns.verdict_of(events)
+    if verdict is not None:
+        # One without a verdict begins with a judge's name, which is not changed.
+        reason = verdict.reason
+        reason = reason if verdict.outcome == "no_verdict" else reason[:1].upper() + reason[1:]
+        st.markdown(f"**{escape_markdown(reason)}**")
+    turns.draw_problems(events, "scoring")
     judgement = choose_judge(trace.id, judgements)
     if judgement is not None and isinstance(run_settings, ScoringSettings):
         draw_judge(trace, judgement, run_settings, live)
-    draw_replies(trace.id, [(seq, turn) for _, seq, turn in completed], judgements)
-
-
-def format_verdict(verdict: Verdict) -> str:
-    """Return the reason as a sentence; one without a verdict begins with a judge's name, which is not changed."""
-    reason = verdict.reason
-    return reason if verdict.outcome == "no_verdict" else reason[:1].upper() + reason[1:]
+    draw_replies(trace.id, completed, judgements)
 
 
 def compute_judgements(completed_turns: Sequence[Turn], settings: object, responses: int) -> list[Judgement]:
@@ -246,7 +185,7 @@ def choose_judge(trace_id: int, judgements: Sequence[Judgement]) -> Judgement | 
     name = st.segmented_control(
         "Judge",
         list(by_judge),
-        format_func=lambda name: " · ".join(filter(None, (escape_markdown(name), format_overalls(by_judge[name])))),
+        format_func=lambda name: _name_with_overalls(by_judge[name]),
         default=judgements[0].judge,
         required=True,
         key=f"judge-{trace_id}",
@@ -254,9 +193,10 @@ def choose_judge(trace_id: int, judgements: Sequence[Judgement]) -> Judgement | 
     return by_judge.get(str(name), judgements[0])
 
 
-def format_overalls(judgement: Judgement) -> str:
-    """Return `8.05 to 7.80`; empty while there are no overall scores."""
-    return " to ".join(f"{value:.2f}" for value in judgement.overalls or ())
+def _name_with_overalls(judgement: Judgement) -> str:
+    """Return `judge A · 8.05 to 7.80`; the name alone while there are no overall scores."""
+    overalls = " to ".join(f"{value:.2f}" for value in judgement.overalls or ())
+    return " · ".join(filter(None, (escape_markdown(judgement.judge), overalls)))
 
 
 def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, live: bool) -> None:
@@ -272,10 +212,14 @@ def draw_judge(trace: Trace, judgement: Judgement, settings: ScoringSettings, li
         left, right = st.columns([3, 2], gap="large")
         with right:
             current_weights = draw_weight_slider(weights, judgement, key)
+        totals = [overall_score(current_weights, of_response) for of_response in judgement.scores]
+        segments = weighted_segments(current_weights, judgement.scores)
         with left:
-            draw_weighted_sums(current_weights, judgement.scores, settings.highest, f"sums-{key}")
+            draw_bars(segments, totals, settings.highest, "Overall score by aspect", "Weight × score", f"sums-{key}")
     elif judgement.overalls:
-        draw_overall_scores(judgement.overalls, settings.highest, f"overalls-{key}")
+        segments = [Segment("", judgement.overalls, [f"{value:g}" for value in judgement.overalls])]
+        title = "Overall score, given by the judge"
+        draw_bars(segments, judgement.overalls, settings.highest, title, "Score", f"overalls-{key}")
     if judgement.aspects:
         draw_stated_total(judgement)
         people_weights = load_people_weights(trace, judgement)
@@ -292,7 +236,7 @@ def draw_stated_total(judgement: Judgement) -> None:
         st.caption(f"The judge's weights sum to {sum(stated.values()):.4g} %: {listed}.")
 
 
-def draw_weight_slider(weights: aspect_math.Weights, judgement: Judgement, key: str) -> aspect_math.Weights:
+def draw_weight_slider(weights: Weights, judgement: Judgement, key: str) -> Weights:
     """Draw a slider for the weight of one aspect; returns the weights with the others scaled in proportion."""
     stated, weights = weights, aspect_math.in_percent(weights)
     names = list(weights)
@@ -300,7 +244,7 @@ def draw_weight_slider(weights: aspect_math.Weights, judgement: Judgement, key: 
         "Change the weight of",
         range(len(names)),
         format_func=aspect_letter,
-        default=heaviest_aspect(weights),
+        default=max(range(len(names)), key=list(weights.values()).__getitem__),
         required=True,
         key=f"aspect-{key}",
     )
@@ -319,20 +263,13 @@ def draw_weight_slider(weights: aspect_math.Weights, judgement: Judgement, key: 
         st.caption("The bars show the judge's weights. Move the slider to try others; nothing is saved.")
         return stated
     adjusted = aspect_math.set_weight(weights, aspect, percent)
-    winner = aspect_math.preferred_response(
-        [aspect_math.overall_score(adjusted, scores) for scores in judgement.scores]
-    )
+    winner = aspect_math.preferred_response([overall_score(adjusted, scores) for scores in judgement.scores])
     leader = f"response {winner} is ahead" if winner else "the best responses are equal"
     st.caption(f":material/tune: At {percent:g} % {leader}. The judge's weight is {weights[aspect]:.3g} %.")
     return adjusted
 
 
-def heaviest_aspect(weights: aspect_math.Weights) -> int:
-    """Return the index of the aspect with the highest weight."""
-    return max(range(len(weights)), key=list(weights.values()).__getitem__)
-
-
-def describe_flips(weights: aspect_math.Weights, judgement: Judgement, aspect: str) -> str:
+def describe_flips(weights: Weights, judgement: Judgement, aspect: str) -> str:
     """Return `Under 14.3 % response 2 would be ahead.` in Markdown."""
     flips = aspect_math.find_flips(weights, judgement.scores, aspect)
     if flips:
@@ -344,7 +281,7 @@ def describe_flips(weights: aspect_math.Weights, judgement: Judgement, aspect: s
     return "No weight of this aspect would change the verdict."
 
 
-def load_people_weights(trace: Trace, judgement: Judgement) -> dict[str, aspect_math.Weights]:
+def load_people_weights(trace: Trace, judgement: Judgement) -> dict[str, Weights]:
     """Return people's weights by annotator; none for an annotator who has not given their own.
 
     Records that this annotator has seen the judge's weights.
@@ -363,24 +300,22 @@ def load_people_weights(trace: Trace, judgement: Judgement) -> dict[str, aspect_
     return {}
 
 
-def draw_table(judgement: Judgement, people_weights: dict[str, aspect_math.Weights]) -> None:
+def draw_table(judgement: Judgement, people_weights: dict[str, Weights]) -> None:
     """Draw the aspects as a table with the weights and each response's scores."""
     average = aspect_math.mean_weights(list(people_weights.values()))
     headings = ["", "Aspect", *(["Weight"] if judgement.weights else []), *(["People"] if people_weights else [])]
     headings += [f"R{number}" for number in range(1, len(judgement.scores) + 1)]
-    lines = ["| " + " | ".join(headings) + " |", "|---|---|" + "---:|" * (len(headings) - 2)]
+    rows = []
     for index, aspect in enumerate(judgement.aspects):
         cells = [f"**{aspect_letter(index)}**", escape_markdown(aspect)]
         cells += [f"{judgement.weights[aspect]:.3g} %"] if judgement.weights else []
         cells += [f"{average[aspect]:.3g} %"] if people_weights else []
         cells += [f"{scores[aspect]:g}" if aspect in scores else "–" for scores in judgement.scores]
-        lines.append("| " + " | ".join(cells) + " |")
-    st.markdown("\n".join(lines))
+        rows.append(cells)
+    turns.draw_table(headings, rows, left=2)
 
 
-def draw_comparison(
-    judgement: Judgement, weights: aspect_math.Weights, people_weights: dict[str, aspect_math.Weights], key: str
-) -> None:
+def draw_comparison(judgement: Judgement, weights: Weights, people_weights: dict[str, Weights], key: str) -> None:
     """Draw the judge's and people's weights, with their rank distances."""
     if not people_weights:
         return

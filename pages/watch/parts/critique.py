@@ -24,11 +24,9 @@ from pages.parts import numbers, resources, shell
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
 from pages.watch.parts.turns import draw_reading, reading_source
-from storage.db import connections
 from storage.runs import traces
 from storage.runs.traces import Trace
 
-NumberedEvents = Sequence[tuple[int, Event]]
 TEXT_TITLES = {
     "reference_answer": "Reference answer",
     "reference_critique": "Reference critique",
@@ -45,30 +43,22 @@ _critique_component = st.components.v2.component(
 )
 
 
-def render(trace: Trace, item: Item, events: NumberedEvents, settings: dict[str, Any], live: bool) -> None:
+def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:
     """Draw the texts that the trace wrote, then one critique with its scores and judgements."""
     run_settings = Settings.model_validate(settings)
     turns_by_ask = {event.ask: event.turn for _, event in events if isinstance(event, TurnCompleted)}
     replay = metacritique.replay_turns(item, run_settings, turns_by_ask)
     seq_by_ask = {event.ask: number for number, event in events if isinstance(event, TurnCompleted)}
     seq_by_job = {job: seq_by_ask[number] for job, number in replay.ask_numbers.items() if number in seq_by_ask}
-    record_view(trace, replay)
+    turns.note_views(trace.study_id, {judgement.target for judgement in collect_judgements(replay.evaluation)})
     draw_generated_texts(trace, replay, seq_by_job)
-    for seq, event in events:
-        turns.draw_problem(seq, event, "evaluation")
+    turns.draw_problems(events, "evaluation")
     critique = choose_critique(replay)
     if critique is not None:
         draw_scores(replay, critique)
         draw_critique(trace, replay, critique, seq_by_job, live)
     for problem in metacritique.missing_inputs(replay.evaluation):
         st.caption(f":material/help: {escape_markdown(problem)}")
-
-
-def record_view(trace: Trace, replay: Replay) -> None:
-    """Record that the judgements are shown, so later labels are not blind, and draw a note."""
-    viewed = {judgement.target for judgement in collect_judgements(replay.evaluation)}
-    if viewed and shell.record_views(trace.study_id, viewed):
-        st.caption(turns.NOT_BLIND)
 
 
 def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, int]) -> None:
@@ -81,19 +71,12 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
         for job, turn in written:
             name = job.judge if job.step == "hypothesis_critique" else job.critique
             st.markdown(f"**{TEXT_TITLES[job.step]} {escape_markdown(name)}**".replace(" **", "**"))
-            if turn.reading is not None:
-                turns.draw_markdown(written_text(turn), f"{trace.id}-{seq_by_job[job]}")
-            else:
-                st.markdown(f"*{escape_markdown(turn.problem)}*")
+            text = f"*{escape_markdown(turn.problem)}*" if turn.reading is None else str(turn.reading)
+            if job.step == "extract" and turn.reading is not None:
+                text = "\n".join(f"- {claim}" for claim in text.splitlines()) or "*No claim.*"
+            turns.draw_markdown(text, f"{trace.id}-{seq_by_job[job]}")
             st.caption(turns.format_usage(turn))
             turns.draw_prompt(trace.id, seq_by_job[job])
-
-
-def written_text(turn: Turn) -> str:
-    """Return a written text; AIUs as a list."""
-    if turn.step != "extract":
-        return str(turn.reading)
-    return "\n".join(f"- {claim}" for claim in str(turn.reading).splitlines()) or "*No claim.*"
 
 
 def choose_critique(replay: Replay) -> Critique | None:
@@ -130,18 +113,13 @@ def draw_scores(replay: Replay, critique: Critique) -> None:
 
 def draw_critique(trace: Trace, replay: Replay, critique: Critique, seq_by_job: Mapping[Job, int], live: bool) -> None:
     """Draw the component, and the prompt that was clicked in it."""
-    task_judgements = [
-        judgement for judgement in collect_judgements(replay.evaluation) if judgement.critique == critique.id
-    ]
+    task_judgements = [one for one in collect_judgements(replay.evaluation) if one.critique == critique.id]
     pending = set(replay.pending) if live else set()
     reference = replay.evaluation.reference
     parts = []
     if replay.evaluation.settings.tasks != "recall":
-        parts.append(
-            _part_data(
-                "aiu_precision", f"Critique by {critique.author}", critique, task_judgements, seq_by_job, pending
-            )
-        )
+        title = f"Critique by {critique.author}"
+        parts.append(_part_data("aiu_precision", title, critique, task_judgements, seq_by_job, pending))
     if replay.evaluation.settings.tasks != "precision":
         title = f"Reference critique by {reference.author}" if reference else "Reference critique"
         parts.append(_part_data("aiu_recall", title, reference, task_judgements, seq_by_job, pending))
@@ -161,8 +139,7 @@ def _draw_ask(trace_id: int, seq: int, turn: Turn | None) -> None:
     """Draw how a reply was read, with the passage, and its prompt."""
     if turn is not None:
         draw_reading(turn, with_passage=True)
-    with connections.reading(resources.engine()) as session:
-        text = traces.prompt(session, trace_id, seq)
+    text = resources.read(traces.prompt, trace_id, seq)
     st.code(text or "The prompt was not recorded.", language=None, wrap_lines=True)
 
 
@@ -178,16 +155,10 @@ def _part_data(
     part_judgements = [judgement for judgement in task_judgements if judgement.target.kind == kind]
     rows: dict[str, dict[str, Any]] = {}
     for judgement in part_judgements:
-        row = rows.setdefault(
-            judgement.aiu.id,
-            {
-                "key": f"{kind} {judgement.aiu.id}",
-                "aiu": judgement.aiu.id,
-                "number": len(rows) + 1,
-                "text": judgement.aiu.text,
-            },
-        )
-        row.setdefault("judges", []).append(
+        aiu = judgement.aiu
+        new = {"key": f"{kind} {aiu.id}", "aiu": aiu.id, "number": len(rows) + 1, "text": aiu.text, "judges": []}
+        row = rows.setdefault(aiu.id, new)
+        row["judges"].append(
             {
                 "name": judgement.judge,
                 "value": judgement.value,
@@ -204,7 +175,12 @@ def _part_data(
     return {
         "kind": kind,
         "title": title,
-        "segments": marked_segments(critique) if critique else [],
+        "segments": [
+            {"text": critique.text[segment.start : segment.end], "aius": segment.aius}
+            for segment in split_text(critique.text, locate_aius(critique))
+        ]
+        if critique
+        else [],
         "placeholder": "Not written yet.",
         "question": "Is it factual? (precision)" if kind == "aiu_precision" else "Does the critique cover it? (recall)",
         "counts": _count_values(kind, part_judgements),
@@ -219,15 +195,6 @@ def _describe_reading(judgement: AiuJudgement) -> str:
     return f"Read from {source}" if source and by_parser else source[:1].upper() + source[1:]
 
 
-def marked_segments(critique: Critique) -> list[dict[str, Any]]:
-    """Return a critique's text in segments, each with the ids of the AIUs that it is part of."""
-    text = critique.text
-    return [
-        {"text": text[segment.start : segment.end], "aius": segment.aius}
-        for segment in split_text(text, locate_aius(critique))
-    ]
-
-
 def _count_values(kind: Kind, task_judgements: Sequence[AiuJudgement]) -> str:
     """Return `judge A: 5 of 7 factual` for each judge."""
     names = list(dict.fromkeys(judgement.judge for judgement in task_judgements))
@@ -236,10 +203,8 @@ def _count_values(kind: Kind, task_judgements: Sequence[AiuJudgement]) -> str:
     parts = []
     for name, values in by_judge.items():
         missing = values.count(None)
-        parts.append(
-            f"{name}: {values.count(True)} of {len(values) - missing} {word}"
-            + (f", {missing} not judged" if missing else "")
-        )
+        note = f", {missing} not judged" if missing else ""
+        parts.append(f"{name}: {values.count(True)} of {len(values) - missing} {word}{note}")
     return " · ".join(parts) or "No AIUs yet."
 
 

@@ -22,8 +22,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
     run_settings: Any = PROTOCOLS[trace.protocol].settings.model_validate(settings)
     turns_by_ask = {event.ask: event.turn for _, event in events if isinstance(event, TurnCompleted)}
     seq_by_ask = {event.ask: number for number, event in events if isinstance(event, TurnCompleted)}
-    for seq, event in events:
-        turns.draw_problem(seq, event, "evaluation")
+    turns.draw_problems(events, "evaluation")
     asked_turns = list_asks(item, run_settings, turns_by_ask)
     refined = {asked_turn.critiques[0].id: asked_turn for asked_turn in asked_turns if asked_turn.step == "refine"}
     groups: dict[tuple[str, ...], list[CritiqueAsk]] = {}
@@ -65,12 +64,12 @@ def draw_group(
 
 def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None, key: str) -> None:
     """Draw a critique, or the answer refined by it with the critique collapsed."""
-    prefix = {0: "", 1: "First: ", 2: "Second: "}[number]
+    prefix, author = ("", "First: ", "Second: ")[number], escape_markdown(critique.author)
     if refined is None:
-        st.caption(f"**{prefix}{'critique' if prefix else 'Critique'} by {escape_markdown(critique.author)}**")
+        st.caption(f"**{prefix}critique by {author}**")
         turns.draw_markdown(critique.text, key)
         return
-    st.caption(f"**{prefix}answer refined by the critique of {escape_markdown(critique.author)}**")
+    st.caption(f"**{prefix}answer refined by the critique of {author}**")
     text = str(refined.turn.reading) if refined.turn and refined.turn.reading is not None else ""
     turns.draw_markdown(text or "*No refined answer.*", key)
     with st.expander("Critique"):
@@ -79,9 +78,7 @@ def draw_card(critique: Critique, number: int, refined: CritiqueAsk | None, key:
 
 def format_reading(turn: Turn) -> str:
     """Return the value of a judge's reply, in Markdown."""
-    if turn.reading is None:
-        return f"no verdict: {escape_markdown(turn.problem)}"
-    if turn.step == "rate":
+    if turn.step == "rate" and turn.reading is not None:
         return f"**{turn.reading} of 7**"
-    swapped = " :gray[(read in swapped order)]" if turn.shown == (2, 1) else ""
-    return f"**{CHOICES[int(turn.reading)]}**{swapped}"  # type: ignore[arg-type]
+    swapped = " :gray[(read in swapped order)]" if turn.reading is not None and turn.shown == (2, 1) else ""
+    return f"{turns.format_reading(turn, CHOICES)}{swapped}"

@@ -30,9 +30,9 @@ from pages.parts import colours, paging, shell
 from pages.parts.numbers import RESPONSE_NAMES, format_value
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
+from pages.watch.parts.turns import NumberedEvent
 from storage.runs.traces import Trace
 
-NumberedEvent = tuple[int, Event]
 Row = tuple[str, str]
 """A judge, and the criterion and the order of the responses if there are several."""
 EVENTS_PER_PAGE = 40
@@ -146,22 +146,44 @@ def _draw_grid(
         current_round = last_round + 1 if all((row, last_round) in answered for row in rows) else last_round
         pending = [[index, current_round] for index, row in enumerate(rows) if (row, current_round) not in answered]
         last_round = current_round
+    return draw_stance_grid(
+        trace_id,
+        [f"{judge} · {criterion}" if len(criteria) > 1 else judge for judge, criterion in rows],
+        ["first", *(f"round {number}" for number in range(1, last_round + 1))],
+        [_cell(rows.index(row), stance, preference) for row, stance in stances],
+        pending,
+        [[stance for row, stance in stances if row[1] == criterion] for criterion in criteria],
+        {str(value): colour for value, colour in colours.RESPONSE.items() if preference},
+        {} if preference else {"words": {}, "title": "Values"},
+    )
+
+
+def draw_stance_grid(
+    trace_id: int,
+    judges: Sequence[str],
+    rounds: Sequence[str],
+    cells: Sequence[list[Any]],
+    pending: Sequence[Sequence[int]],
+    discussions: Sequence[Sequence[Stance]],
+    fills: Mapping[str, str],
+    options: Mapping[str, Any],
+) -> int | None:
+    """Draw cells of judges by rounds; returns the number of a clicked event on another page.
+
+    `discussions` are the stances that can disagree with each other, and `fills` the colours of values.
+    """
     grid = stance_grid(
         key=f"stances_{trace_id}",
         data={
             "trace": trace_id,
-            "judges": [f"{judge} · {criterion}" if len(criteria) > 1 else judge for judge, criterion in rows],
-            "rounds": ["first", *(f"round {number}" for number in range(1, last_round + 1))],
-            "stances": [_cell(rows.index(row), stance, preference) for row, stance in stances],
+            "judges": judges,
+            "rounds": rounds,
+            "stances": cells,
             "pending": pending,
-            "disputes": [
-                seq
-                for criterion in criteria
-                for seq in find_disagreements([stance for row, stance in stances if row[1] == criterion])
-            ],
-            "colours": {str(value): colour for value, colour in colours.RESPONSE.items()} if preference else {},
-            "inks": {str(value): colours.text_colour(colour) for value, colour in colours.RESPONSE.items()},
-            **({} if preference else {"words": {}, "title": "Values"}),
+            "disputes": [seq for stances in discussions for seq in find_disagreements(stances)],
+            "colours": fills,
+            "inks": {value: colours.text_colour(colour) for value, colour in fills.items()},
+            **options,
         },
         on_goto_change=lambda: None,
     )
@@ -171,14 +193,10 @@ def _draw_grid(
 
 def _cell(row: int, stance: Stance, preference: bool) -> list[Any]:
     """Return seq, row, round, value, previous value and problem; an array is short if there are 10,000 of them."""
-    value, previous = stance.value, stance.previous_value if stance.changed else None
+    values = [stance.value, stance.previous_value if stance.changed else None]
     if not preference:
-        value, previous = _text(value), _text(previous)
-    return [stance.seq, row, stance.round, value, previous, stance.problem]
-
-
-def _text(value: Value | None) -> str | None:
-    return None if value is None else format_value(value)
+        values = [None if value is None else format_value(value) for value in values]
+    return [stance.seq, row, stance.round, *values, stance.problem]
 
 
 def _draw_event(
@@ -202,12 +220,10 @@ def _heading(turn: Turn, stance: Stance | None, preference: bool) -> list[str]:
 
 
 def _reading(turn: Turn, stance: Stance | None, preference: bool) -> str:
-    if turn.reading is None:
-        return f"no verdict: {escape_markdown(turn.problem)}"
-    value = _stance_name(turn.reading, preference)
-    if stance is not None and stance.changed:
-        return f":orange[**from {_stance_name(stance.previous_value, preference)} to {value}**]"
-    return f"**{value}**"
+    if turn.reading is None or stance is None or not stance.changed:
+        return turns.format_reading(turn, STANCE_NAMES if preference else None)
+    before, after = (_stance_name(value, preference) for value in (stance.previous_value, turn.reading))
+    return f":orange[**from {before} to {after}**]"
 
 
 def _stance_name(value: Value | None, preference: bool) -> str:
@@ -224,23 +240,18 @@ def _draw_verdict(verdict: Verdict, preference: bool) -> None:
     final = [opinion for opinion in verdict.opinions if opinion.stage != "first"]
     criteria = list(dict.fromkeys(opinion.criterion for opinion in final))
     if len(criteria) > 1:
-        st.markdown(_opinion_table(final, criteria))
+        _draw_opinions(final, criteria)
 
 
-def _opinion_table(opinions: Sequence[Opinion], criteria: Sequence[str]) -> str:
-    """Return a Markdown table: one row per criterion, one column per judge, and the verdict in the last column."""
+def _draw_opinions(opinions: Sequence[Opinion], criteria: Sequence[str]) -> None:
+    """Draw a table: one row per criterion, one column per judge, and the verdict in the last column."""
     judges = list(dict.fromkeys(opinion.judge for opinion in opinions if opinion.stage == "last"))
-    columns = [*map(escape_markdown, judges), "Verdict"]
     cells = {
         (opinion.criterion, "" if opinion.stage == "verdict" else opinion.judge): _opinion_text(opinion)
         for opinion in opinions
     }
-    lines = [["Criterion", *columns], ["---"] * (len(columns) + 1)]
-    lines += [
-        [escape_markdown(criterion), *(cells.get((criterion, judge), "–") for judge in [*judges, ""])]
-        for criterion in criteria
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    rows = ([escape_markdown(one), *(cells.get((one, judge), "–") for judge in [*judges, ""])] for one in criteria)
+    turns.draw_table(["Criterion", *map(escape_markdown, judges), "Verdict"], rows)
 
 
 def _opinion_text(opinion: Opinion) -> str:

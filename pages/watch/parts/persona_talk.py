@@ -4,7 +4,7 @@ had read.
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -23,28 +23,24 @@ from core.trace import (
     TraceFailed,
     Turn,
     TurnCompleted,
-    VerdictReached,
 )
-from core.verdicts import Stance, find_disagreements
+from core.verdicts import Stance
 from pages.parts import charts, colours, paging
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import VERDICT_NAMES
 from pages.parts.text import escape_markdown, sanitize_markdown
 from pages.watch.parts import debate, turns
+from pages.watch.parts.single_judge import scale_ends
+from pages.watch.parts.turns import NumberedTurn
 from storage.runs.traces import Trace
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 # The scores of a discussion of personas: a grid of personas by turns, and a chart of their means.
 
-NumberedTurn = tuple[int, Turn]
-"""The number of an event, and its turn."""
 Row = tuple[str, tuple[int, ...]]
 """A persona, and the order in which it reads the responses."""
 TITLES = {"scores": "Scores (1 : 2)", "vote": "Votes", "rating": "Ratings"}
-SYMBOLS = {1: "circle", 2: "square"}
+SYMBOLS = ("circle", "circle", "square")
+"""Of the only response of a rating, and of the two of a comparison."""
 
 
 def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, live: bool) -> int | None:
@@ -52,32 +48,21 @@ def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: S
     rows = [(persona.name, order) for persona in settings.personas for order in settings.orders]
     stances = stances_by_row(numbered_turns, rows)
     pending = [[index, number] for index, number in pending_cells(stances, rows, settings)] if live else []
-    value_colours = _value_colours(settings)
-    grid = debate.stance_grid(
-        key=f"scores_{trace_id}",
-        data={
-            "trace": trace_id,
-            "title": TITLES[settings.outcome],
-            "noun": "discussion",
-            "judges": [_row_name(name, order, settings) for name, order in rows],
-            "rounds": [f"turn {number}" for number in range(1, settings.rounds + 1)],
-            "stances": [
-                _cell_data(stance, index, dict(numbered_turns)[stance.seq])
-                for index, stance in stances
-                if stance.value is not None or stance.problem  # turns that were only discussion have neither
-            ],
-            "pending": pending,
-            "disputes": [
-                seq for order in settings.orders for seq in find_disagreements(_stances_in_order(stances, rows, order))
-            ],
-            "colours": value_colours,
-            "inks": {value: colours.text_colour(colour) for value, colour in value_colours.items()},
-            **({"words": {}} if settings.outcome == "rating" else {}),
-        },
-        on_goto_change=lambda: None,
+    return debate.draw_stance_grid(
+        trace_id,
+        [name if len(settings.orders) < 2 else f"{name} · {order[0]} read first" for name, order in rows],
+        [f"turn {number}" for number in range(1, settings.rounds + 1)],
+        [
+            _cell_data(stance, index, dict(numbered_turns)[stance.seq])
+            for index, stance in stances
+            if stance.value is not None or stance.problem  # turns that were only discussion have neither
+        ],
+        pending,
+        [[stance for row, stance in stances if rows[row][1] == order] for order in settings.orders],
+        _value_colours(settings),
+        {"title": TITLES[settings.outcome], "noun": "discussion"}
+        | ({"words": {}} if settings.outcome == "rating" else {}),
     )
-    clicked: int | None = grid.goto
-    return clicked
 
 
 def stances_by_row(numbered_turns: Sequence[NumberedTurn], rows: Sequence[Row]) -> list[tuple[int, Stance]]:
@@ -126,71 +111,38 @@ def draw_chart(trace_id: int, completed_turns: Sequence[Turn], settings: Setting
     rounds = sorted({turn.round for turn in completed_turns if turn.step == "talk"})
     if len(rounds) < 2 or settings.outcome == "vote":
         return
-    figure = _mean_figure(completed_turns, rounds, settings)
-    alt = _alt_text(completed_turns, rounds, settings)
-    charts.draw(figure, f"means_{trace_id}", alt, data=ChartData(method="Scores of one trace"))
-    averaged_over = "the personas and both orders" if len(settings.orders) > 1 else "the personas"
-    st.caption(f"Lines are means over {averaged_over}; small marks are the personas.")
-
-
-def _mean_figure(completed_turns: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> "go.Figure":
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    figure, alt = go.Figure(), []
     for side, name, colour in _series(settings):
         scores = [(turn, value) for turn in completed_turns if (value := _score(turn, side)) is not None]
-        figure.add_trace(
-            go.Scatter(
-                x=[turn.round + 1 for turn, _ in scores],
-                y=[value for _, value in scores],
-                mode="markers",
-                marker={"color": colour, "size": 7, "opacity": 0.45, "symbol": SYMBOLS.get(side, "circle")},
-                hovertext=[f"{turn.speaker}: {value:g}" for turn, value in scores],
-                hoverinfo="text",
-                showlegend=False,
-            )
+        means = {number: _mean(completed_turns, number, side, settings) for number in rounds}
+        figure.add_scatter(
+            x=[turn.round + 1 for turn, _ in scores],
+            y=[value for _, value in scores],
+            mode="markers",
+            marker={"color": colour, "opacity": 0.45, "symbol": SYMBOLS[side]},
+            hovertext=[f"{turn.speaker}: {value:g}" for turn, value in scores],
+            hoverinfo="text",
+            showlegend=False,
         )
-        means = [
-            (number, mean) for number in rounds if (mean := _mean(completed_turns, number, side, settings)) is not None
-        ]
-        figure.add_trace(
-            go.Scatter(
-                x=[number + 1 for number, _ in means],
-                y=[mean for _, mean in means],
-                name=name,
-                mode="lines+markers",
-                line={"color": colour, "width": 2},
-                marker={"color": colour, "size": 11, "symbol": SYMBOLS.get(side, "circle")},
-                cliponaxis=False,
-                hovertemplate=f"{name}, mean of turn %{{x}}: %{{y:.2f}}<extra></extra>",
-            )
+        figure.add_scatter(
+            x=[number + 1 for number in rounds],
+            y=list(means.values()),
+            name=name,
+            mode="lines+markers",
+            line={"color": colour},
+            marker={"size": 11, "symbol": SYMBOLS[side]},
+            hovertemplate=f"{name}, mean of turn %{{x}}: %{{y:.2f}}<extra></extra>",
         )
-    low, high = _scale_ends(settings)
-    figure.update_xaxes(title="turn", tickvals=[number + 1 for number in rounds], range=[0.6, rounds[-1] + 1.4])
-    figure.update_yaxes(title=f"score, {low:g} to {high:g}", range=[low - 0.5, high + 0.5], zeroline=False, nticks=5)
-    has_legend = len(_series(settings)) > 1
-    figure.update_layout(
-        title={"text": "Mean score by turn", "font": {"size": 15}, "x": 0, "xref": "container"},
-        height=280,
-        margin={"l": 8, "r": 24, "t": 48 + 26 * has_legend, "b": 40},
-        showlegend=has_legend,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        dragmode=False,
-        hovermode="closest",
-    )
-    figure.update_xaxes(fixedrange=True, tickangle=0)
-    figure.update_yaxes(fixedrange=True)
-    return figure
-
-
-def _alt_text(completed_turns: Sequence[Turn], rounds: Sequence[int], settings: Settings) -> str:
-    parts = []
-    for side, name, _ in _series(settings):
-        values = [(number, _mean(completed_turns, number, side, settings)) for number in rounds]
-        parts += [f"{name}, turn {number + 1}: mean {mean:.2f}" for number, mean in values if mean is not None]
-    return "; ".join(parts)
+        alt += [f"{name}, turn {number + 1}: mean {mean:.2f}" for number, mean in means.items() if mean is not None]
+    low, high = (settings.lowest, settings.highest) if settings.outcome == "scores" else scale_ends(settings.scale)
+    figure.update_xaxes(title="turn", tickvals=[number + 1 for number in rounds])
+    figure.update_yaxes(title=f"score, {low:g} to {high:g}", range=[low - 0.5, high + 0.5], zeroline=False)
+    charts.apply_layout(figure, "Mean score by turn", 280, legend=settings.outcome != "rating")
+    charts.draw(figure, f"means_{trace_id}", "; ".join(alt), data=ChartData(method="Scores of one trace"))
+    averaged_over = "the personas and both orders" if len(settings.orders) > 1 else "the personas"
+    st.caption(f"Lines are means over {averaged_over}; small marks are the personas.")
 
 
 def _series(settings: Settings) -> list[tuple[int, str, str]]:
@@ -216,13 +168,6 @@ def _mean(completed_turns: Sequence[Turn], number: int, side: int, settings: Set
     return fmean(values) if values else None
 
 
-def _scale_ends(settings: Settings) -> tuple[float, float]:
-    if settings.outcome == "scores":
-        return settings.lowest, settings.highest
-    categories = [float(category) for category in settings.scale.categories if isinstance(category, int | float)]
-    return (min(categories), max(categories)) if categories else (settings.scale.low or 0.0, settings.scale.high or 1.0)
-
-
 def _value_colours(settings: Settings) -> dict[str, str]:
     """Return the colours of the responses; for ratings, a colour from pale to dark for each value."""
     if settings.outcome != "rating":
@@ -231,20 +176,10 @@ def _value_colours(settings: Settings) -> dict[str, str]:
     return {str(value): charts.step_colour(index, len(steps)) for index, value in enumerate(steps)}
 
 
-def _row_name(name: str, order: tuple[int, ...], settings: Settings) -> str:
-    return name if len(settings.orders) < 2 else f"{name} · {order[0]} read first"
-
-
 def _cell_data(stance: Stance, row: int, turn: Turn) -> list[Any]:
     previous = stance.previous_value if stance.changed else None
     label = format_reading(turn) if isinstance(turn.reading, dict) else None
     return [stance.seq, row, stance.round, stance.value, previous, stance.problem, label]
-
-
-def _stances_in_order(
-    stances: Sequence[tuple[int, Stance]], rows: Sequence[Row], order: tuple[int, ...]
-) -> list[Stance]:
-    return [stance for row, stance in stances if rows[row][1] == order]
 
 
 CONTRIBUTIONS_PER_PAGE = 40
@@ -265,8 +200,7 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
         return debate.render(trace, item, events, settings, live)
     if not isinstance(run_settings, Settings):
         raise TypeError("this view needs ChatEval's settings")
-    completed = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
-    numbered_turns = [(seq, turn) for _, seq, turn in completed]
+    numbered_turns = turns.completed(events)
     draw_verdict(events, run_settings)
     left, right = st.columns([2, 3], gap="large")
     with left:
@@ -275,16 +209,12 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
         draw_chart(trace.id, [turn for _, turn in numbered_turns], run_settings)
     draw_personas(run_settings)
     problems = _problems_by_ask(events)
-    problems_by_seq = {seq: problems.pop(ask, []) for ask, seq, _ in completed}
-    draw_discussion(
-        trace.id,
-        numbered_turns,
-        run_settings,
-        problems_by_seq,
-        next((turn for seq, turn in numbered_turns if seq == clicked), None),
-    )
-    for seq, problem in [numbered for problem_events in problems.values() for numbered in problem_events]:
-        turns.draw_problem(seq, problem, "discussion")
+    asks = {seq: event.ask for seq, event in events if isinstance(event, TurnCompleted)}
+    problems_by_seq = {seq: problems.pop(ask, []) for seq, ask in asks.items()}
+    opened = next((turn for seq, turn in numbered_turns if seq == clicked), None)
+    draw_discussion(trace.id, numbered_turns, run_settings, problems_by_seq, opened)
+    for of_ask in problems.values():
+        turns.draw_problems(of_ask, "discussion")
 
 
 def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[tuple[int, Event]]]:
@@ -301,14 +231,15 @@ def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, li
 
 def draw_verdict(events: Sequence[tuple[int, Event]], settings: Settings) -> None:
     """Draw the verdict and its reason."""
-    for _, event in events:
-        if isinstance(event, VerdictReached):
-            value, reason = event.verdict.value, escape_markdown(event.verdict.reason)
-            if isinstance(value, int | float):
-                name = f"{value:.2f}" if settings.outcome == "rating" else VERDICT_NAMES.get(int(value), str(value))
-                st.markdown(f"**{name}** · {reason}")
-            else:
-                st.markdown(f"{reason[:1].upper()}{reason[1:]}")
+    verdict = turns.verdict_of(events)
+    if verdict is None:
+        return
+    value, reason = verdict.value, escape_markdown(verdict.reason)
+    if isinstance(value, int | float):
+        name = f"{value:.2f}" if settings.outcome == "rating" else VERDICT_NAMES.get(int(value), str(value))
+        st.markdown(f"**{name}** · {reason}")
+    else:
+        st.markdown(f"{reason[:1].upper()}{reason[1:]}")
 
 
 def draw_personas(settings: Settings) -> None:
@@ -338,8 +269,7 @@ def draw_discussion(
         st.subheader(f"Turn {number + 1}" if settings.rounds > 1 else "Independent answers", anchor=False)
         for seq, turn in shown_turns:
             if turn.round == number:
-                for problem_seq, problem in problems.get(seq, ()):
-                    turns.draw_problem(problem_seq, problem, "discussion")
+                turns.draw_problems(problems.get(seq, ()), "discussion")
                 context = _describe_context(settings, turn, [earlier for _, earlier in shown_turns])
                 heading = f"**{escape_markdown(turn.speaker)}** · {_reading(turn)}"
                 turns.draw_turn(trace_id, seq, turn, heading, f":material/hearing: {context}" if context else "")

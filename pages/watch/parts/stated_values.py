@@ -9,10 +9,9 @@ import streamlit as st
 from core.answers import Answer, Aspects, Choice, Claims, Number, Option, Rating, Scores, Truth, Weights
 from core.attempts import NeedsCalls
 from core.errors import TiebreakError
-from core.trace import Ask, PastReading, ReplyUnreadable, Turn, TurnReadings
-from pages.parts import permissions, shell
+from core.trace import Ask, PastReading, Turn, TurnReadings
+from pages.parts import permissions, resources, shell
 from pages.parts.numbers import format_value
-from pages.parts.resources import engine
 from pages.parts.text import escape_markdown
 from pages.watch.parts import turns
 from storage.accounts.access import Permission
@@ -28,31 +27,30 @@ def draw_answer_control(answer: Answer[Any], key: str) -> Any:
     """Draw the control; returns the value, or None as long as it is incomplete."""
     match answer:
         case Choice():
-            return _draw_choice(answer, key)
+            return _draw_options(_choice_names(answer), key)
         case Truth():
-            chosen = st.segmented_control("Value", ("true", "false"), key=key, label_visibility="collapsed")
-            return None if chosen is None else chosen == "true"
+            return _draw_options({True: "true", False: "false"}, key)
         case Option():
-            return st.segmented_control("Value", tuple(answer.letters), key=key, label_visibility="collapsed")
+            return _draw_options({letter: letter for letter in answer.letters}, key)
+        case Rating(levels=levels) if levels:
+            return _draw_options({level: str(level) for level in levels}, key)
         case Rating():
-            return _draw_rating(answer, key)
+            label = f"From {answer.low:g} to {answer.high:g}"
+            return _draw_number(label, key, answer.low, answer.high, answer.step)
         case Number():
             return st.number_input("Number", value=None, key=key, format="%g", width=200)
     return _draw_structured(answer, key)
 
 
-def describe_answer(answer: Answer[Any], value: Any) -> str:
-    """Return a value as text, in the terms of the reply."""
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int() if isinstance(answer, Choice):
-            return _choice_names(answer)[value]
-        case Mapping():
-            return ", ".join(f"{name} {number}".strip() for name, number in value.items())
-        case tuple() | list():
-            return "; ".join(map(str, value))
-    return str(value)
+def _draw_options(names: Mapping[Any, str], key: str) -> Any:
+    """Draw the choice of one of the values, by their names."""
+    return st.segmented_control(
+        "Value",
+        list(names),
+        format_func=lambda value: escape_markdown(names[value]),
+        key=key,
+        label_visibility="collapsed",
+    )
 
 
 def _draw_structured(answer: Answer[Any], key: str) -> Any:
@@ -73,26 +71,8 @@ def _draw_structured(answer: Answer[Any], key: str) -> Any:
     return None
 
 
-def _draw_choice(answer: Choice, key: str) -> int | None:
-    names = _choice_names(answer)
-    return st.segmented_control(
-        "Value",
-        list(names),
-        format_func=lambda value: escape_markdown(names[value]),
-        key=key,
-        label_visibility="collapsed",
-    )
-
-
 def _choice_names(answer: Choice) -> dict[int, str]:
     return dict(enumerate(answer.names(), 1)) | ({0: "neither"} if answer.neither else {})
-
-
-def _draw_rating(answer: Rating, key: str) -> Any:
-    if answer.levels:
-        return st.segmented_control("Value", answer.levels, format_func=str, key=key, label_visibility="collapsed")
-    label = f"From {answer.low:g} to {answer.high:g}"
-    return _draw_number(label, key, answer.low, answer.high, answer.step)
 
 
 def _draw_number(label: str, key: str, low: float, high: float, step: float | None) -> float | int | None:
@@ -116,13 +96,11 @@ def _draw_numbers(
 
 def _draw_weights(names: tuple[str, ...], key: str) -> dict[str, float] | None:
     weights = _draw_numbers(names, key, 0, 100, None)
-    if weights is None:
-        return None
-    total = sum(weights.values())
-    if abs(total - 100) > 0.5:
-        st.caption(f"The weights sum to {total:g}, not to 100.")
-        return None
-    return weights
+    total = 100.0 if weights is None else sum(weights.values())
+    if abs(total - 100) <= 0.5:
+        return weights
+    st.caption(f"The weights sum to {total:g}, not to 100.")
+    return None
 
 
 def _draw_lines(label: str, key: str) -> list[str]:
@@ -132,22 +110,20 @@ def _draw_lines(label: str, key: str) -> list[str]:
 
 def draw_replies(replies: TurnReadings, key: str) -> None:
     """Draw the reply with its readings; above it the first reply and the second request, if there were two."""
-    if replies.first is not None:
+    if (first := replies.first) is not None:
         st.caption("First reply")
-        _draw_reply(replies.first.turn, f"{key}-first")
-        st.caption(f":material/help: {describe_second_request(replies.first)}")
+        _draw_reply(first.turn, f"{key}-first")
+        asked = (
+            f"the same, with at most {first.max_tokens} tokens" if first.max_tokens else "an answer that can be read"
+        )
+        problem = escape_markdown(first.turn.problem)
+        st.caption(f":material/help: Second request: {problem}. It asked for {asked}.")
         st.caption("Second reply")
     _draw_reply(replies.turn, key)
     turns.draw_reading(replies.turn)
     if replies.earlier:
         earlier = "; ".join(map(_describe_past, replies.earlier))
         st.caption(f":material/history: Earlier readings: {earlier}.")
-
-
-def describe_second_request(first: ReplyUnreadable) -> str:
-    """Return why a second request was made, and what it asked for, as Markdown."""
-    asked = f"the same, with at most {first.max_tokens} tokens" if first.max_tokens else "an answer that can be read"
-    return f"Second request: {escape_markdown(first.turn.problem)}. It asked for {asked}."
 
 
 def _draw_reply(turn: Turn, key: str) -> None:
@@ -176,8 +152,7 @@ def draw_control(trace_id: int, replies: TurnReadings, key: str, place: str) -> 
         if ask is not None and ask.answer is not None:
             value = draw_answer_control(ask.answer, f"value_{key}")
             if st.button("Save", key=f"save_{key}", disabled=value is None, icon=":material/check:"):
-                text = describe_answer(ask.answer, value)
-                _save(trace_id, replies.ask, annotator, value, f"{place}: {text}")
+                _save(trace_id, replies.ask, annotator, value, place)
             if turn.reading is not None and st.button("No value", key=f"none_{key}", help="The reply states none."):
                 _save(trace_id, replies.ask, annotator, None, f"{place}: no value")
         if turn.read_by.startswith(stored_readings.PERSON):
@@ -189,8 +164,7 @@ def draw_control(trace_id: int, replies: TurnReadings, key: str, place: str) -> 
 def _find_ask(trace_id: int, number: int) -> Ask | None:
     """Return the ask of a reply; otherwise draw why no value can be entered, and return None."""
     try:
-        with connections.reading(engine()) as session:
-            ask = stored_readings.find_ask(session, trace_id, number)
+        ask = resources.read(stored_readings.find_ask, trace_id, number)
     except TiebreakError as error:
         st.caption(f":material/block: No value can be entered: {escape_markdown(str(error))}")
         return None
@@ -218,7 +192,7 @@ def _save(trace_id: int, ask: int, annotator: str, value: object, sentence: str)
 
 def _writing(trace_id: int) -> AbstractContextManager[connections.Session]:
     """Open a session that changes readings of a trace; raises Forbidden."""
-    with connections.reading(engine()) as session:
+    with connections.reading(resources.engine()) as session:
         study_id = traces.get(session, trace_id).study_id
     return permissions.writing(study_id, Permission.edit, f"reading of trace {trace_id}")
 
@@ -250,9 +224,13 @@ def draw_section(trace: Trace) -> None:
     expander = st.expander("Readings", key=f"readings-{trace.id}", on_change="rerun", icon=":material/edit_note:")
     if not expander.open:
         return
-    with connections.reading(engine()) as session:
-        answered = stored_readings.of_trace(session, trace.id)
-    asked = {ask: replies for ask, replies in answered.items() if _has_reading(replies.turn)}
+    answered = resources.read(stored_readings.of_trace, trace.id)
+    # Whether a value was requested, whether or not it could be read.
+    asked = {
+        ask: replies
+        for ask, replies in answered.items()
+        if replies.turn.reading is not None or replies.turn.is_unreadable
+    }
     with expander:
         if not asked:
             st.caption("No reply of this trace was requested to state a value.")
@@ -265,11 +243,6 @@ def draw_section(trace: Trace) -> None:
         draw_replies(asked[number], f"reading-{trace.id}-{number}")
         turn = asked[number].turn
         draw_control(trace.id, asked[number], f"{trace.id}_{number}", f"{turn.speaker}, item {trace.name}")
-
-
-def _has_reading(turn: Turn) -> bool:
-    """Return whether a value was requested, whether or not it could be read."""
-    return turn.reading is not None or turn.is_unreadable
 
 
 def _title(replies: TurnReadings) -> str:

@@ -1,8 +1,6 @@
 """The parts of a turn that every view draws: its usage, its reply, its prompt, and earlier failures."""
 
-import json
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib import import_module
@@ -11,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from core.items import Item
+from core.labels import Target
 from core.protocols.registry import PROTOCOLS
 from core.trace import (
     CallFailed,
@@ -24,15 +23,21 @@ from core.trace import (
     TraceRestarted,
     Turn,
     TurnCompleted,
+    Verdict,
     VerdictReached,
 )
 from core.verdicts import verdict_of_criterion
-from pages.parts import numbers, resources
+from pages.parts import numbers, resources, shell
 from pages.parts.numbers import format_value
 from pages.parts.text import escape_markdown, sanitize_markdown
 from storage.db import connections
-from storage.runs import traces
+from storage.runs import trace_opinions, traces
 from storage.runs.traces import Trace
+
+NumberedEvent = tuple[int, Event]
+"""The number of an event in its trace, and the event."""
+NumberedTurn = tuple[int, Turn]
+"""The number of an event, and its turn."""
 
 # Texts of models that may be very long: only a part is drawn, and the whole text on request.
 #
@@ -41,25 +46,12 @@ from storage.runs.traces import Trace
 LONGEST_WHOLE = 5_000
 """Characters; a longer text is shortened."""
 SHORTENED = 2_000
-"""Characters of a longer text that are drawn from its start, and around a marked passage behind them."""
-GAP = "\n\n…\n\n"
+"""Characters of a longer text that are drawn."""
 
 
-def shorten(text: str, span: tuple[int, int] | None = None) -> tuple[str, tuple[int, int] | None]:
-    """Return the part of a text that is drawn, and the part of the span inside it.
-
-    Of a long text these are its first characters and, if the span ends behind them, the characters around the span.
-    """
-    if len(text) <= LONGEST_WHOLE:
-        return text, span
-    if span is None or span[1] <= SHORTENED:
-        return f"{text[:SHORTENED]}{GAP.rstrip()}", span
-    half = SHORTENED // 2
-    begin = max(half, span[0] - half // 2)
-    end = min(len(text), begin + half)
-    shift = half + len(GAP) - begin
-    part = f"{text[:half]}{GAP}{text[begin:end]}{GAP.rstrip() if end < len(text) else ''}"
-    return part, (max(begin, span[0]) + shift, min(end, span[1]) + shift)
+def shorten(text: str) -> str:
+    """Return the part of a text that is drawn."""
+    return text if len(text) <= LONGEST_WHOLE else f"{text[:SHORTENED]}\n\n…"
 
 
 def draw_markdown(text: str, key: str) -> None:
@@ -70,12 +62,12 @@ def draw_markdown(text: str, key: str) -> None:
 
 def draw_shortened(text: str) -> None:
     """Draw a text as sanitized Markdown, shortened if it is long."""
-    st.markdown(sanitize_markdown(shorten(text)[0]))
+    st.markdown(sanitize_markdown(shorten(text)))
 
 
 def draw_code(text: str, key: str) -> None:
     """Draw a text in a code block, shortened if it is long."""
-    st.code(shorten(text)[0], language=None, wrap_lines=True)
+    st.code(shorten(text), language=None, wrap_lines=True)
     draw_whole(text, key)
 
 
@@ -92,10 +84,9 @@ def draw_whole(text: str, key: str, span: tuple[int, int] | None = None) -> None
 
 def marked_html(text: str, span: tuple[int, int] | None) -> str:
     """Return the whole text as HTML with the passage in a <mark>; the text is text only."""
-    if span is None:
-        return to_html(text)
-    start, end = within(text, span)
-    return f"{to_html(text[:start])}<mark>{to_html(text[start:end])}</mark>{to_html(text[end:])}"
+    start, end = within(text, span or (0, 0))
+    passage = f"<mark>{to_html(text[start:end])}</mark>" if span else ""
+    return f"{to_html(text[:start])}{passage}{to_html(text[end:])}"
 
 
 def within(text: str, span: tuple[int, int]) -> tuple[int, int]:
@@ -126,8 +117,6 @@ RULES = {
     "list": "a list",
 }
 """The parsers' rules in words."""
-_REASONING = re.compile(r'\s*\{\s*"reasoning"\s*:\s*(?=")')
-_JSON = json.JSONDecoder(strict=False)
 
 
 def draw_reply(turn: Turn) -> None:
@@ -141,18 +130,17 @@ def draw_reply(turn: Turn) -> None:
         return
     statement = turn.statement
     if turn.format == "json" and statement and statement != turn.reply.strip():
-        st.markdown(sanitize_markdown(shorten(statement)[0]))
-        span = answer_span(turn)
+        st.markdown(sanitize_markdown(shorten(statement)))
         with st.expander("Structured output"):
-            part = marked_html(*shorten(turn.reply, _inside(turn.reply, span)))
+            part = marked_html(shorten(turn.reply), turn.reading_span)
             st.html(f'<pre class="reading" dir="auto">{part}</pre>')
         return
-    st.markdown(marked_markdown(*shorten(turn.reply, _inside(turn.reply, turn.reading_span))))
+    st.markdown(marked_markdown(turn.reply, turn.reading_span))
 
 
 def draw_whole_reply(turn: Turn, key: str) -> None:
     """Draw a toggle that shows the whole reply, if it was shortened; once for each `key`."""
-    draw_whole(turn.reply, key, answer_span(turn))
+    draw_whole(turn.reply, key, turn.reading_span)
 
 
 def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
@@ -170,47 +158,19 @@ def draw_reading(turn: Turn, *, with_passage: bool = False) -> None:
     if source := reading_source(turn):
         parts.append(f"**{escape_markdown(source)}**" if turn.read_by else escape_markdown(source))
     st.caption(":material/find_in_page: " + " · ".join(parts))
-    span = answer_span(turn)
-    if span is not None and (with_passage or turn.format == "json" or not _is_highlighted(turn.reply, span)):
+    span = turn.reading_span
+    if span is None:
+        return
+    if with_passage or turn.format == "json" or marked_markdown(turn.reply, span) == marked_markdown(turn.reply, None):
         st.html(f'<div class="reading" dir="auto">{passage_html(turn.reply, span)}</div>')
 
 
 def reading_source(turn: Turn) -> str:
     """Return who read a reply, or else the parser's rule in words; empty if neither is known."""
-    return _reader(turn.read_by) if turn.read_by else RULES.get(turn.reading_rule, turn.reading_rule)
-
-
-def _is_highlighted(reply: str, span: tuple[int, int]) -> bool:
-    part, part_span = shorten(reply, within(reply, span))
-    return marked_markdown(part, part_span) != marked_markdown(part, None)
-
-
-def _inside(reply: str, span: tuple[int, int] | None) -> tuple[int, int] | None:
-    return None if span is None else within(reply, span)
-
-
-def _reader(read_by: str) -> str:
-    """Return `stated by ann` or `read by the extractor openai/gpt-5.4-nano`."""
-    role, _, name = read_by.partition(": ")
+    if not turn.read_by:
+        return RULES.get(turn.reading_rule, turn.reading_rule)
+    role, _, name = turn.read_by.partition(": ")
     return f"stated by {name}" if role == "person" else f"read by the {role} {name}".rstrip()
-
-
-def answer_span(turn: Turn) -> tuple[int, int] | None:
-    """Return the span of the reading; of a JSON object with reasoning, only the part after the reasoning."""
-    if turn.reading_span is None or turn.reading_rule != "json":
-        return turn.reading_span
-    start, end = within(turn.reply, turn.reading_span)
-    head = _REASONING.match(turn.reply, start)
-    if head is None:
-        return turn.reading_span
-    try:
-        _, after = _JSON.raw_decode(turn.reply, head.end())
-    except ValueError:
-        return turn.reading_span
-    rest = turn.reply[after:end]
-    fields = rest.strip().removeprefix(",").removesuffix("}").strip()
-    begin = after + rest.find(fields)
-    return (begin, begin + len(fields)) if fields else turn.reading_span
 
 
 def passage_html(reply: str, span: tuple[int, int]) -> str:
@@ -227,14 +187,32 @@ def passage_html(reply: str, span: tuple[int, int]) -> str:
 
 
 def marked_markdown(reply: str, span: tuple[int, int] | None) -> str:
-    """Return the reply as sanitized Markdown, with the passage highlighted if that breaks nothing around it."""
-    return sanitize_markdown(reply, _inside(reply, span))
+    """Return the part of a reply that is drawn as sanitized Markdown, with the passage highlighted if it is in it.
+
+    It is not highlighted if that would break what is around it.
+    """
+    part = shorten(reply)
+    is_shown = span is not None and (part == reply or span[1] <= SHORTENED)
+    return sanitize_markdown(part, within(part, span) if span is not None and is_shown else None)
 
 
 NOT_BLIND = (
     ":material/visibility: You have seen the judges' opinions. Labels that you give from now on are recorded as not "
     "blind."
 )
+
+
+def note_views(study_id: int, viewed: Collection[Target]) -> None:
+    """Record that judges' opinions about targets are shown; draw a note if later labels of them are not blind."""
+    if viewed and shell.record_views(study_id, viewed):
+        st.caption(NOT_BLIND)
+
+
+def note_judged(study_id: int, trace_ids: Iterable[int]) -> None:
+    """Record that the judges' opinions in these traces are shown, see `note_views`."""
+    with connections.reading(resources.engine()) as session:
+        viewed = {target for id in trace_ids for target in trace_opinions.judged_targets(session, id)}
+    note_views(study_id, viewed)
 
 
 def format_usage(turn: Turn) -> str:
@@ -277,6 +255,45 @@ def draw_prompt(trace_id: int, seq: int) -> None:
             draw_code(text or "The prompt was not recorded.", f"prompt-{trace_id}-{seq}")
 
 
+def completed(events: Iterable[NumberedEvent]) -> list[NumberedTurn]:
+    """Return the turns of a trace in the order of the flow."""
+    found = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
+    return [(seq, turn) for _, seq, turn in found]
+
+
+def verdict_of(events: Iterable[NumberedEvent]) -> Verdict | None:
+    """Return the verdict of a trace; None before it has one."""
+    return next((event.verdict for _, event in events if isinstance(event, VerdictReached)), None)
+
+
+def format_reading(turn: Turn, names: Mapping[Any, str] | None = None) -> str:
+    """Return the value of a reply or its name, or the reason why there is none, in Markdown."""
+    if turn.reading is None:
+        return f"no verdict: {escape_markdown(turn.problem)}"
+    if names is not None and isinstance(turn.reading, int):
+        return f"**{names.get(turn.reading, str(turn.reading))}**"
+    return f"**{escape_markdown(format_value(turn.reading))}**"
+
+
+def draw_below(trace_id: int, seq: int, turn: Turn) -> None:
+    """Draw what is below a comment: the passage of its reading, its usage and its collapsed prompt."""
+    draw_reading(turn, with_passage=True)
+    st.caption(format_usage(turn))
+    draw_prompt(trace_id, seq)
+
+
+def draw_table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> None:
+    """Draw a table of Markdown cells; the first `left` columns are of texts, the others of figures."""
+    lines = [headings, ["---"] * left + ["---:"] * (len(headings) - left), *rows]
+    st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
+def draw_problems(events: Iterable[NumberedEvent], name: str) -> None:
+    """Draw the failures of a trace, see `draw_problem`."""
+    for seq, event in events:
+        draw_problem(seq, event, name)
+
+
 def draw_problem(seq: int, event: Event, name: str) -> None:
     """Draw an unreadable reply, a failed call or a failed trace; `name` is the failed unit: "debate", "review"...
 
@@ -284,12 +301,12 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
     """
     match event:
         case ReplyUnreadable(turn=turn, max_tokens=limit):
-            speaker, problem = escape_markdown(turn.speaker), escape_markdown(turn.problem)
             again = f"asked once more with a limit of {limit} tokens" if limit else "asked once more"
-            with st.expander(f"{speaker}: the reply could not be read ({problem}); {again}"):
+            problem = escape_markdown(turn.problem)
+            with st.expander(f"{escape_markdown(turn.speaker)}: the reply could not be read ({problem}); {again}"):
                 draw_markdown(turn.reply, f"problem-{seq}")
         case CallFailed() | SchemaRefused():
-            _draw_unanswered(event)
+            st.caption(_describe_unanswered(event))
         case ReplyExtracted(turn=turn):
             result = "the extractor found no value" if turn.reading is None else "read by the extractor"
             with st.expander(f"{escape_markdown(turn.speaker)}: {result} ({escape_markdown(turn.model)})"):
@@ -307,19 +324,15 @@ def draw_problem(seq: int, event: Event, name: str) -> None:
             st.error(f"The {name} stopped: {escape_markdown(problem)}", icon=":material/error:")
 
 
-def _draw_unanswered(event: CallFailed | SchemaRefused) -> None:
-    text = f"{escape_markdown(event.speaker)}: {escape_markdown(event.problem)}"
+def _describe_unanswered(event: CallFailed | SchemaRefused) -> str:
+    text = escape_markdown(f"{event.speaker}: {event.problem}")
     if isinstance(event, SchemaRefused):
-        st.caption(f":material/info: {text}")
-        return
+        return f":material/info: {text}"
     outcome = "no more retries" if event.wait is None else f"retried after {numbers.format_duration(event.wait)}"
-    st.caption(f":material/sync_problem: {text} ({outcome})")
+    return f":material/sync_problem: {text} ({outcome})"
 
 
 # The choice of a criterion for the views that draw one: of a trace on several, the part on the selected criterion.
-
-NumberedEvent = tuple[int, Event]
-"""The number of an event in its trace, and the event."""
 
 
 def choose_part(
@@ -342,15 +355,13 @@ def choose_part(
 
 
 def _events_of(events: Sequence[NumberedEvent], criterion: str) -> list[NumberedEvent]:
-    asks: dict[int | None, str] = {
-        event.ask: event.turn.criterion for _, event in events if isinstance(event, TurnCompleted)
-    }
+    asks = {event.ask: event.turn.criterion for _, event in events if isinstance(event, TurnCompleted)}
     return [
         (seq, VerdictReached(verdict=verdict_of_criterion(event.verdict, criterion)))
         if isinstance(event, VerdictReached)
         else (seq, event)
         for seq, event in events
-        if asks.get(getattr(event, "ask", None), "") in ("", criterion)
+        if asks.get(getattr(event, "ask", -1), "") in ("", criterion)
     ]
 
 
@@ -364,13 +375,11 @@ DEFAULT = "pages.watch.parts.debate"
 
 
 def render_trace(
-    trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], *, live: bool
+    trace: Trace, item: Item, events: Sequence[NumberedEvent], settings: dict[str, Any], *, live: bool
 ) -> None:
     """Draw a trace; the view's module is imported now, since charts take a second to import."""
-    if trace.protocol in PROTOCOLS:
-        view = PROTOCOLS[trace.protocol].view
-    else:
-        view = DEFAULT
+    view = PROTOCOLS[trace.protocol].view if trace.protocol in PROTOCOLS else DEFAULT
+    if trace.protocol not in PROTOCOLS:
         st.info(
             f"The protocol “{escape_markdown(trace.protocol)}” is not installed here. Its turns are shown without "
             "the charts of its own view."

@@ -6,8 +6,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 import app
-from pages.parts import periodic_requests
-from pages.parts.periodic_requests import LIMIT, PeriodicRequestFilter
+from pages.parts import sockets
+from pages.parts.sockets import LIMIT, PeriodicRequestFilter
 
 PERIODIC = BackMsg(rerun_script={"fragment_id": "watch", "is_auto_rerun": True})
 CHOICE = BackMsg(rerun_script={"fragment_id": "choice"})
@@ -33,7 +33,7 @@ class Sockets:
 
     def __init__(self, monkeypatch):
         self.now = 1000.0
-        monkeypatch.setattr(periodic_requests.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(sockets.time, "monotonic", lambda: self.now)
 
     def passed_on(self, *messages):
         """Return the messages of the browser that reach Streamlit, which sends the others to the browser."""
@@ -103,5 +103,5 @@ def test_requests_without_a_socket_are_passed_on():
     assert seen == [(None, None)]
 
 
-def test_the_server_filters_periodic_requests():
+def test_the_server_filters_sockets():
     assert PeriodicRequestFilter in [one.cls for one in app.app._user_middleware]

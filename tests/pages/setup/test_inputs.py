@@ -7,7 +7,7 @@ from pages.parts import resources
 from pages.setup.parts.inputs import different_words
 from storage.db.columns import START
 from storage.db.connections import reading, writing
-from storage.runs import adoption, aius, inputs
+from storage.runs import aius, inputs
 from storage.runs.inputs import Input
 from storage.studies import studies
 from tests.conftest import make_item
@@ -78,7 +78,7 @@ def test_pairs_of_aius_are_confirmed_for_all_items_at_once(ticks):
     prepare_study([ItemRecord(item=one), ItemRecord(item=two), *first, *second])
     with writing(resources.engine()) as session:
         study = studies.get(session, "s")
-        adoption.adopt_all(session, study.id, "eve", "first")
+        inputs.adopt_all(session, study.id, "eve", "first")
     page = visit("setup/inputs", "eve")
     page.selectbox(key="matches_run").set_value("second").run()
     assert len(page.dataframe[-1].value) == 2  # one pair of each item

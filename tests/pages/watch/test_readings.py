@@ -65,34 +65,9 @@ def test_a_highlight_contains_no_markup_of_the_reply():
     assert r"\](javascript\:alert(1))" in marked and r"\<b\>" in marked
 
 
-@pytest.mark.parametrize(
-    ("reply", "marked"),
-    [
-        ('{"reasoning": "It \\"says\\" }, so.", "answer": "Submission 2"}', '"answer": "Submission 2"'),
-        ('{\n "reasoning": "a\nb",\n "scores": {"A": 1}\n}', '"scores": {"A": 1}'),
-        ('{"answer": "Submission 2"}', '{"answer": "Submission 2"}'),
-        ('{"reasoning": "never ends', '{"reasoning": "never ends'),
-        ('{"reasoning": "alone"}', '{"reasoning": "alone"}'),
-    ],
-)
-def test_of_structured_output_only_the_answer_is_marked(reply, marked):
-    turn = make_turn(reply, (0, len(reply)), format="json", reading_rule="json")
-    start, end = turns.answer_span(turn)
-    assert reply[start:end] == marked
-
-
-def test_of_a_long_reply_the_start_and_the_marked_passage_are_drawn():
-    passage = "Final answer: 2"
-    for before, after in ((0, 10**6), (5 * 10**5, 5 * 10**5), (10**6, 0)):
-        reply = "a " * (before // 2) + passage + " b" * (after // 2)
-        part, span = turns.shorten(reply, span_of(reply, passage))
-        assert len(part) < 2_100 and part.startswith(reply[:900]) and "…" in part
-        assert part[slice(*span)] == passage
-        assert "orange-background" in turns.marked_markdown(part, span)
-
-
-def test_a_long_passage_is_cut_and_a_short_reply_is_drawn_whole():
-    reply = "a" * 10_000
-    part, span = turns.shorten(reply, (0, 10_000))
-    assert len(part) < 2_100 and part[slice(*span)].strip("…\n") == part[slice(*span)]
-    assert turns.shorten("a" * 5_000, (4_000, 5_000)) == ("a" * 5_000, (4_000, 5_000))
+def test_of_a_long_reply_the_start_is_drawn_with_its_passage():
+    reply = "Final answer: 2" + " b" * 10**6
+    marked = turns.marked_markdown(reply, (0, 15))
+    assert "orange-background" in marked and len(marked) < 2_100
+    assert "orange-background" not in turns.marked_markdown(reply, (10**6, 10**6 + 1)), "it is drawn below"
+    assert len(turns.marked_markdown("a" * 5_000, None)) == 5_000

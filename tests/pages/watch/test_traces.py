@@ -101,7 +101,7 @@ def test_an_unknown_contention_is_a_dash_with_its_reason():
     records = [RUN, a_trace("item 0", a_turn()), a_trace("item 1", a_turn(), a_verdict(last=(1, 1, 2)))]
     prepare_study([*(ItemRecord(item=make_item(f"item {n}")) for n in range(3)), *records], "tour")
     [table] = visit("watch/traces").dataframe
-    assert list(table.value["Contention"]) == ["– not finished", "0.50"]
+    assert list(table.value["Contention"]) == ["–", "0.50"]
 
 
 def test_a_filter_without_matches_says_so(sample):

@@ -63,7 +63,7 @@ def study_id():
 
 def list_unread(**conditions):
     with connections.reading(resources.engine()) as session:
-        return outcomes.find_unread(session, UnreadFilter(study_id(), **conditions))
+        return outcomes.page_unread(session, UnreadFilter(study_id(), **conditions)).rows
 
 
 def trace_of(item):
@@ -101,7 +101,7 @@ def test_a_person_states_a_value_and_can_undo_it():
     assert trace_of(first.item).status == "agreed"
     assert [reply.id for reply in list_unread()] == [second.id]
     assert "1 reply" in page_text(page)
-    assert "Submission 2" in page_text(page)
+    assert "Saved for judge, item" in page_text(page)
     page.button(key="undo").click().run()
     assert not page.exception
     assert trace_of(first.item).status == "no_verdict"
@@ -194,7 +194,7 @@ def test_replies_are_paged_by_key(monkeypatch):
     page = visit("watch/unread", "zoe")
     ids = [reply.id for reply in list_unread()]
     assert {f"save_{id}" for id in ids[:2]} == {str(b.key) for b in page.button if str(b.key).startswith("save_")}
-    page.button(key="next").click().run()
+    page.button(key="chevron_right").click().run()
     assert {f"save_{id}" for id in ids[2:4]} == {str(b.key) for b in page.button if str(b.key).startswith("save_")}
     assert str(ids[1]) in page.query_params["after"]
 
@@ -203,14 +203,6 @@ def test_an_unknown_judge_in_the_address_shows_all():
     prepare()
     page = visit("watch/unread", "zoe", judge="nobody")
     assert not page.exception
-
-
-@pytest.mark.parametrize("after", ["x", "-1", "1e9"])
-def test_a_wrong_key_in_the_address_is_one_sentence(after):
-    prepare()
-    page = visit("watch/unread", "zoe", after=after)
-    assert not page.exception
-    assert "should be a number" in page.error[0].value
 
 
 def test_where_every_reply_was_read_the_page_says_so():

@@ -163,7 +163,7 @@ def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkey
         def now(cls, tz=None):
             return datetime.now(tz) + timedelta(hours=1)
 
-    for module in ("storage.db.connections", "storage.db.tables.table"):
+    for module in ("storage.db.connections", "storage.db.tables"):
         monkeypatch.setattr(f"{module}.datetime", Ahead)
     assert claim(engine, queue, "bob", overlap=1) is None
     assert claim(engine, queue, "ann", overlap=1) == claimed

@@ -15,7 +15,7 @@ from storage.db.connections import connect, reading, upgrade, writing
 from storage.db.fingerprints import to_utc
 from storage.labelling import queue
 from storage.labels import labels, views
-from storage.runs import call_totals, outcomes, run_claims, runs
+from storage.runs import call_totals, claims, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import studies
 from storage.transfer import exports, imports
@@ -54,8 +54,8 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
         run = runs.create(
             session, a_study.id, "live", protocol="scaleeval", criterion="", settings={"a": 1.0}, prompts={"b": "c"}
         )
-        run_claims.claim_run(session, run, "worker")
-        first, second, _ = (trace.id for trace in run_claims.claim_traces(session, run, "worker", 3))
+        claims.claim_run(session, run, "worker")
+        first, second, _ = (trace.id for trace in claims.claim_traces(session, run, "worker", 3))
         turns = [a_turn(0, reading=True), a_turn(1, reading=1.0, prompt="p\n\u2028")]
         events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
         outcomes.append_events(session, [*events, NewEvent(second, 0, a_turn())])

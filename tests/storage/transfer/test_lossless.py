@@ -14,10 +14,10 @@ from core.formats.records import GuidelinesRecord, ItemRecord, StudyRecord
 from core.labels import Evidence
 from core.trace import ReadingReplaced, TraceFailed
 from storage.db.connections import connect, reading, writing
-from storage.db.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow
+from storage.db.tables import AnnotatorRow, KnownAnswerRow, Table, TargetRow, TrainingAnswerRow, row_types
 from storage.labelling import home, queue
 from storage.labels import labels, views
-from storage.runs import aius, experiments, outcomes, run_claims, runs
+from storage.runs import aius, claims, experiments, outcomes, runs
 from storage.runs.outcomes import NewEvent
 from storage.studies import annotators, studies
 from storage.transfer import exports, imports
@@ -126,8 +126,8 @@ def run_trace(session, study_id):
         pairs="all", parts=lambda item: ["1-2"], repeat=2, fresh=True, cell={"format": "general"},
         experiment_id=experiments.save(session, study_id, files.parse(EXPERIMENT)),
     )  # fmt: skip
-    run_claims.claim_run(session, run, "worker")
-    first, second, third = (trace.id for trace in run_claims.claim_traces(session, run, "worker", 3))
+    claims.claim_run(session, run, "worker")
+    first, second, third = (trace.id for trace in claims.claim_traces(session, run, "worker", 3))
     unreadable = a_turn(1, reading=None, problem="no choice", reused="earlier")
     read = ReadingReplaced(ask=1, reading=2, reading_rule="stated", read_by="person: reader")
     verdict = a_verdict("disputed", (1, 2, None))
@@ -146,7 +146,7 @@ def run_trace(session, study_id):
         session, [NewEvent(second, 0, a_turn()), NewEvent(second, 1, TraceFailed(problem="timeout"))]
     )
     outcomes.append_events(session, [NewEvent(third, 0, unreadable)])
-    run_claims.release(session, run, "worker", "stopped", "the ceiling of $2.50 is reached")
+    claims.release(session, run, "worker", "stopped", "the ceiling of $2.50 is reached")
 
 
 def label(session, study_id):
@@ -245,7 +245,7 @@ def test_an_imported_study_equals_the_exported_one_in_every_table(engine, copy, 
 
 def assert_every_column_is_used(tables):
     """Each column has a value other than its default: else the comparison would not find that it is not exported."""
-    for row_type in Table.__subclasses__():
+    for row_type in row_types().values():
         for name, field in row_type.model_fields.items():
             rows = tables.get(row_type.__tablename__)
             assert rows is None or rows, f"no row of {row_type.__tablename__}: add one to `fill`"
@@ -279,7 +279,7 @@ def test_a_run_that_was_being_executed_is_imported_as_stopped(engine, a_study, s
     imports.import_records(engine, "s", [RUN.model_copy(update={"state": state, "source": "live"})])
     with reading(engine) as session:
         (run,) = runs.of_study(session, a_study.id)
-        assert (run.state, run.problem, run_claims.unclaimed(session)) == ("stopped", UNFINISHED, [])
+        assert (run.state, run.problem, claims.unclaimed(session)) == ("stopped", UNFINISHED, [])
 
 
 def test_guidelines_of_the_same_version_with_another_text_are_refused(engine):

@@ -24,7 +24,7 @@ from storage.db.connections import connect, reading, writing
 from storage.db.tables import ItemRow, OpinionRow, TargetRow, TraceRow
 from storage.labels.targets import own_outcome
 from storage.reports import alignment, discordance, discussions, peer_reviews
-from storage.runs import run_claims, runs
+from storage.runs import claims, runs
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports
@@ -71,7 +71,7 @@ def execute(engine: Engine, study: Study, protocol: str, *criteria: str) -> None
         settings = parse_settings(text, installed, studies.criteria(session, study.id))
     run = create_run(engine, RunRequest(study, installed, settings, " ".join(criteria), seed=3))
     with writing(engine) as session:
-        run_claims.claim_run(session, run, "worker")
+        claims.claim_run(session, run, "worker")
     asyncio.run(execute_run(engine, run, ScriptedModel(reply), worker="worker"))
 
 

@@ -6,7 +6,7 @@ from sqlmodel import col
 
 from storage.db.connections import reading, writing
 from storage.db.tables import EventRow, RunRow
-from storage.runs import calls, experiments, run_claims
+from storage.runs import calls, claims, experiments
 from storage.runs.calls import stored_models
 from storage.runs.experiments import traces_per_minute
 from storage.studies.studies import Study
@@ -43,7 +43,7 @@ def test_a_process_that_has_a_run_and_does_not_respond_is_named(engine: Engine, 
     experiment_id = begin(engine, a_study)
     with writing(engine) as session:
         run_id = experiments.runs_of(session, experiment_id)[0].id
-        assert run_claims.claim_run(session, run_id, "host:12:ab")
+        assert claims.claim_run(session, run_id, "host:12:ab")
     with reading(engine) as session:
         assert experiments.progress(session, experiment_id).unseen == ""
     with writing(engine) as session:

@@ -12,7 +12,7 @@ from core.items import Response
 from core.llm.client import Reply, ScriptedModel
 from core.trace import Ask, Usage, VerdictReached
 from storage.db.connections import reading, writing
-from storage.runs import experiments, run_claims, runs, traces
+from storage.runs import claims, experiments, runs, traces
 from storage.studies.studies import Study
 from storage.transfer import imports
 from storage.worker import StopRequests, estimate, execute_experiment, plan, start
@@ -111,7 +111,7 @@ def test_a_stop_cancels_all_runs_and_the_same_command_continues_without_a_repeat
     progress = asyncio.run(run)
     assert (progress.state, progress.done, progress.totals.calls, prompts.total()) == ("cancelled", 2, 2, 2)
     with reading(engine) as session:
-        assert run_claims.unclaimed(session) == [], "no worker continues it"
+        assert claims.unclaimed(session) == [], "no worker continues it"
     progress, asked = execute(engine, begin(engine, a_study, text))
     assert (progress.state, progress.done, len(asked)) == ("finished", 6, 4)
 
@@ -206,15 +206,15 @@ def test_the_runs_of_an_experiment_are_claimed_one_after_another(engine: Engine,
     experiment_id = begin(engine, a_study)
     with reading(engine) as session:
         ids = [run.id for run in experiments.runs_of(session, experiment_id)]
-        assert run_claims.unclaimed(session) == ids[:1]
+        assert claims.unclaimed(session) == ids[:1]
     with writing(engine) as session:
-        assert run_claims.claim_run(session, ids[0], "w")
+        assert claims.claim_run(session, ids[0], "w")
     with reading(engine) as session:
-        assert run_claims.unclaimed(session) == []
+        assert claims.unclaimed(session) == []
     with writing(engine) as session:
-        run_claims.release(session, ids[0], "w", "finished")
+        claims.release(session, ids[0], "w", "finished")
     with reading(engine) as session:
-        assert run_claims.unclaimed(session) == ids[1:2]
+        assert claims.unclaimed(session) == ids[1:2]
 
 
 def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study) -> None:
@@ -223,7 +223,7 @@ def test_a_cancelled_experiment_can_be_continued(engine: Engine, a_study: Study)
         experiments.cancel(session, experiment_id)
     with reading(engine) as session:
         assert experiments.progress(session, experiment_id).state == "cancelled"
-        assert run_claims.unclaimed(session) == []
+        assert claims.unclaimed(session) == []
     assert begin(engine, a_study) == experiment_id
     assert execute(engine, experiment_id)[0].state == "finished"
 

@@ -12,7 +12,7 @@ import pytest
 
 from core.formats.records import ItemRecord
 from storage.db.connections import connect, reading
-from storage.runs import run_claims, runs
+from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import create_run, launch, request_from_file
@@ -124,7 +124,7 @@ def test_sigterm_before_the_first_call_stops_the_run_too(url, processes, tmp_pat
         assert command.returncode == 2
         assert "The run 'trio' is cancelled until somebody resumes it." in errors
         with reading(engine) as session:
-            assert run_claims.unclaimed(session) == []
+            assert claims.unclaimed(session) == []
 
 
 def _has_run(engine):

@@ -15,10 +15,10 @@ from core.trace import Ask, Spec, Usage
 from storage.db.connections import reading, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import WorkerRow
-from storage.runs import calls, run_claims, runs, trace_claims, traces
+from storage.runs import calls, claims, runs, traces
 from storage.studies import studies
 from storage.transfer import imports
-from storage.worker import RunWorker, StopRequests, launch, reservations
+from storage.worker import RunWorker, StopRequests, launch, shared_limits
 from storage.worker.shared_limits import SharedLimits
 from tests.conftest import make_item
 from tests.storage.worker.test_outages import wait_for
@@ -32,7 +32,7 @@ def engine(postgres_engine, monkeypatch):
     """The PostgreSQL database; claims expire after 1.5 seconds."""
     monkeypatch.setattr("storage.runs.calls.WORKER_LEASE", timedelta(seconds=1.5))
     monkeypatch.setattr("storage.worker.job_worker.STALLED_SECONDS", 0.3)
-    monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.1)
+    monkeypatch.setattr("storage.worker.worker.POLL_SECONDS", 0.1)
     yield postgres_engine
     with postgres_engine.begin() as connection:
         for table in ("study", "annotator", "worker", "model_pause", "procrastinate_jobs"):
@@ -137,7 +137,7 @@ def test_a_wait_that_a_provider_asks_one_worker_for_is_observed_by_the_others(en
     with writing(engine) as session:
         session.execute(text("UPDATE model_pause SET until = until - interval '1 hour'"))
         assert calls.remaining_pause(session) == {}
-        assert isinstance(reservations.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
+        assert isinstance(shared_limits.reserve(session, run_id, second, "a", slots=9, dollars=0, ceiling=None), int)
 
 
 def test_two_workers_share_one_budget(engine, study, start, monkeypatch):
@@ -171,9 +171,9 @@ def test_the_traces_of_a_crashed_worker_are_continued_from_their_events(engine, 
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
         crashed = calls.register_worker(session, "crashed")
-        [first, *_] = trace_claims.waiting(session, run_id, without=[], limit=3)
-        assert trace_claims.claim(session, first, "crashed") is not None
-        assert trace_claims.claim(session, first, "another") is None, "it is alive"
+        [first, *_] = claims.waiting(session, run_id, without=[], limit=3)
+        assert claims.claim_trace(session, first, "crashed") is not None
+        assert claims.claim_trace(session, first, "another") is None, "it is alive"
         age(session, crashed)
     model = SlowModel()
     start(model)
@@ -280,25 +280,25 @@ def test_a_run_of_a_protocol_that_is_not_installed_is_stopped_with_a_sentence(en
 def test_a_run_has_one_worker_alone_or_several_that_share_it(engine, study):
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
-        first, second = trace_claims.waiting(session, run_id, without=[], limit=2)
-        assert run_claims.claim_run(session, run_id, "alone")
-        assert trace_claims.claim(session, first, "shared") is None
-        run_claims.release(session, run_id, "alone")
+        first, second = claims.waiting(session, run_id, without=[], limit=2)
+        assert claims.claim_run(session, run_id, "alone")
+        assert claims.claim_trace(session, first, "shared") is None
+        claims.release(session, run_id, "alone")
         shared = calls.register_worker(session, "shared")
-        assert trace_claims.claim(session, first, "shared") is not None
-        assert not run_claims.claim_run(session, run_id, "alone")
+        assert claims.claim_trace(session, first, "shared") is not None
+        assert not claims.claim_run(session, run_id, "alone")
         assert runs.get(session, run_id).active
         assert traces.get(session, first).status == "running"
         assert traces.get(session, second).status == "waiting"
         age(session, shared)
         assert not runs.get(session, run_id).active
         assert traces.get(session, first).status == "waiting"
-        assert run_claims.claim_run(session, run_id, "alone")
+        assert claims.claim_run(session, run_id, "alone")
 
 
 def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, study, start, monkeypatch):
     """A connection can be lost after the commit: the worker then believes that it has not claimed the trace."""
-    claim, lost = trace_claims.claim, []
+    claim, lost = claims.claim_trace, []
 
     def commit_and_fail(session, trace_id, **options):
         if lost:
@@ -306,12 +306,12 @@ def test_a_worker_releases_claims_and_calls_that_it_knows_nothing_of(engine, stu
         with writing(engine) as other:
             lost.append(claim(other, trace_id, **options).id)
             row = other.execute(text("SELECT id FROM worker")).scalar_one()
-            reservations.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
+            shared_limits.reserve(other, run_id, row, "a ", slots=9, dollars=0.0, ceiling=None)
         raise DatabaseUnavailable("The database cannot be reached.")
 
     model = SlowModel()
     run_id = launch.create_run(engine, make_request(study, parallel=2))
-    monkeypatch.setattr("storage.runs.trace_claims.claim", commit_and_fail)
+    monkeypatch.setattr("storage.runs.claims.claim_trace", commit_and_fail)
     start(model, count=1)
     assert ends(engine, run_id)
     assert set(model.calls.values()) == {1}
@@ -334,11 +334,11 @@ def test_the_command_line_waits_for_workers_that_have_begun_a_run(engine, study,
 def test_a_worker_takes_nothing_over_until_it_has_seen_the_database_for_a_while(engine, study):
     run_id = launch.create_run(engine, make_request(study))
     with writing(engine) as session:
-        [first] = trace_claims.waiting(session, run_id, without=[], limit=1)
+        [first] = claims.waiting(session, run_id, without=[], limit=1)
         age(session, calls.register_worker(session, "silent"))
         session.execute(text("UPDATE trace SET claimed_by = 'silent' WHERE id = :id"), {"id": first})
-        assert trace_claims.claim(session, first, "new", take_over=False) is None
-        assert trace_claims.claim(session, first, "new") is not None
+        assert claims.claim_trace(session, first, "new", take_over=False) is None
+        assert claims.claim_trace(session, first, "new") is not None
 
 
 def test_a_stop_at_the_command_line_holds_for_the_workers_that_share_the_run(engine, study, start):

@@ -17,7 +17,7 @@ from core.protocols.single_judge.settings import PairSettings
 from core.trace import Spec
 from storage.db.connections import reading, writing
 from storage.db.tables import RunRow
-from storage.runs import run_claims, runs
+from storage.runs import claims, runs
 from storage.studies import studies
 from storage.transfer.imports import import_records
 from storage.worker import (
@@ -104,7 +104,7 @@ def test_a_run_with_a_protocol_that_is_not_installed_is_refused(engine, a_study,
 def test_a_run_that_is_executed_is_not_requested_again_by_a_command(engine, a_study):
     run_id = create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "another process")
+        claims.claim_run(session, run_id, "another process")
         session.execute(update(RunRow).values(problem="untouched"))
     assert resume_run(engine, a_study, "run") == run_id
     assert progress(engine, run_id)[0].problem == "untouched"

@@ -20,7 +20,7 @@ from storage.db.connections import reading, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
 from storage.labels import labels
-from storage.runs import outcomes, run_claims, traces
+from storage.runs import claims, outcomes, traces
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import RunWorker, job_worker, launch
@@ -58,8 +58,8 @@ def test_an_event_that_cannot_be_stored_fails_its_own_trace_only(engine, a_study
 def test_a_conflicting_event_does_not_fail_the_others_of_its_batch(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "worker")
-        first, second = (trace.id for trace in run_claims.claim_traces(session, run_id, "worker", 2))
+        claims.claim_run(session, run_id, "worker")
+        first, second = (trace.id for trace in claims.claim_traces(session, run_id, "worker", 2))
         outcomes.append_events(session, [outcomes.NewEvent(first, 0, a_failure())])
 
     async def append_both():
@@ -146,8 +146,8 @@ class ClosableModel(ScriptedModel):
 def test_a_command_executes_its_run_through_an_outage(engine, a_study, monkeypatch):
     run_id = launch.create_run(engine, make_request(a_study))
     for name in (
-        "storage.runs.run_claims.claim_run",
-        "storage.runs.run_claims.claim_traces",
+        "storage.runs.claims.claim_run",
+        "storage.runs.claims.claim_traces",
         "storage.runs.outcomes.append_events",
     ):
         fail_at_first(monkeypatch, name, 1)
@@ -176,7 +176,7 @@ def test_a_command_waits_for_a_worker_that_claimed_its_run_in_an_outage(engine, 
 def test_a_command_states_who_continues_its_run_after_a_long_outage(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker.outages.OUTAGE_SECONDS", 0.05)
     run_id = launch.create_run(engine, make_request(a_study))
-    fail_at_first(monkeypatch, "storage.runs.run_claims.claim_run", 100)
+    fail_at_first(monkeypatch, "storage.runs.claims.claim_run", 100)
     model = ClosableModel()
     with pytest.raises(DatabaseUnavailable, match=r"cannot be reached. The run 'run' has not ended.*--resume 'run'"):
         execute(engine, run_id, model)
@@ -200,15 +200,15 @@ def test_a_worker_says_that_the_database_is_unreachable_and_goes_on_when_it_is_n
     engine, a_study, monkeypatch, caplog
 ):
     caplog.set_level(logging.INFO, "tiebreak")
-    monkeypatch.setattr("storage.worker.run_worker.POLL_SECONDS", 0.02)
-    unclaimed, outage = run_claims.unclaimed, threading.Event()
+    monkeypatch.setattr("storage.worker.worker.POLL_SECONDS", 0.02)
+    unclaimed, outage = claims.unclaimed, threading.Event()
 
     def fail_in_outage(session):
         if outage.is_set():
             raise DatabaseUnavailable("The database cannot be reached.")
         return unclaimed(session)
 
-    monkeypatch.setattr("storage.runs.run_claims.unclaimed", fail_in_outage)
+    monkeypatch.setattr("storage.runs.claims.unclaimed", fail_in_outage)
     outage.set()
     worker = RunWorker(engine, lambda: ScriptedModel(lambda ask: "1"))
     worker.start()

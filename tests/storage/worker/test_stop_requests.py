@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from core.llm.client import ScriptedModel
 from storage.db.connections import reading, writing
-from storage.runs import run_claims, runs
+from storage.runs import claims, runs
 from storage.worker import StopRequests, launch
 from storage.worker.outages import STILL_STOPPING, STOPPING
 from tests.storage.worker.test_worker import execute, make_request
@@ -45,7 +45,7 @@ def test_a_run_that_is_stopped_before_its_first_call_makes_none(engine, a_study)
     assert (run.state, progress.done, progress.totals.calls) == ("cancelled", 0, 0)
     assert not judges.begun
     with reading(engine) as session:
-        assert run_claims.unclaimed(session) == [], "no worker continues it"
+        assert claims.unclaimed(session) == [], "no worker continues it"
 
 
 def test_a_stopped_run_completes_its_calls_in_progress_and_is_resumed_without_a_repeated_one(engine, a_study):
@@ -58,7 +58,7 @@ def test_a_stopped_run_completes_its_calls_in_progress_and_is_resumed_without_a_
     assert 3 <= progress.totals.calls == judges.begun.total() < CALLS
     assert progress.totals.interrupted == 0
     with writing(engine) as session:
-        assert run_claims.unclaimed(session) == [], "no worker continues it"
+        assert claims.unclaimed(session) == [], "no worker continues it"
         runs.resume(session, run_id)
     run, progress = execute(engine, run_id, ScriptedModel(judges.answer))
     assert (run.state, progress.done) == ("finished", 3)
@@ -106,7 +106,7 @@ def test_a_run_that_is_resumed_while_it_stops_is_left_to_others(engine, a_study)
     run, progress = execute_with(engine, run_id, ScriptedModel(judges.answer), requests, resume)
     assert (run.state, run.active, progress.totals.calls) == ("requested", False, 2)
     with reading(engine) as session:
-        assert run_claims.unclaimed(session) == [run_id]
+        assert claims.unclaimed(session) == [run_id]
 
 
 def test_a_run_whose_last_calls_are_completed_during_the_stop_is_finished(engine, a_study):

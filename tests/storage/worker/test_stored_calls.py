@@ -18,7 +18,7 @@ from core.protocols.single_judge.settings import ScoreSettings
 from core.trace import Ask, Spec, TurnCompleted, Usage
 from storage.db.connections import reading, writing
 from storage.db.tables import CallRow, PendingCallRow
-from storage.runs import calls, outcomes, run_claims, runs, traces
+from storage.runs import calls, claims, outcomes, runs, traces
 from storage.studies import studies
 from storage.studies.items import ItemSelection
 from storage.studies.studies import Study
@@ -195,7 +195,7 @@ def test_a_worker_that_ends_loses_only_calls_in_flight_and_these_are_counted(eng
     asyncio.run(interrupted())
     with writing(engine) as session:
         stored = len(session.scalars(select(PendingCallRow)).all())
-        run_claims.release(session, run_id, str(session.get(runs.RunRow, run_id).claimed_by))
+        claims.release(session, run_id, str(session.get(runs.RunRow, run_id).claimed_by))
     with reading(engine) as session:
         totals = runs.progress(session, run_id).totals
     assert totals.interrupted == stored > 0

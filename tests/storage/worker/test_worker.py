@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-import time
+import threading
 from datetime import timedelta
 
 import pytest
@@ -20,13 +20,12 @@ from core.trace import Spec, Usage
 from storage.db import guards
 from storage.db.connections import reading, writing
 from storage.db.tables import ModelPauseRow, RunRow, now
-from storage.runs import call_totals, calls, outcomes, run_claims, runs, traces
+from storage.runs import call_totals, calls, claims, outcomes, runs, traces
 from storage.runs.outcomes import NewEvent
 from storage.worker import launch
 from storage.worker.launch import RunRequest
-from storage.worker.run_worker import RunWorker
 from storage.worker.shared_limits import ProcessLimits
-from storage.worker.worker import execute_run, worker_name
+from storage.worker.worker import RunWorker, execute_run, worker_name
 from tests.storage.shared import a_turn, a_verdict
 
 pytestmark = pytest.mark.slow  # whole commands and runs
@@ -53,9 +52,9 @@ def test_every_event_of_a_run_is_stored_with_its_usage(engine, a_study):
 def test_a_run_has_one_worker_at_a_time(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        assert run_claims.claim_run(session, run_id, "one")
+        assert claims.claim_run(session, run_id, "one")
     with writing(engine) as session:
-        assert not run_claims.claim_run(session, run_id, "another")
+        assert not claims.claim_run(session, run_id, "another")
 
 
 def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeypatch):
@@ -82,7 +81,7 @@ def test_a_cancelled_run_resumes_from_its_stored_events(engine, a_study, monkeyp
 
 def test_a_run_that_is_resumed_while_it_ends_is_not_executed_twice(engine, a_study, monkeypatch):
     monkeypatch.setattr("storage.worker.worker.HEARTBEAT_SECONDS", 0.1)
-    monkeypatch.setattr("storage.runs.run_claims.LEASE", timedelta(seconds=0.5))
+    monkeypatch.setattr("storage.runs.claims.LEASE", timedelta(seconds=0.5))
     run_id = launch.create_run(engine, make_request(a_study, parallel=1))
     running, concurrent = [], []
 
@@ -184,10 +183,10 @@ def test_a_run_stops_early_when_its_first_traces_fail(engine, a_study, monkeypat
 def test_the_claim_of_a_crashed_worker_expires(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "crashed")
-        run_claims.claim_traces(session, run_id, "crashed", 3)
+        claims.claim_run(session, run_id, "crashed")
+        claims.claim_traces(session, run_id, "crashed", 3)
     with reading(engine) as session:
-        assert run_claims.unclaimed(session) == []
+        assert claims.unclaimed(session) == []
     sentences: list[str] = []
 
     def expire(sentence: str) -> None:
@@ -221,18 +220,19 @@ def test_the_run_worker_executes_requested_runs_in_a_server(engine, a_study, mon
 
 
 def test_a_worker_that_is_stopped_completes_its_calls_and_leaves_the_run_to_others(engine, a_study):
-    calls = []
+    calls, second = [], threading.Event()
 
     async def slow(ask):
         calls.append(ask)
+        if len(calls) == 2:
+            second.set()
         await asyncio.sleep(0.3)
         return "1"
 
     worker = RunWorker(engine, lambda: ScriptedModel(slow))
     worker.start()
     run_id = launch.create_run(engine, make_request(a_study, parallel=1))
-    while len(calls) < 2:
-        time.sleep(0.01)
+    assert second.wait(20)
     worker.stop()
     run, progress = launch.progress(engine, run_id)
     assert (run.state, run.active, progress.totals.calls) == ("requested", False, len(calls))
@@ -252,7 +252,7 @@ def test_a_database_error_stops_the_run_with_a_sentence(engine, a_study, monkeyp
 
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "worker")
+        claims.claim_run(session, run_id, "worker")
     monkeypatch.setattr("storage.runs.outcomes.append_events", fail)
     asyncio.run(execute_run(engine, run_id, ScriptedModel(lambda ask: "1"), worker="worker"))
     run, _ = launch.progress(engine, run_id)
@@ -269,13 +269,13 @@ def test_a_ceiling_over_calls_of_unknown_price_gives_a_warning(engine, a_study):
 def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of_today(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "old")
-        finished, begun, _ = (trace.id for trace in run_claims.claim_traces(session, run_id, "old", 3))
+        claims.claim_run(session, run_id, "old")
+        finished, begun, _ = (trace.id for trace in claims.claim_traces(session, run_id, "old", 3))
         outcomes.append_events(session, [NewEvent(finished, 0, a_turn()), NewEvent(finished, 1, a_verdict())])
         outcomes.append_events(session, [NewEvent(begun, 0, a_turn(prompt="An old prompt."))])
         prompts = runs.get(session, run_id).prompts
         runs.replace_prompts(session, run_id, prompts | {"retired": "A template of an earlier version."})
-        run_claims.release(session, run_id, "old", state="requested")
+        claims.release(session, run_id, "old", state="requested")
     model = ScriptedModel(lambda ask: "1")
     run, progress = execute(engine, run_id, model)
     assert (run.state, progress.done, run.prompts) == ("finished", 3, prompts)
@@ -288,7 +288,7 @@ def test_unfinished_traces_of_an_earlier_version_start_again_with_the_prompts_of
 def test_a_worker_that_lost_its_claim_stores_nothing(engine, a_study):
     run_id = launch.create_run(engine, make_request(a_study))
     with writing(engine) as session:
-        run_claims.claim_run(session, run_id, "suspended")
+        claims.claim_run(session, run_id, "suspended")
 
     async def taken_over(ask):
         with writing(engine) as session:

@@ -331,35 +331,6 @@ def _count_traces() -> None:
     op.execute("UPDATE run SET traces = (SELECT count(*) FROM trace WHERE trace.run_id = run.id)")
 
 
-RUNS = "SELECT id FROM run WHERE state NOT IN ('requested', 'cancelling')"
-ANSWERED = "type IN ('turn', 'unreadable', 'extracted')"
-SUMS = {
-    "calls": f"COUNT(*) FILTER (WHERE {ANSWERED})",
-    "errors": "COUNT(*) FILTER (WHERE type = 'call_failed')",
-    "prompt_tokens": "COALESCE(SUM(prompt_tokens) FILTER (WHERE NOT reused), 0)",
-    "completion_tokens": "COALESCE(SUM(completion_tokens) FILTER (WHERE NOT reused), 0)",
-    "seconds": "COALESCE(SUM(seconds) FILTER (WHERE NOT reused), 0.0)",
-    "dollars": "COALESCE(SUM(dollars) FILTER (WHERE NOT reused), 0.0)",
-    "unpriced": f"COUNT(*) FILTER (WHERE {ANSWERED} AND NOT reused AND dollars IS NULL)",
-    "uncounted": f"COUNT(*) FILTER (WHERE {ANSWERED} AND NOT reused "
-    "AND (prompt_tokens IS NULL OR completion_tokens IS NULL))",
-    "refused_schemas": "COUNT(*) FILTER (WHERE type = 'schema_refused')",
-    "reused": "COUNT(*) FILTER (WHERE reused)",
-    "saved_dollars": "COALESCE(SUM(dollars) FILTER (WHERE reused), 0.0)",
-}
-
-
-def _add_up_calls() -> None:
-    bind = op.get_bind()
-    columns = ", ".join(f"{expression} AS {name}" for name, expression in SUMS.items())
-    read = sa.text(f"SELECT {columns} FROM event WHERE run_id = :run")
-    value = "CAST(:sums AS JSON)" if bind.dialect.name == "postgresql" else ":sums"
-    store = sa.text(f"UPDATE run SET call_totals = {value} WHERE id = :run")
-    for run in list(bind.execute(sa.text(RUNS)).scalars()):
-        sums = dict(bind.execute(read, {"run": run}).mappings().one())
-        bind.execute(store, {"run": run, "sums": json.dumps(sums)})
-
-
 # Before this column, the workbench showed responses in the item's order. Every label that it stored has an entry of the
 # undo stack; labels of files have none, and their order is not known. Critiques were shown in a drawn order.
 STATE_ORDER = """
@@ -385,7 +356,6 @@ STEPS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("0019", _mark_agreed_criteria),
     ("0024", _store_shown_orders),
     ("0025", _count_traces),
-    ("0026", _add_up_calls),
     ("0027", _state_orders),
 )
 """The revision that a database has after a step, and the step."""

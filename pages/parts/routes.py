@@ -1,7 +1,12 @@
-"""The route /metrics for Prometheus, on this machine only: requests of this process, and counts of the database."""
+"""Routes beside the pages: readiness and metrics for monitoring, and images of other hosts.
+
+The metrics are answered to this machine only: requests of this process, and counts of the database. The server fetches
+images for the hosts that a study allows.
+"""
 
 import time
 from collections.abc import Iterator
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,10 +21,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.errors import TiebreakError
 from core.own_addresses import route_path
 from pages.parts import account_guard, resources
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.accounts.registry import Actor, Identity
 from storage.db import connections
 from storage.db.errors import DBAPIError
 from storage.reports import server_counts
+from storage.studies import study_images
+from storage.studies.study_images import RemoteImages
 
+IMAGE_HEADERS = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "default-src 'none'; sandbox"}
 MEASURED = ("/api/label/", "/ready")
 """Beginnings of the paths whose requests are measured. The pages themselves use one socket."""
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -37,8 +48,7 @@ class DatabaseCollector(Collector):
         works = not resources.worker_problem()
         yield GaugeMetricFamily("tiebreak_worker_up", "Whether a worker executes requested runs.", works)
         try:
-            with connections.reading(resources.engine()) as session:
-                counts = server_counts.count(session)
+            counts = resources.read(server_counts.count)
         except (TiebreakError, DBAPIError):
             yield GaugeMetricFamily("tiebreak_database_up", "Whether the database is available.", 0)
             return
@@ -83,11 +93,6 @@ class RequestTimer:
             REQUESTS.labels(known, str(status)).observe(time.perf_counter() - start)
 
 
-def routes() -> list[BaseRoute]:
-    """Return the route."""
-    return [Route("/metrics", metrics)]
-
-
 async def metrics(request: Request) -> Response:
     """Return all metrics as text."""
     if not account_guard.is_local(request):
@@ -95,6 +100,49 @@ async def metrics(request: Request) -> Response:
         return JSONResponse({"error": "forbidden", "message": message}, 403)
     content = await run_in_threadpool(generate_latest, REGISTRY)
     return Response(content, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
+
+
+async def ready(_: Request) -> Response:
+    """Return "ok" for the database and the worker, or a sentence, with status 503 if there is one. A worker of its own
+    is only wanted while a run waits for it."""
+    database = await run_in_threadpool(resources.database_problem)
+    problems = {"database": database, "worker": await run_in_threadpool(resources.waiting_problem)}
+    body = {part: problem or "ok" for part, problem in problems.items()}
+    return JSONResponse(body, 503 if any(problems.values()) else 200, headers={"Cache-Control": "no-store"})
+
+
+@cache
+def _images() -> RemoteImages:
+    return RemoteImages()
+
+
+async def remote_image(request: Request) -> Response:
+    """Return an image whose address a study has signed; a sentence with status 404 if it cannot be shown."""
+    study, address, mark = (request.query_params.get(name, "") for name in ("study", "url", "mark"))
+    try:
+        identity = account_guard.identity_of(request)
+        if not await run_in_threadpool(_may_see, identity, study, address, mark):
+            raise TiebreakError("There is no such image.")
+        image = await _images().get(address)
+    except TiebreakError as error:
+        return JSONResponse({"error": "unknown", "message": str(error)}, 404, headers={"Cache-Control": "no-store"})
+    return Response(image.content, media_type=image.type, headers=IMAGE_HEADERS)
+
+
+def _may_see(identity: Identity, study: str, address: str, mark: str) -> bool:
+    """Return whether a visitor may open the study, and the study has signed the address."""
+    if not (study.isascii() and study.isdigit() and len(study) < 10):
+        return False
+    actor = identity.actor or Actor("")
+    with connections.reading(resources.engine()) as session:
+        return access.allows(session, int(study), actor, Permission.open) and study_images.is_signed(
+            session, int(study), address, mark
+        )
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes."""
+    return [Route("/ready", ready), Route("/metrics", metrics), Route(study_images.ROUTE, remote_image)]
 
 
 REGISTRY.register(DatabaseCollector())

@@ -1,27 +1,36 @@
-"""Claims of single traces by workers that share a run, and the end of such a run.
+"""Claims of workers: of a run as a whole, which one executes alone, or of single traces of a run that they share.
 
-`claimed_by` of a trace is the name of its worker, and the claim holds while the worker is alive (`storage.runs.calls`).
-A worker that executes a run alone claims the run instead (`storage.runs.run_claims.claim_run`); the two exclude each
+A claimed run is its worker's until `claimed_until`, which the worker renews. `claimed_by` of a trace is the name of its
+worker; the claim holds while that has claimed the run, or is alive (`storage.runs.calls`). The two ways exclude each
 other.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, func, not_, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, bindparam, delete, func, not_, or_, select, update
+from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
-from storage.db.connections import clock
+from core.errors import RunStopped, TiebreakError
+from storage.db.connections import clock, execute
 from storage.db.tables import RunRow, SpendingRow, TraceRow, now
 from storage.runs import call_totals, calls
 
+LEASE = timedelta(seconds=15)
+"""A claim expires after this time without renewal: another worker then takes over from one that crashed."""
 MAX_INITIAL_FAILURES = 5
 """A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""
 LONGEST_PROBLEM = 300
 """Characters of the problem of a failed trace that the problem of its run quotes."""
 VERDICTS = ("agreed", "disputed", "no_verdict")
+
+
+class ClaimLost(RunStopped):
+    """The worker's claim of a run has expired, and another worker has claimed it."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,133 @@ class ClaimedTrace:
     part: str
 
 
-def claim(session: Session, trace_id: int, worker: str, *, take_over: bool = True) -> ClaimedTrace | None:
+_CLAIMED = (col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+
+
+def unclaimed(session: Session, *, experiment_id: int | None = None) -> list[int]:
+    """Return the ids of the requested runs that a worker can execute now, of all runs or of one experiment.
+
+    An experiment has one cost limit, so its runs are executed one after another, in the order of their ids. One that is
+    stopped, by the limit or by an error, does not keep the others waiting.
+    """
+    at, other = clock(session), aliased(RunRow)
+    comes_first = or_(
+        and_(col(other.state) == "requested", col(other.id) < col(RunRow.id)),
+        and_(col(other.id) != col(RunRow.id), col(other.claimed_until) > at),
+    )
+    has_to_wait = select(col(other.id)).where(col(other.experiment_id) == col(RunRow.experiment_id), comes_first)
+    query = select(col(RunRow.id)).where(col(RunRow.state) == "requested", is_shared(at), not_(has_to_wait.exists()))
+    if experiment_id is not None:
+        query = query.where(col(RunRow.experiment_id) == experiment_id)
+    return list(session.scalars(query.order_by(col(RunRow.id))))
+
+
+def claim_run(session: Session, run_id: int, worker: str) -> bool:
+    """Claim a requested run as a whole; return False if other workers execute it.
+
+    The worker executes it alone: limits and ceiling are counted in its process. `worker` is a name that no
+    earlier claim had: it also identifies the traces that are claimed by it, and the events that it may append.
+    """
+    row = locked(session, run_id)  # before the next query: a claim of a trace locks the run too
+    at = clock(session)
+    free = row.claimed_by == worker or (not is_active(row, at) and not is_shared_by_workers(session, run_id))
+    if row.state != "requested" or not free:
+        return False
+    row.claimed_by, row.claimed_until = worker, at + LEASE
+    forget_spending(session, run_id)
+    return True
+
+
+def is_shared_by_workers(session: Session, run_id: int) -> bool:
+    """Return whether workers that are alive execute single traces of a run."""
+    query = select(any_alive(clock(session))).where(col(RunRow.id) == run_id)
+    return bool(session.scalar(query))
+
+
+def lock_claim(session: Session, run_id: int, worker: str) -> None:
+    """Lock a run against other claims until the end of the transaction; raises ClaimLost if it is not the worker's.
+
+    A worker that was suspended longer than its claim writes nothing over the work of its successor.
+    """
+    if execute(session, _claim_query(), {"run": run_id}).scalar() != worker:
+        raise ClaimLost("Another worker continues this run.")
+
+
+@cache  # to build this query takes longer than to execute it
+def _claim_query() -> Any:
+    return select(col(RunRow.claimed_by)).where(col(RunRow.id) == bindparam("run")).with_for_update(read=True)
+
+
+def claim_traces(session: Session, run_id: int, worker: str, limit: int, rest: int = 0) -> list[ClaimedTrace]:
+    """Claim `limit` waiting traces, or all if only `rest` more are waiting; return them in the order of the items.
+
+    A claim holds as long as the worker's claim of the run. Raises ClaimLost if the worker has none.
+    """
+    lock_claim(session, run_id, worker)
+    waiting = (
+        select(*_CLAIMED)
+        .where(
+            col(TraceRow.run_id) == run_id,
+            col(TraceRow.outcome) == "waiting",
+            col(TraceRow.claimed_by).is_distinct_from(worker),
+        )
+        .order_by(col(TraceRow.id))
+        .limit(limit + rest + 1)
+    )
+    found = [ClaimedTrace(*row) for row in session.execute(waiting)]
+    claimed = found if len(found) <= limit + rest else found[:limit]
+    ids = [trace.id for trace in claimed]
+    if ids:
+        session.execute(update(TraceRow).where(col(TraceRow.id).in_(ids)).values(claimed_by=worker))
+    return claimed
+
+
+def renew_claim(session: Session, run_id: int, worker: str) -> bool:
+    """Renew a worker's claim; return False if the run is another worker's or is being cancelled.
+
+    The claim of a run that is being cancelled is renewed too, until its running traces have ended. Only the run's row
+    is locked: the worker's own events lock its traces at the same time.
+    """
+    query = (
+        update(RunRow)
+        .where(col(RunRow.id) == run_id, col(RunRow.claimed_by) == worker)
+        .values(claimed_until=clock(session) + LEASE)
+        .returning(col(RunRow.state))
+    )
+    return session.execute(query).scalars().first() == "requested"
+
+
+def release(session: Session, run_id: int, worker: str, state: str | None = None, problem: str = "") -> None:
+    """End a worker's claims, and set the run's state; without `state` it follows from the traces."""
+    row = locked(session, run_id)
+    release_traces(session, worker, select(col(TraceRow.id)).where(col(TraceRow.run_id) == run_id))
+    if row.claimed_by != worker:
+        return
+    row.claimed_by, row.claimed_until = None, None
+    is_waiting = _any(session, run_id, col(TraceRow.outcome) == "waiting")
+    of_traces = "requested" if is_waiting else "finished"
+    row.state = state or ("cancelled" if row.state == "cancelling" and is_waiting else of_traces)
+    row.problem = problem
+    if row.state != "requested":
+        _end(session, row, row.state, problem)
+
+
+def locked(session: Session, run_id: int) -> RunRow:
+    """Return a run, locked until the end of the transaction; rows that refer to it can still be added."""
+    row = _locked(session, run_id)
+    if row is None:
+        raise TiebreakError(f"There is no run {run_id}.")
+    return row
+
+
+def is_active(row: RunRow, at: datetime) -> bool:
+    return row.claimed_until is not None and row.claimed_until > at
+
+
+# Claims of single traces by workers that share a run, and the end of such a run.
+
+
+def claim_trace(session: Session, trace_id: int, worker: str, *, take_over: bool = True) -> ClaimedTrace | None:
     """Claim a waiting trace of a requested run; None if it is not waiting or another worker executes it.
 
     Without `take_over` only a trace that no worker has claimed, alive or not. The row of the run is locked first, as in
@@ -52,7 +187,7 @@ def claim(session: Session, trace_id: int, worker: str, *, take_over: bool = Tru
         update(TraceRow)
         .where(col(TraceRow.id) == trace_id, col(TraceRow.outcome) == "waiting", free)
         .values(claimed_by=worker)
-        .returning(col(TraceRow.id), col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+        .returning(*_CLAIMED)
         .execution_options(synchronize_session=False)
     )
     row = session.execute(query).first()
@@ -88,19 +223,14 @@ def any_alive(at: datetime) -> ColumnElement[bool]:
     return col(RunRow.id).in_(select(col(TraceRow.run_id)).where(_is_claimed(at)))
 
 
-def release(session: Session, claimed: ClaimedTrace, worker: str, *, failed: bool = False) -> None:
+def release_trace(session: Session, claimed: ClaimedTrace, worker: str, *, failed: bool = False) -> None:
     """End a worker's claim of a trace, and the run if this was its last trace.
 
     A run whose first traces all `failed` is stopped. If it was stopped earlier, the sums over its calls are stored
     again after its last claim.
     """
     run = _locked(session, claimed.run_id)
-    session.execute(
-        update(TraceRow)
-        .where(col(TraceRow.id) == claimed.id, col(TraceRow.claimed_by) == worker)
-        .values(claimed_by=None)
-        .execution_options(synchronize_session=False)
-    )
+    release_traces(session, worker, [claimed.id])
     if run is None:
         return
     if run.state == "stopped" and not _any(session, run.id, _is_claimed(clock(session))):
@@ -122,14 +252,12 @@ def describe_failures(session: Session, run_id: int) -> str:
 def seconds_left(session: Session, run_ids: Collection[int]) -> float | None:
     """Return the seconds until the claim of a run as a whole expires unless it is renewed; None if none is claimed."""
     at = clock(session)
-    query = select(func.max(col(RunRow.claimed_until))).where(
-        col(RunRow.id).in_(run_ids), col(RunRow.claimed_by).is_not(None), col(RunRow.claimed_until) > at
-    )
-    until = session.scalar(query)
+    claimed = (col(RunRow.id).in_(run_ids), col(RunRow.claimed_by).is_not(None), col(RunRow.claimed_until) > at)
+    until = session.scalar(select(func.max(col(RunRow.claimed_until))).where(*claimed))
     return None if until is None else (until - at).total_seconds()
 
 
-def release_all(session: Session, worker: str, trace_ids: Collection[int] | None = None) -> None:
+def release_traces(session: Session, worker: str, trace_ids: Collection[int] | Select[int] | None = None) -> None:
     """End claims of a worker, of some traces or of all: others can continue them at once."""
     query = update(TraceRow).where(col(TraceRow.claimed_by) == worker).values(claimed_by=None)
     if trace_ids is not None:
@@ -137,7 +265,7 @@ def release_all(session: Session, worker: str, trace_ids: Collection[int] | None
     session.execute(query.execution_options(synchronize_session=False))
 
 
-def claimed_by(session: Session, worker: str) -> set[int]:
+def traces_of(session: Session, worker: str) -> set[int]:
     """Return the ids of the traces that a worker has claimed."""
     return set(session.scalars(select(col(TraceRow.id)).where(col(TraceRow.claimed_by) == worker)))
 
@@ -152,7 +280,7 @@ def stop(session: Session, run_id: int, reason: str) -> None:
 def end_if_done(session: Session, run: RunRow) -> None:
     """End a run, locked, that is done or whose cancelled traces have ended; not one that a worker executes alone."""
     at = clock(session)
-    if run.claimed_until is not None and run.claimed_until > at:
+    if is_active(run, at):
         return
     is_current = run.state in ("requested", "cancelling")
     if is_current and not _any(session, run.id, col(TraceRow.outcome) == "waiting"):
@@ -181,8 +309,7 @@ def count_claimed(session: Session, run_id: int) -> int:
 def locked_if_shared(session: Session, run_id: int) -> RunRow | None:
     """Return a run, locked until the end of the transaction; None if it has been deleted or has one worker."""
     run = _locked(session, run_id)
-    at = clock(session)
-    return None if run is None or (run.claimed_until is not None and run.claimed_until > at) else run
+    return None if run is None or is_active(run, clock(session)) else run
 
 
 def _locked(session: Session, run_id: int) -> RunRow | None:

@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 
 from storage.db.connections import clock, writing
 from storage.db.tables import RunRow, SpendingRow, TraceRow
-from storage.runs import calls, run_claims, runs, trace_claims
+from storage.runs import calls, claims, runs
 
 
 @pytest.fixture
@@ -34,37 +34,37 @@ def set_run(session, **values):
 
 def test_a_trace_is_taken_over_from_a_dead_worker_only_and_only_on_request(session):
     trace, worker = first_trace(session), calls.register_worker(session, "a")
-    assert trace_claims.claim(session, trace, "a", take_over=False) is not None
-    assert trace_claims.claim(session, trace, "b") is None
+    assert claims.claim_trace(session, trace, "a", take_over=False) is not None
+    assert claims.claim_trace(session, trace, "b") is None
     calls.remove_worker(session, worker)
-    assert trace_claims.claim(session, trace, "b", take_over=False) is None
-    assert trace_claims.claim(session, trace, "b") is not None
-    assert trace_claims.lost(session, {trace: "a"}) == {trace} and trace_claims.lost(session, {trace: "b"}) == set()
+    assert claims.claim_trace(session, trace, "b", take_over=False) is None
+    assert claims.claim_trace(session, trace, "b") is not None
+    assert claims.lost(session, {trace: "a"}) == {trace} and claims.lost(session, {trace: "b"}) == set()
 
 
 def test_nobody_shares_a_run_that_one_worker_executes_alone(session):
     run = the_run(session)
-    run_claims.claim_run(session, run.id, "alone")
-    assert trace_claims.claim(session, first_trace(session), "b") is None
-    assert trace_claims.locked_if_shared(session, run.id) is None
+    claims.claim_run(session, run.id, "alone")
+    assert claims.claim_trace(session, first_trace(session), "b") is None
+    assert claims.locked_if_shared(session, run.id) is None
     run = set_run(session, state="cancelling")
-    assert trace_claims.cancelling_runs(session) == []
-    trace_claims.end_if_done(session, run)
+    assert claims.cancelling_runs(session) == []
+    claims.end_if_done(session, run)
     assert run.state == "cancelling"
     run = set_run(session, claimed_until=clock(session) - timedelta(seconds=1))
-    assert trace_claims.cancelling_runs(session) == [run.id] and trace_claims.locked_if_shared(session, run.id)
+    assert claims.cancelling_runs(session) == [run.id] and claims.locked_if_shared(session, run.id)
 
 
 def test_a_run_that_is_being_cancelled_ends_with_its_last_claim(session):
     run, trace, worker = the_run(session), first_trace(session), calls.register_worker(session, "a")
-    trace_claims.end_if_done(session, run)
-    assert run.state == "requested" and trace_claims.cancelling_runs(session) == []
-    trace_claims.claim(session, trace, "a")
+    claims.end_if_done(session, run)
+    assert run.state == "requested" and claims.cancelling_runs(session) == []
+    claims.claim_trace(session, trace, "a")
     run = set_run(session, state="cancelling")
-    trace_claims.end_if_done(session, run)
-    assert run.state == "cancelling" and trace_claims.count_claimed(session, run.id) == 1
+    claims.end_if_done(session, run)
+    assert run.state == "cancelling" and claims.count_claimed(session, run.id) == 1
     calls.remove_worker(session, worker)
-    trace_claims.end_if_done(session, run)
+    claims.end_if_done(session, run)
     assert (run.state, run.ended_at is None) == ("cancelled", False)
 
 
@@ -74,15 +74,15 @@ def test_the_costs_of_one_run_are_forgotten_when_a_worker_takes_it_alone(session
     other = runs.create(session, run.study_id, "other", **fields)
     session.add_all(SpendingRow(run_id=run_id, dollars=1.0) for run_id in (run.id, other))
     session.flush()
-    run_claims.claim_run(session, run.id, "a")
+    claims.claim_run(session, run.id, "a")
     assert list(session.scalars(select(SpendingRow.run_id))) == [other]
 
 
 def test_a_claim_of_a_run_lasts_seconds_and_is_renewed(session):
     run = the_run(session)
-    run_claims.claim_run(session, run.id, "a")
-    left = trace_claims.seconds_left(session, [run.id])
+    claims.claim_run(session, run.id, "a")
+    left = claims.seconds_left(session, [run.id])
     assert 10 < left <= 15
     set_run(session, claimed_until=clock(session) + timedelta(seconds=1))
-    assert run_claims.renew_claim(session, run.id, "a") and not run_claims.renew_claim(session, run.id, "b")
-    assert 10 < trace_claims.seconds_left(session, [run.id]) <= 15
+    assert claims.renew_claim(session, run.id, "a") and not claims.renew_claim(session, run.id, "b")
+    assert 10 < claims.seconds_left(session, [run.id]) <= 15

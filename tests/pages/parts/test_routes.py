@@ -1,0 +1,164 @@
+"""The routes /metrics and /ready, and that of images of other hosts: only signed addresses are fetched."""
+
+from urllib.parse import quote
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+import app
+from core.formats.records import ItemRecord, StudyRecord, StudyRules
+from core.llm.images import Image
+from core.remote_images import RemoteImageError
+from pages.parts import account_guard, resources, routes
+from storage.accounts import access, registry
+from storage.accounts.access import Role
+from storage.accounts.registry import Actor, Identity
+from storage.db import connections
+from storage.runs import calls, runs
+from storage.studies import studies
+from storage.studies.study_images import RemoteImages
+from storage.transfer import imports
+from tests.conftest import make_item
+from tests.core.test_remote_images import picture
+
+LOCAL = "http://127.0.0.1:8501"
+
+
+@pytest.fixture
+def client():
+    """A browser on the real application."""
+    connections.upgrade(resources.engine())
+    return TestClient(app.app, base_url=LOCAL, client=("127.0.0.1", 1))
+
+
+def test_metrics_have_requests_and_counts(client):
+    client.get("/api/label/session")
+    text = client.get("/metrics").text
+    assert 'tiebreak_request_seconds_count{path="/api/label/session"' in text
+    assert "tiebreak_database_up 1.0" in text
+    assert "tiebreak_labels_total 0.0" in text
+
+
+def test_metrics_report_an_unavailable_database(client, tmp_path):
+    client.get("/metrics")
+    (tmp_path / "home" / "tiebreak.db").unlink()
+    assert "tiebreak_database_up 0.0" in client.get("/metrics").text
+
+
+def test_metrics_are_for_this_machine_only(client):
+    remote = TestClient(app.app, base_url=LOCAL, client=("192.0.2.1", 5000))
+    assert remote.get("/metrics").status_code == 403
+
+
+@pytest.fixture
+def working_client():
+    """A browser on the real application, whose worker is running."""
+    connections.upgrade(resources.engine())
+    worker = resources.start_worker()
+    yield TestClient(app.app, base_url="http://127.0.0.1:8501", working_client=("127.0.0.1", 1))
+    worker.stop()
+
+
+def test_a_server_is_ready_while_its_database_and_its_worker_are(working_client):
+    reply = working_client.get("/ready")
+    assert (reply.status_code, reply.json()) == (200, {"database": "ok", "worker": "ok"})
+
+
+def test_a_server_without_its_worker_is_not_ready(working_client):
+    resources._workers[0].stop()
+    reply = working_client.get("/ready")
+    assert (reply.status_code, reply.json()["database"]) == (503, "ok")
+    assert reply.json()["worker"] == "The worker that executes runs is not running."
+
+
+def test_a_server_whose_database_file_was_deleted_is_not_ready(working_client, tmp_path):
+    (tmp_path / "home" / "tiebreak.db").unlink()
+    reply = working_client.get("/ready")
+    assert reply.status_code == 503
+    assert "was deleted or replaced" in reply.json()["database"]
+
+
+def test_a_server_without_its_own_worker_needs_one_that_is_connected(postgres_engine, monkeypatch):
+    monkeypatch.setenv(resources.WORKER_VARIABLE, "off")
+    monkeypatch.setattr(resources, "engine", lambda: postgres_engine)
+    working_client = TestClient(app.app, base_url="http://127.0.0.1:8501", working_client=("127.0.0.1", 1))
+    assert working_client.get("/ready").status_code == 200  # people can label, and no run waits
+    imports.import_records(postgres_engine, "s", [ItemRecord(item=make_item())])
+    with connections.writing(postgres_engine) as session:
+        study = studies.get(session, "s")
+        runs.create(session, study.id, "waiting", protocol="scaleeval", criterion="", settings={}, prompts={})
+    reply = working_client.get("/ready")
+    assert (reply.status_code, reply.json()) == (503, {"database": "ok", "worker": resources.NO_WORKER})
+    with connections.writing(postgres_engine) as session:
+        worker = calls.register_worker(session, "a worker")
+    assert working_client.get("/ready").status_code == 200
+    with connections.writing(postgres_engine) as session:
+        calls.remove_worker(session, worker)
+
+
+HOST = "images.example.org"
+ADDRESS = f"https://{HOST}/a.png"
+
+
+@pytest.fixture
+def image_client(tmp_path, monkeypatch):
+    """A image_client of the route, on a host whose image b.png cannot be reached."""
+
+    async def fetch(address):
+        if address.endswith("b.png"):
+            raise RemoteImageError("The image host cannot be reached.")
+        return Image("image/png", picture())
+
+    monkeypatch.setattr(routes, "_images", lambda: RemoteImages(tmp_path, fetch))
+    connections.upgrade(resources.engine())
+    rules = StudyRules(image_hosts=(HOST,))
+    imports.import_records(resources.engine(), "s", [StudyRecord(rules=rules), ItemRecord(item=make_item())])
+    monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=False))
+    return TestClient(Starlette(routes=routes.routes()))
+
+
+def route(address):
+    with connections.reading(resources.engine()) as session:
+        study = studies.get(session, "s")
+    return resources.image_route(study)(address)
+
+
+def test_a_signed_image_is_served_with_its_type_and_without_rights(image_client):
+    response = image_client.get(route(ADDRESS))
+    assert (response.status_code, response.content) == (200, picture())
+    assert response.headers["content-type"] == "image/png"
+    assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
+
+
+def test_an_account_without_a_role_in_the_study_is_refused(image_client, monkeypatch):
+    with connections.writing(resources.engine()) as session:
+        account = registry.add(session, "stranger")
+        study_id = studies.get(session, "s").id
+    identity = Identity(accounts=True, actor=Actor("stranger", account.id))
+    monkeypatch.setattr(account_guard, "identity_of", lambda _: identity)
+    assert image_client.get(route(ADDRESS)).status_code == 404
+    with connections.writing(resources.engine()) as session:
+        access.set_role(session, study_id, "stranger", Role.viewer)
+    assert image_client.get(route(ADDRESS)).status_code == 200
+    monkeypatch.setattr(account_guard, "identity_of", lambda _: Identity(accounts=True))
+    assert image_client.get(route(ADDRESS)).status_code == 404, "nobody is signed in"
+
+
+def test_other_addresses_and_marks_are_refused(image_client):
+    signed = route(ADDRESS)
+    for changed in (
+        signed.replace("a.png", "c.png"),
+        signed[:-1] + ("0" if signed[-1] != "0" else "1"),
+        signed.replace("study=1", "study=2"),
+        signed.replace("study=1", "study=%C2%B9"),
+        f"/images/remote?url={quote(ADDRESS)}",
+        "/images/remote",
+    ):
+        assert image_client.get(changed).status_code == 404, changed
+    assert route("https://evil.example/a.png") is None
+
+
+def test_an_image_that_cannot_be_fetched_is_one_sentence(image_client):
+    response = image_client.get(route(f"https://{HOST}/b.png"))
+    assert (response.status_code, response.json()["message"]) == (404, "The image host cannot be reached.")
