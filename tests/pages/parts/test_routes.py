@@ -56,7 +56,7 @@ def working_client():
     """A browser on the real application, whose worker is running."""
     connections.upgrade(resources.engine())
     worker = resources.start_worker()
-    yield TestClient(app.app, base_url="http://127.0.0.1:8501", working_client=("127.0.0.1", 1))
+    yield TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
     worker.stop()
 
 
@@ -82,7 +82,7 @@ def test_a_server_whose_database_file_was_deleted_is_not_ready(working_client, t
 def test_a_server_without_its_own_worker_needs_one_that_is_connected(postgres_engine, monkeypatch):
     monkeypatch.setenv(resources.WORKER_VARIABLE, "off")
     monkeypatch.setattr(resources, "engine", lambda: postgres_engine)
-    working_client = TestClient(app.app, base_url="http://127.0.0.1:8501", working_client=("127.0.0.1", 1))
+    working_client = TestClient(app.app, base_url="http://127.0.0.1:8501", client=("127.0.0.1", 1))
     assert working_client.get("/ready").status_code == 200  # people can label, and no run waits
     imports.import_records(postgres_engine, "s", [ItemRecord(item=make_item())])
     with connections.writing(postgres_engine) as session:
@@ -103,7 +103,7 @@ ADDRESS = f"https://{HOST}/a.png"
 
 @pytest.fixture
 def image_client(tmp_path, monkeypatch):
-    """A image_client of the route, on a host whose image b.png cannot be reached."""
+    """A client of the route, on a host whose image b.png cannot be reached."""
 
     async def fetch(address):
         if address.endswith("b.png"):
