@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import typer
 
-from commands import admin, data, experiments, improvement, judges, output, people, replies, runs, studies, tables
+from commands import admin, data, improvement, judges, output, people, runs, studies, tables
 
-Function = Callable[..., None]
+Function = Callable[..., Any]
 
 
 class Command(NamedTuple):
@@ -46,7 +46,7 @@ NOUNS: dict[str, Noun | Command] = {
             "export": Command(data.export, "export"),
             "bundle": Command(data.bundle, "bundle"),
             "report": Command(data.report, "report"),
-            "search": Command(replies.search, "search"),
+            "search": Command(runs.search, "search"),
             "adopt": Command(data.adopt, "adopt"),
             "inputs": Command(data.inputs, "inputs"),
         },
@@ -71,13 +71,13 @@ NOUNS: dict[str, Noun | Command] = {
             "delete": Command(studies.delete_run),
             "restore": Command(studies.restore_run),
             "compare": Command(judges.compare_runs, "compare-runs"),
-            "unread": Command(replies.unread, "unread"),
-            "reread": Command(replies.reread, "reread"),
+            "unread": Command(runs.unread, "unread"),
+            "reread": Command(runs.reread, "reread"),
         },
     ),
     "experiments": Noun(
         "Runs that differ in named settings, and their tables.",
-        {"run": Command(experiments.experiment, "experiment"), "table": Command(tables.table, "table")},
+        {"run": Command(runs.experiment, "experiment"), "table": Command(tables.table, "table")},
     ),
     "judges": Noun(
         "Rank and compare judges. Without a command: rank.",
@@ -207,11 +207,11 @@ def build_app(first_word: str = "") -> typer.Typer:
         if first_word in NOUNS and noun != first_word:
             continue
         if isinstance(group, Command):
-            app.command(noun)(group.function)
+            app.command(noun)(output.to_command(group.function))
             continue
         own = typer.Typer(rich_markup_mode=None, help=group.help)
         for name, command in group.commands.items():
-            own.command(name)(command.function)
+            own.command(name)(output.to_command(command.function))
         app.add_typer(own, name=noun)
     return app
 

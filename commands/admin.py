@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commands.output import (
+    Database,
     DatabaseUrl,
-    Json,
-    StudyName,
+    Reading,
+    Result,
+    Source,
+    Writing,
+    as_table,
     find_study,
-    format_table,
     open_database,
-    print_result,
     record_export,
 )
+from core.errors import TiebreakError
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -45,8 +48,7 @@ def add(
         bool, typer.Option("--another-person", help="Create it although the name looks like another annotator's.")
     ] = False,
     database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Create an account, and print a link with which the person chooses a password."""
     from storage.accounts import invitations, registry
     from storage.db.connections import writing
@@ -57,12 +59,11 @@ def add(
     with writing(engine) as session:
         account = registry.add(session, name, administrator=bool(administrator), email=email)
         link = invitations.link(address, invitations.create(session, account))
-    _print_link(account.name, link, invitations.LIFETIME, as_json)
+    return _link_result(account.name, link, invitations.LIFETIME)
 
 
 def _check_similar(engine: "Engine", name: str) -> None:
     """Ask on a terminal, and raise TiebreakError elsewhere, if a new name looks like another annotator's."""
-    from core.errors import TiebreakError
     from storage.db.connections import reading
     from storage.labels import merges
     from storage.studies import annotators
@@ -78,71 +79,61 @@ def _check_similar(engine: "Engine", name: str) -> None:
     typer.confirm(f"{sentence}. Is this another person?", abort=True)
 
 
-def invite(
-    name: Name,
-    days: Days = None,
-    address: Address = DEFAULT_ADDRESS,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+def invite(session: Writing, name: Name, days: Days = None, address: Address = DEFAULT_ADDRESS) -> Result:
     """Print a new link with which the person chooses a password; earlier links become invalid."""
     from storage.accounts import invitations, registry
-    from storage.db.connections import writing
 
     lifetime = timedelta(days=days) if days else invitations.LIFETIME
-    with writing(open_database(database)) as session:
-        account = registry.get(session, name)
-        link = invitations.link(address, invitations.create(session, account, lifetime))
-    _print_link(account.name, link, lifetime, as_json)
+    account = registry.get(session, name)
+    link = invitations.link(address, invitations.create(session, account, lifetime))
+    return _link_result(account.name, link, lifetime)
 
 
-def password(name: Name, database: DatabaseUrl = None) -> None:
+def password(name: Name, engine: Database) -> str:
     """Set a password, read from the terminal or from standard input, and end the account's sessions and tokens."""
     from storage.accounts import registry
-    from storage.accounts import registry as passwords
     from storage.db.connections import writing
 
     terminal = sys.stdin.isatty()
     text = typer.prompt("Password", hide_input=True, confirmation_prompt=True) if terminal else sys.stdin.readline()
-    hashed = passwords.hash_password(text.rstrip("\n"))
-    with writing(open_database(database)) as session:
+    hashed = registry.hash_password(text.rstrip("\n"))
+    with writing(engine) as session:
         registry.set_password(session, registry.get(session, name).id, hashed)
-    typer.echo(f"The password of {name} is set; all sessions and API tokens of the account have ended.")
+    return f"The password of {name} is set; all sessions and API tokens of the account have ended."
 
 
-def disable(name: Name, database: DatabaseUrl = None) -> None:
+def disable(name: Name, session: Writing) -> str:
     """Disable an account, and end its sessions, tokens and invitations. Its labels stay."""
-    _set_disabled(name, database, True)
-    typer.echo(f"The account of {name} is disabled.")
+    from storage.accounts import registry
+
+    registry.set_disabled(session, registry.get(session, name).id, True)
+    return f"The account of {name} is disabled."
 
 
-def enable(name: Name, database: DatabaseUrl = None) -> None:
+def enable(name: Name, session: Writing) -> str:
     """Allow a disabled account to sign in again; its tokens stay revoked."""
-    _set_disabled(name, database, False)
-    typer.echo(f"The account of {name} is enabled.")
+    from storage.accounts import registry
+
+    registry.set_disabled(session, registry.get(session, name).id, False)
+    return f"The account of {name} is enabled."
 
 
-def change(name: Name, administrator: Administrator = None, email: Email = None, database: DatabaseUrl = None) -> None:
+def change(name: Name, session: Writing, administrator: Administrator = None, email: Email = None) -> str:
     """Change the address for OIDC ("" for none), or who is an administrator."""
     from storage.accounts import registry
-    from storage.db.connections import writing
 
-    with writing(open_database(database)) as session:
-        account = registry.get(session, name)
-        if email is not None:
-            registry.set_email(session, account.id, email)
-        if administrator is not None:
-            registry.set_administrator(session, account.id, administrator)
-    typer.echo(f"The account of {name} is changed.")
+    account = registry.get(session, name)
+    if email is not None:
+        registry.set_email(session, account.id, email)
+    if administrator is not None:
+        registry.set_administrator(session, account.id, administrator)
+    return f"The account of {name} is changed."
 
 
-def list_accounts(database: DatabaseUrl = None, as_json: Json = False) -> None:
+def list_accounts(session: Reading) -> Result:
     """Print all accounts."""
     from storage.accounts import registry
-    from storage.db.connections import reading
 
-    with reading(open_database(database)) as session:
-        accounts = registry.everybody(session)
     rows = [
         {
             "name": account.name,
@@ -152,33 +143,28 @@ def list_accounts(database: DatabaseUrl = None, as_json: Json = False) -> None:
             "state": "disabled" if account.disabled_at else "active",
             "created": _time(account.created_at),
         }
-        for account in accounts
+        for account in registry.everybody(session)
     ]
-    print_result(rows, format_table(rows, "No accounts: people sign in by name, on this machine only."), as_json)
+    return as_table(rows, "No accounts: people sign in by name, on this machine only.")
 
 
 def tokens(
     name: Name,
+    session: Writing,
     create: Annotated[str | None, typer.Option(help="Create a token with this name, and print it once.")] = None,
     revoke: Annotated[str | None, typer.Option(help="Revoke the token with this name.")] = None,
     days: Days = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the API tokens of an account, or create or revoke one. A token is shown once, when it is created."""
     from storage.accounts import api_tokens, registry
-    from storage.db.connections import writing
 
-    with writing(open_database(database)) as session:
-        account = registry.get(session, name)
-        if revoke is not None:
-            api_tokens.revoke(session, account, revoke)
-        lifetime = timedelta(days=days) if days else None
-        token = None if create is None else api_tokens.create(session, account, create, lifetime)
-        session.flush()
-        listed = api_tokens.active(session, account)
-    if token is not None:
-        return print_result({"token": token}, token, as_json)
+    account = registry.get(session, name)
+    if revoke is not None:
+        api_tokens.revoke(session, account, revoke)
+    if create is not None:
+        token = api_tokens.create(session, account, create, timedelta(days=days) if days else None)
+        return {"token": token}, token
+    session.flush()
     rows = [
         {
             "name": one.name,
@@ -186,32 +172,27 @@ def tokens(
             "expires": _time(one.expires_at),
             "last_used": _time(one.used_at),
         }
-        for one in listed
+        for one in api_tokens.active(session, account)
     ]
-    print_result(rows, format_table(rows, "No tokens."), as_json)
+    return as_table(rows, "No tokens.")
 
 
 def sessions(
+    session: Writing,
     name: Annotated[str | None, typer.Argument(help="The name of the annotator. Default: all accounts.")] = None,
     revoke: Annotated[int | None, typer.Option(help="End the session with this number.")] = None,
     revoke_all: Annotated[bool, typer.Option("--revoke-all", help="End all sessions of the account.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the sessions that have not ended, or end some."""
-    from core.errors import TiebreakError
     from storage.accounts import logins, registry
-    from storage.db.connections import writing
 
-    if revoke_all and name is None:
-        raise TiebreakError("Name the account whose sessions end.")
-    with writing(open_database(database)) as session:
-        account = registry.get(session, name) if name is not None else None
-        if revoke is not None:
-            logins.revoke(session, revoke, account.id if account else None)
-        if revoke_all and account is not None:
-            logins.revoke_all(session, account.id)
-        listed = logins.active(session, account)
+    account = registry.get(session, name) if name is not None else None
+    if revoke is not None:
+        logins.revoke(session, revoke, account.id if account else None)
+    if revoke_all:
+        if account is None:
+            raise TiebreakError("Name the account whose sessions end.")
+        logins.revoke_all(session, account.id)
     rows = [
         {
             "number": one.id,
@@ -221,22 +202,14 @@ def sessions(
             "address": one.address,
             "browser": one.browser,
         }
-        for one in listed
+        for one in logins.active(session, account)
     ]
-    print_result(rows, format_table(rows, "No sessions."), as_json)
+    return as_table(rows, "No sessions.")
 
 
-def _set_disabled(name: str, url: str | None, disabled: bool) -> None:
-    from storage.accounts import registry
-    from storage.db.connections import writing
-
-    with writing(open_database(url)) as session:
-        registry.set_disabled(session, registry.get(session, name).id, disabled)
-
-
-def _print_link(name: str, link: str, lifetime: timedelta, as_json: bool) -> None:
+def _link_result(name: str, link: str, lifetime: timedelta) -> Result:
     sentence = f"{name} can choose a password within {lifetime.days} days, once, under this link:\n{link}"
-    print_result({"name": name, "link": link}, sentence, as_json)
+    return {"name": name, "link": link}, sentence
 
 
 def _time(at: datetime | None) -> str:
@@ -247,34 +220,29 @@ def _time(at: datetime | None) -> str:
 
 
 def members(
-    study: StudyName,
+    source: Source,
+    session: Writing,
     name: Annotated[str | None, typer.Argument(help="The name of an account whose role is changed.")] = None,
     role: Annotated[
         str | None, typer.Argument(help="owner, researcher, adjudicator, annotator, viewer, or none to remove it.")
     ] = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the members of a study, or give an account a role."""
-    from core.errors import TiebreakError
     from storage.accounts import access
-    from storage.db.connections import writing
 
-    engine = open_database(database)
-    stored_study = find_study(engine, study)
-    with writing(engine) as session:
-        if name is not None:
-            if role is None or role not in (*access.Role, "none"):
-                raise TiebreakError(f"A role is one of {', '.join(access.Role)}, or none.")
-            access.set_role(session, stored_study.id, name, None if role == "none" else access.Role(role))
-        rows = [{"name": name, "role": role.value} for name, role in access.members(session, stored_study.id).items()]
-    print_result(rows, format_table(rows, "No members: only administrators may open this study."), as_json)
+    if name is not None:
+        if role is None or role not in (*access.Role, "none"):
+            raise TiebreakError(f"A role is one of {', '.join(access.Role)}, or none.")
+        access.set_role(session, source.id, name, None if role == "none" else access.Role(role))
+    rows = [{"name": member, "role": own.value} for member, own in access.members(session, source.id).items()]
+    return as_table(rows, "No members: only administrators may open this study.")
 
 
 # The audit log.
 
 
 def audit(
+    engine: Database,
     study: Annotated[str | None, typer.Option("--study", help="Only this study.")] = None,
     action: Annotated[list[str] | None, typer.Option(help="Only this action; repeat it for several.")] = None,
     actor: Annotated[str, typer.Option(help="Only actors whose name contains this.")] = "",
@@ -283,11 +251,8 @@ def audit(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="The newest entries, at most this many.")] = 100,
     csv: Annotated[Path | None, typer.Option(help="Write all matching entries to this CSV file.")] = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the audit log, newest first: who signed in, saw, exported, decided and changed what."""
-    from core.errors import TiebreakError
     from core.formats.tables import csv_text
     from core.formats.text import open_output
     from storage.db import audit as log
@@ -295,16 +260,13 @@ def audit(
 
     if unknown := sorted({*(action or ())} - {*log.Action}):
         raise TiebreakError(f"There is no action {unknown[0]!r}; actions: {', '.join(log.Action)}.")
-    engine = open_database(database)
     study_id = find_study(engine, study).id if study is not None else None
     wanted = log.Filter(study_id, tuple(action or ()), actor, until.date() if until else None)
     with reading(engine) as session:
         rows = [log.cells(entry) for entry in log.entries(session, wanted, limit=None if csv else limit)]
-    if csv is not None:
-        with open_output(csv) as stream:
-            stream.write(csv_text(log.COLUMNS, [list(row.values()) for row in rows]))
-        record_export(engine, study_id, [str(csv)])
-        return print_result(
-            {"written": str(csv), "entries": len(rows)}, f"Wrote {len(rows):,} entries to {csv}", as_json
-        )
-    print_result(rows, format_table(rows, "No entries."), as_json)
+    if csv is None:
+        return as_table(rows, "No entries.")
+    with open_output(csv) as stream:
+        stream.write(csv_text(log.COLUMNS, [list(row.values()) for row in rows]))
+    record_export(engine, study_id, [str(csv)])
+    return {"written": str(csv), "entries": len(rows)}, f"Wrote {len(rows):,} entries to {csv}"

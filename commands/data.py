@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commands.output import (
+    Database,
     DatabaseUrl,
     Json,
     Reference,
+    Result,
+    Source,
     StudyName,
+    as_table,
     connect,
     format_table,
     open_database,
-    open_study,
-    print_result,
     progress_bar,
     record_export,
     with_progress,
@@ -32,15 +34,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from core.formats.gold import GoldRow
-    from core.formats.mapping.confirmation import Question
     from core.formats.mapping.mapping import Mapping
     from core.formats.records import ImportedRecords, Record
     from storage.runs.inputs import Reextraction
     from storage.studies.studies import Study
 
 
-RATINGS = re.compile(r"annotations\..+\.Rating")
-"""Fields of UltraFeedback."""
+RATINGS = re.compile(r"annotations\..+\.Rating")  # fields of UltraFeedback
 TO_FILL_IN = "No field has a usual name of a prompt or a response: fill in `prompt`, `responses` or both."
 MAY_BE_LABELS = (
     "Values of unused columns may be labels of people; for verdicts of judges, write `judges`, and `columns` instead "
@@ -57,7 +57,7 @@ def import_file(
     map: Annotated[Path | None, typer.Option(help="The mapping of a table's fields: see docs/mappings.")] = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Import a file into a study. A second import adds nothing; an invalid file is refused as a whole."""
     from core.formats.mapping import mapping
     from core.formats.mapping.guess import warn_of_models
@@ -85,7 +85,7 @@ def import_file(
         | ({"files": [asdict(file) for file in files]} if files else {})
     )
     notes = [f"  {note}" for note in omissions.notes()]
-    print_result(result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines]), as_json)
+    return result, "\n".join([f"{study}: {counts.summary()}", *notes, *lines])
 
 
 def refuse_open_questions(path: Path, mapping: "Mapping | None") -> None:
@@ -99,17 +99,6 @@ def refuse_open_questions(path: Path, mapping: "Mapping | None") -> None:
     for question in found:
         typer.echo("\n".join([question.sentence(), *question.lines()]), err=True)
     raise refusal(found)
-
-
-def print_open_questions(path: Path, mapping: "Mapping") -> None:
-    """Print, as comments of a suggested mapping, what a person has to state before the import."""
-    from core.formats.mapping.table import questions
-
-    found: list[Question] = []
-    with suppress(FileFormatError):  # an error of a row, which the import reports
-        found = questions(path, mapping)
-    for question in found:
-        typer.echo("\n".join(f"# {line}" for line in [f"To confirm: {question.sentence()}", *question.lines()]))
 
 
 def with_annotators(records: "ImportedRecords", annotators: set[str]) -> "ImportedRecords":
@@ -129,52 +118,44 @@ def suggest_mapping(
     explode: Annotated[
         str | None, typer.Option(help="The list whose elements are the items. Default: guessed.")
     ] = None,
-) -> None:
+) -> str:
     """Print a mapping that is guessed from the names and values of a table's fields, for `import --map`.
 
     A mapping without a prompt and responses is printed as far as it is known, with what has to be filled in.
     """
+    from core.formats.mapping import suggest
     from core.formats.mapping.fields import spell_path
     from core.formats.mapping.guess import warn_of_models
     from core.formats.mapping.mapping import draft_of
     from core.formats.mapping.preview import MANY_FIELDS, preview_table, unused_fields
-    from core.formats.mapping.suggest import (
-        ROWS,
-        build_suggested,
-        candidate_labels,
-        suggest_table,
-        suggested_annotators,
-        unread_values,
-        why_row_numbers,
-    )
+    from core.formats.mapping.table import questions
     from core.formats.plain_yaml import dump_fields
 
-    if preview_table(path, 1, explode).has_more:
-        typer.echo(f"# {MANY_FIELDS}")
-    draft = suggest_table(path, explode)
-    mapping, is_complete = build_suggested(draft)
+    preview = preview_table(path, suggest.ROWS, explode)
+    draft = suggest.suggest_table(path, explode)
+    mapping, is_complete = suggest.build_suggested(draft)
     unused = unused_fields(path, mapping)
-    typer.echo("# Guessed: check every field (docs/mappings) before you import.")
+    notes = [MANY_FIELDS] if preview.has_more else []
+    notes.append("Guessed: check every field (docs/mappings) before you import.")
     if unused:
-        typer.echo("\n".join(["# Not used:", *(f"#   {spell_path(field)}" for field in unused)]))
-    if candidates := candidate_labels(path, mapping, unused):
-        block = dump_fields({"labels": candidates}).splitlines()
-        typer.echo("\n".join([f"# {MAY_BE_LABELS}", *(f"# {line}" for line in block)]))
-    row_numbers = why_row_numbers(preview_table(path, ROWS, explode), draft)
-    for note in filter(None, (row_numbers, *unread_values(path, mapping))):
-        typer.echo(f"# {note}")
-    print_open_questions(path, mapping)
+        notes += ["Not used:", *(f"  {spell_path(field)}" for field in unused)]
+    if candidates := suggest.candidate_labels(path, mapping, unused):
+        notes += [MAY_BE_LABELS, *dump_fields({"labels": candidates}).splitlines()]
+    notes += filter(None, [suggest.why_row_numbers(preview, draft), *suggest.unread_values(path, mapping)])
+    with suppress(FileFormatError):  # an error of a row, which the import reports
+        for question in questions(path, mapping):
+            notes += [f"To confirm: {question.sentence()}", *question.lines()]
     if any(RATINGS.fullmatch(field) for field in unused):
-        typer.echo("# docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
-    if warning := warn_of_models(suggested_annotators(path, mapping)):
-        typer.echo(f"# Warning: {warning} `where` and `where_not` select rows.")
+        notes.append("docs/mappings/ultrafeedback.yaml has blocks of judges for these ratings.")
+    if warning := warn_of_models(suggest.suggested_annotators(path, mapping)):
+        notes.append(f"Warning: {warning} `where` and `where_not` select rows.")
+    fields = draft_of(mapping)
     if is_complete:
-        typer.echo(dump_fields(draft_of(mapping)), nl=False)
-        return
-    typer.echo(f"# {TO_FILL_IN}")
-    typer.echo(dump_fields({name: value for name, value in draft_of(mapping).items() if name != "prompt"}), nl=False)
-    typer.echo("# prompt: FIELD\n# responses:\n#   - text: FIELD")
+        return "\n".join([*(f"# {note}" for note in notes), dump_fields(fields).rstrip("\n")])
     typer.echo(f"The mapping is incomplete. {TO_FILL_IN}", err=True)
+    known = dump_fields({name: value for name, value in fields.items() if name != "prompt"}).rstrip("\n")
+    to_fill_in = "# prompt: FIELD\n# responses:\n#   - text: FIELD"
+    return "\n".join([*(f"# {note}" for note in [*notes, TO_FILL_IN]), known, to_fill_in])
 
 
 def backup(
@@ -183,8 +164,7 @@ def backup(
         int | None, typer.Option(min=1, help="With a folder: only this many of its copies remain, the newest.")
     ] = None,
     database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Copy the database, which can be in use, to a SQLite file or an archive for pg_restore."""
     from storage.db import backup
     from storage.db import connections as databases
@@ -198,27 +178,26 @@ def backup(
         raise TiebreakError(f"--keep needs a folder, and {file} is none.")
     else:
         backup.back_up(engine, file)
-    print_result({"written": [str(file)]}, f"Wrote {file}", as_json)
+    return {"written": [str(file)]}, f"Wrote {file}"
 
 
 def restore(
     file: Annotated[Path, typer.Argument(help="A copy that the command backup has written.")],
     database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Replace the database by a copy. Stop the server first. What it contains is copied before."""
     from storage.db.restore import restore as restore_copy
 
     previous = restore_copy(connect(database, creates=True), file)
     text = f"Restored {file}." + (f" The former content is in {previous}." if previous else "")
-    print_result({"restored": str(file), "previous": str(previous) if previous else None}, text, as_json)
+    return {"restored": str(file), "previous": str(previous) if previous else None}, text
 
 
 def copy_database(
     file: Annotated[Path, typer.Argument(help="The file of a SQLite database, or a copy of one.")],
     database: DatabaseUrl = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Copy everything from a SQLite database into an empty PostgreSQL database. Stop the server first."""
     from storage.db.restore import copy_sqlite
 
@@ -226,15 +205,15 @@ def copy_database(
         counts = copy_sqlite(file, connect(database, creates=True), show)
     rows = [asdict(count) for count in counts if count.source or count.target]
     total = sum(count.target for count in counts)
-    text = f"{format_table(rows, '')}\nCopied {total:,} rows of {len(counts)} tables; all counts are equal."
-    print_result(rows, text, as_json)
+    return rows, f"{format_table(rows, '')}\nCopied {total:,} rows of {len(counts)} tables; all counts are equal."
 
 
 # Export of gold labels, studies, replies and instruction-tuning data.
 
 
 def export(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     gold: Annotated[Path | None, typer.Option(help="Write the gold labels to this CSV file: see docs/gold.md.")] = None,
     judges: Annotated[
         list[str] | None,
@@ -262,15 +241,19 @@ def export(
     every_sample: Annotated[
         bool, typer.Option("--every-sample", help="Write all of a chair's samples, not only the representative one.")
     ] = False,
-    database: DatabaseUrl = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Export gold labels, a whole study, or its judges' replies. Area chairs' analyses are for instruction tuning."""
-    others = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect}
-    paths = (gold, everything, instructions, turns, *others.values())
-    written = [str(path) for path in paths if path is not None]
-    check_outputs(written, has_pseudonyms=pseudonyms, is_everything=everything is not None)
-    engine, source = open_study(database, study)
+    tools = {"label-studio": label_studio, "argilla": argilla, "inspect": inspect}
+    others = {format: path for format, path in tools.items() if path is not None}
+    written = [str(path) for path in (gold, everything, instructions, turns, *others.values()) if path is not None]
+    if not written:
+        raise TiebreakError(
+            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
+            "--label-studio, --argilla or --inspect FILE.json."
+        )
+    if pseudonyms and everything is not None:
+        raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
     if instructions is not None:  # first, because it raises for a study without area chairs
         write_instructions(engine, source, instructions, every_sample=every_sample)
     if gold is not None:
@@ -280,21 +263,9 @@ def export(
     if turns is not None:
         write_turns(engine, source, turns, pseudonyms=pseudonyms)
     for format, path in others.items():
-        if path is not None:
-            write_other_format(engine, source, path, format, pseudonyms=pseudonyms)
+        write_other_format(engine, source, path, format, pseudonyms=pseudonyms)
     record_export(engine, source.id, written)
-    print_result({"study": study, "written": written}, "Wrote " + " and ".join(written), as_json)
-
-
-def check_outputs(written: Sequence[str], *, has_pseudonyms: bool, is_everything: bool) -> None:
-    """Raise TiebreakError without an output file, and for an output that cannot have pseudonyms."""
-    if not written:
-        raise TiebreakError(
-            "Name an output file: --gold, --turns FILE.csv, --everything, --instructions FILE.jsonl, "
-            "--label-studio, --argilla or --inspect FILE.json."
-        )
-    if has_pseudonyms and is_everything:
-        raise TiebreakError("--everything writes annotators' names, which restore a study: omit --pseudonyms.")
+    return {"study": source.name, "written": written}, "Wrote " + " and ".join(written)
 
 
 def write_gold(
@@ -404,46 +375,43 @@ def study_pseudonyms(engine: "Engine", study: "Study") -> Callable[[str], str]:
 
 def bundle(
     path: Annotated[Path, typer.Argument(help="A new folder, or a file whose name ends in .zip.")],
-    study: StudyName,
+    source: Source,
+    engine: Database,
     parquet: Annotated[bool, typer.Option("--parquet", help="Write the tables as Parquet files too.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Write the data and the results of a study as tables. docs/publication.md describes the files."""
     from storage.transfer.bundle import write_bundle
 
-    engine, source = open_study(database, study)
     manifest = write_bundle(engine, source, path, parquet=parquet)
     record_export(engine, source.id, [str(path)])
     names = ", ".join(manifest["files"])
-    print_result(manifest, f"Wrote {path}: {names}, manifest.json", as_json)
+    return manifest, f"Wrote {path}: {names}, manifest.json"
 
 
 def report(
     path: Annotated[Path, typer.Argument(help="The HTML file.")],
-    study: StudyName,
+    source: Source,
+    engine: Database,
     reference: Reference = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Write a report of a study as one HTML file. It has charts, tables and captions, and needs no network."""
     from core.formats.html_report import write_report
     from core.formats.text import open_output
     from storage.reports import study_report
 
-    engine, source = open_study(database, study)
     sections = study_report.sections(engine, source, reference=reference)
     with open_output(path) as stream:
         write_report(source.name, sections, stream)
     record_export(engine, source.id, [str(path)])
-    print_result({"written": str(path)}, f"Wrote {path}", as_json)
+    return {"written": str(path)}, f"Wrote {path}"
 
 
 # The inputs of runs: AIUs that earlier runs extracted, references and aspects.
 
 
 def adopt(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     by: Annotated[str, typer.Option(help="Name of the person who adopts; stored with each edit.")],
     run: Annotated[
         str | None, typer.Option(help="Only what this run generated. Default: the newest with AIUs.")
@@ -452,28 +420,26 @@ def adopt(
         bool,
         typer.Option("--replace", help="Replace current AIUs by those of --run; you confirm which ones are the same."),
     ] = False,
-    database: DatabaseUrl = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Make the AIUs, critiques and reference answers that runs generated the items' own, where items lack them."""
     from storage.db.connections import reading, writing
     from storage.runs import inputs as standing_inputs
 
     if replace and (run is None or as_json):
         raise TiebreakError("--replace needs --run, and asks questions: it cannot be combined with --json.")
-    engine, source = open_study(database, study)
     if run is None or not replace:
         with writing(engine) as session:
             count = standing_inputs.adopt_all(session, source.id, by, run)
-        print_result({"study": study, "items": count}, f"Items that adopted AIUs: {count:,}.", as_json)
-        return
+        return {"study": source.name, "items": count}, f"Items that adopted AIUs: {count:,}."
     with reading(engine) as session:
         found = standing_inputs.reextractions(session, source.id, run)
     confirmed = {(reextraction.item, reextraction.critique): confirm_matches(reextraction) for reextraction in found}
     with writing(engine) as session:
         count = standing_inputs.replace_aius(session, source.id, by, run, confirmed)
     kept = sum(map(len, confirmed.values()))
-    typer.echo(f"Critiques with replaced AIUs: {count:,}. AIUs that stay the same, with their labels: {kept:,}.")
+    text = f"Critiques with replaced AIUs: {count:,}. AIUs that stay the same, with their labels: {kept:,}."
+    return {"study": source.name, "critiques": count}, text
 
 
 def confirm_matches(reextraction: "Reextraction") -> dict[str, str]:
@@ -491,7 +457,8 @@ def confirm_matches(reextraction: "Reextraction") -> dict[str, str]:
 
 
 def inputs(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     file: Annotated[
         Path | None,
         typer.Option(help="CSV, JSON or JSON lines with `item` and `reference`, `aspects` (one a line) or both."),
@@ -502,20 +469,16 @@ def inputs(
     by: Annotated[
         str | None, typer.Option(help="Name of the person who changes inputs; stored with each edit.")
     ] = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """List the reference and the aspects by which new runs judge each item, or change them for many items."""
     from storage.db.connections import reading, writing
     from storage.runs import inputs as standing_inputs
     from storage.transfer.imports import read_inputs
 
-    engine, source = open_study(database, study)
     if file is None and adopt_aspects is None:
         with reading(engine) as session:
             rows = [asdict(row) for row in standing_inputs.standing(session, source.id)]
-        print_result(rows, format_table(rows, "The study has no items."), as_json)
-        return
+        return as_table(rows, "The study has no items.")
     if by is None:
         raise TiebreakError("Name the person who changes inputs: --by NAME.")
     wanted = read_inputs(file) if file else {}
@@ -523,4 +486,4 @@ def inputs(
         count = standing_inputs.save(session, source.id, by, wanted)
         if adopt_aspects is not None:
             count += standing_inputs.adopt_aspects(session, source.id, by, adopt_aspects)
-    print_result({"study": study, "items": count}, f"Items with changed inputs: {count:,}.", as_json)
+    return {"study": source.name, "items": count}, f"Items with changed inputs: {count:,}."

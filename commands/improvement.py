@@ -1,15 +1,12 @@
 """Improving a judge: a split of the items, variants, their evaluation on development and held-out items, acceptance."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commands.experiments import describe_end, describe_plan, execute
-from commands.output import DatabaseUrl, Json, StudyName, format_table, open_study, print_result
-from commands.runs import stop_requests
-from core.errors import TiebreakError
+from commands.output import Database, Json, Reading, Result, Source, as_table, format_table
+from commands.runs import check_complete, confirm_plan, execute_experiment, stop_requests
 from core.wording import format_count, format_estimate
 
 if TYPE_CHECKING:
@@ -22,7 +19,8 @@ VariantName = Annotated[str, typer.Argument(help="The name of the variant.")]
 
 
 def split(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of held-out items.")] = 0.5,
     evaluations: Annotated[
         int, typer.Option(min=1, max=100, help="Planned evaluations on held-out items, for each criterion.")
@@ -32,15 +30,12 @@ def split(
     ] = 0.0,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     extend: Annotated[bool, typer.Option("--extend", help="Add items with new gold to the split.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Split the items with gold into development and held-out items, and fix the rule of acceptance."""
     from core.improvement.comparison import AcceptanceRule
     from storage.db.connections import write
     from storage.improvement import splits
 
-    engine, source = open_study(database, study)
     rule = AcceptanceRule(evaluations=evaluations, margin=margin)
     if extend:
         write(engine, lambda session: splits.extend(session, source.id))
@@ -48,15 +43,14 @@ def split(
     else:
         made = write(engine, lambda session: splits.create(session, source.id, share=share, seed=seed, rule=rule))
     rows = [{"scenario": name or "–", **counts} for name, counts in made.items.items()]
-    print_result(rows, format_table(rows, "No items."), as_json)
+    return as_table(rows, "No items.")
 
 
-def status(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def status(source: Source, engine: Database) -> Result:
     """Print the variants with their results, and how often the held-out items were used."""
     from storage.db.connections import reading
     from storage.improvement import evaluations, splits, variants
 
-    engine, source = open_study(database, study)
     with reading(engine) as session:
         made = splits.get(session, source.id)
         known = variants.of_study(session, source.id)
@@ -79,26 +73,22 @@ def status(study: StudyName, database: DatabaseUrl = None, as_json: Json = False
             for criterion, count in used.items()
         ),
     ]
-    print_result(value, "\n".join([*sentences, format_table(rows, "No variants.")]), as_json)
+    return value, "\n".join([*sentences, format_table(rows, "No variants.")])
 
 
 def disagreements(
-    study: StudyName,
+    source: Source,
+    session: Reading,
     run: RunName,
     criterion: OfCriterion = None,
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the development items on which people decided otherwise than a judge."""
     from core.improvement.suggestion import value_text
     from core.items import target_name
-    from storage.db.connections import reading
     from storage.improvement import judges, splits
 
-    engine, source = open_study(database, study)
-    with reading(engine) as session:
-        found = splits.disagreement_cases(session, source.id, judges.of_run(session, source.id, run, criterion))
+    found = splits.disagreement_cases(session, source.id, judges.of_run(session, source.id, run, criterion))
     rows = [
         {
             "item": target_name(case.target),
@@ -111,29 +101,27 @@ def disagreements(
     ]
     text = format_table(rows, "No disagreement on development items.")
     count = f"{len(rows)} of {format_count(len(found), 'disagreement')} on development items."
-    print_result(rows, f"{text}\n{count}" if rows else text, as_json)
+    return rows, f"{text}\n{count}" if rows else text
 
 
 def suggest(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     run: RunName,
     criterion: OfCriterion = None,
     model: Annotated[str | None, typer.Option(help="The model that proposes. Default: the first judge's.")] = None,
     cases: Annotated[int, typer.Option(min=1, help="Disagreements in the prompt.")] = 10,
     output: Annotated[Path | None, typer.Option(help="Write the changes to this file.")] = None,
     show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Only print the prompt.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Let a model propose changes of a criterion from the disagreements on development items; prints them as YAML."""
     from core.formats.text import open_output
     from core.improvement.changes import changes_yaml
     from storage.improvement import variants
 
-    engine, source = open_study(database, study)
     request = variants.prepare_suggestions(engine, source, run, criterion, model, cases)
     if show_prompt:
-        return print_result({"prompt": request.ask.prompt}, request.ask.prompt, as_json)
+        return {"prompt": request.ask.prompt}, request.ask.prompt
     changes = variants.request_changes(request)
     text = changes_yaml(changes)
     if output is not None:
@@ -142,26 +130,24 @@ def suggest(
         text = (
             f"Wrote {output}. Review it, then: cli.py improve propose NAME --file {output} --origin {request.model!r}"
         )
-    print_result({"model": request.model, **changes.model_dump(mode="json", exclude_defaults=True)}, text, as_json)
+    return {"model": request.model, **changes.model_dump(mode="json", exclude_defaults=True)}, text
 
 
 def propose(
     name: VariantName,
-    study: StudyName,
+    source: Source,
+    engine: Database,
     run: RunName,
     file: Annotated[Path, typer.Option("--file", help="The changes in YAML; docs/improving-judges.md describes them.")],
     criterion: OfCriterion = None,
     origin: Annotated[str | None, typer.Option(help="The model that proposed them. Default: a person.")] = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Store a variant of the judge of a run."""
     from core.formats.text import read_text
     from core.improvement.changes import parse_changes
     from storage.db.connections import write
     from storage.improvement import judges, variants
 
-    engine, source = open_study(database, study)
     changes = parse_changes(read_text(file))
 
     def add(session: Any) -> str:
@@ -170,64 +156,58 @@ def propose(
         return variants.add(session, source.id, name, current, changes, origin=by).name
 
     stored = write(engine, add)
-    print_result({"variant": stored}, f"Stored the variant {stored}: {', '.join(changes.names)}.", as_json)
+    return {"variant": stored}, f"Stored the variant {stored}: {', '.join(changes.names)}."
 
 
 def evaluate(
     name: VariantName,
-    study: StudyName,
+    source: Source,
+    engine: Database,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="On held-out items, once, instead of development items.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
-    database: DatabaseUrl = None,
     as_json: Json = False,
-) -> None:
+) -> Result:
     """Run a variant and the judge without its changes, and print the paired difference."""
+    from core.improvement.changes import PARTS
     from storage.db.connections import reading
     from storage.improvement import evaluations, variants
 
-    engine, source = open_study(database, study)
     with reading(engine) as session:
         variant = variants.get(session, source.id, name)
-    part = evaluations.part_name(held_out)
+    part = PARTS[held_out]
     planned = evaluations.prepare(engine, source, variant, part)
-    typer.echo("\n".join(describe_plan(engine, planned)), err=True)
-    if not (yes or as_json) and planned.new and sys.stdin.isatty():
-        typer.confirm("Start?", abort=True)
+    confirm_plan(engine, planned, yes=yes or as_json)
     with stop_requests() as requests:
-        progress = execute(engine, evaluations.begin(engine, source, variant, part, planned), requests, quiet=as_json)
-        if progress.state != "finished" or progress.failed:
-            raise TiebreakError(progress.problem or f"The evaluation {describe_end(progress)}")
+        experiment = evaluations.begin(engine, source, variant, part, planned)
+        check_complete(execute_experiment(engine, experiment, requests, quiet=as_json), "evaluation")
     row = _status_row(evaluations.evaluate(engine, source, name))
-    print_result(row, format_table([row], ""), as_json)
+    return row, format_table([row], "")
 
 
-def accept(name: VariantName, study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def accept(name: VariantName, source: Source, engine: Database) -> Result:
     """Make a variant that the rule accepts the study's criterion and prompts, as a new version."""
     from storage.db.connections import write
     from storage.improvement import evaluations
 
-    engine, source = open_study(database, study)
     evaluation = evaluations.evaluate(engine, source, name)
     version = write(engine, lambda session: evaluations.accept(session, source, evaluation))
     criterion = evaluation.variant.criterion
     sentence = f"The variant {name} is version {version} of {criterion}."
-    print_result({"variant": name, "criterion": criterion, "version": version}, sentence, as_json)
+    return {"variant": name, "criterion": criterion, "version": version}, sentence
 
 
 def history(
-    study: StudyName,
+    source: Source,
+    engine: Database,
     criterion: Annotated[str, typer.Option("--criterion", help="The name of the criterion.")],
     restore: Annotated[int | None, typer.Option(min=1, help="Make this version the newest one again.")] = None,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print the versions of a criterion, or restore one."""
     from storage.db.connections import write
     from storage.improvement import judges
 
-    engine, source = open_study(database, study)
     if restore is not None:
         write(engine, lambda session: judges.restore_version(session, source.id, criterion, restore))
     found = write(engine, lambda session: judges.versions_of_criterion(session, source.id, criterion))
@@ -242,7 +222,7 @@ def history(
         }
         for one in found
     ]
-    print_result(rows, format_table(rows, "No variant of this criterion was accepted."), as_json)
+    return as_table(rows, "No variant of this criterion was accepted.")
 
 
 def _status_row(evaluation: "Evaluation") -> dict[str, Any]:

@@ -1,13 +1,14 @@
-"""Output of commands: a table or one JSON value, and progress on standard error."""
+"""Options and output of commands: a table or one JSON value, and progress on standard error."""
 
 import atexit
+import inspect
 import json
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TypeVar
@@ -22,6 +23,7 @@ from core.wording import NO_CRITERION, NO_SCENARIO, RESERVED, format_p, is_p_val
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
+    from sqlalchemy.orm import Session
 
     from storage.studies.studies import Study
 
@@ -35,8 +37,7 @@ class ShowProgress(Protocol):
     def __call__(self, done: int, total: int, note: str = "") -> None: ...
 
 
-LINE_SECONDS = 5.0
-"""Interval between two lines of progress if there is no terminal."""
+LINE_SECONDS = 5.0  # interval between two lines of progress if there is no terminal
 
 
 @contextmanager
@@ -132,11 +133,18 @@ def print_result(value: Any, sentence: str, as_json: bool) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False, allow_nan=False) if as_json else sentence)
 
 
+Result = tuple[Any, str]  # the JSON value of a command, and its text
+
+
+def as_table(rows: Sequence[Mapping[str, Any]], empty: str) -> Result:
+    """Return rows as the result of a command."""
+    return rows, format_table(rows, empty)
+
+
 # Options that several commands share, and the study that they name.
 
 _engines: "WeakSet[Engine]" = WeakSet()
-_changed: "WeakSet[Engine]" = WeakSet()
-"""Databases in which the command has stored something."""
+_changed: "WeakSet[Engine]" = WeakSet()  # databases in which the command has stored something
 
 DatabaseUrl = Annotated[
     str | None,
@@ -336,10 +344,72 @@ def open_study(url: str | None, name: str) -> "tuple[Engine, Study]":
     return engine, find_study(engine, name)
 
 
+# Parameters that a command gets in place of the options which open them. `to_command` makes these options.
+
+Database = Annotated["Engine", "the database of --database"]
+Source = Annotated["Study", "the study of --study"]
+Reading = Annotated["Session", "reads the database of --database"]
+Writing = Annotated["Session", "changes the database of --database"]
+OPENED = (Database, Source, Reading, Writing)
+
+
+def to_command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command for Typer: `function` with options in place of what they open.
+
+    A result is printed as a text, or with --json as JSON; a text is printed; a function without either prints itself.
+    """
+    own = inspect.signature(function)
+    # All options are keyword-only: an option without a default may follow one with a default.
+    opened = {name: one.annotation for name, one in own.parameters.items() if one.annotation in OPENED}
+    has_result = own.return_annotation == Result
+    shared: dict[str, tuple[Any, Any]] = {"database": (DatabaseUrl, None)} if opened else {}
+    shared |= {"as_json": (Json, False)} if has_result else {}
+    options = [
+        inspect.Parameter("study", one.KEYWORD_ONLY, annotation=StudyName)
+        if opened.get(name) == Source
+        else one.replace(kind=one.KEYWORD_ONLY)
+        for name, one in own.parameters.items()
+        if opened.get(name, Source) == Source
+    ]
+    options += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (annotation, default) in shared.items()
+        if name not in own.parameters
+    ]
+
+    def command(**given: Any) -> None:
+        arguments = {name: value for name, value in given.items() if name in own.parameters}
+        with ExitStack() as sessions:
+            if opened:
+                arguments |= _open(opened, given, sessions)
+            result = function(**arguments)
+        if has_result:
+            value, text = result
+            print_result(value, text, given["as_json"])
+        elif result is not None:
+            typer.echo(result)
+
+    command.__doc__ = function.__doc__
+    command.__annotations__ = {option.name: option.annotation for option in options}
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return command
+
+
+def _open(wanted: Mapping[str, Any], given: Mapping[str, Any], sessions: ExitStack) -> dict[str, Any]:
+    """Return the parameters of a command that its options open."""
+    from storage.db.connections import reading, writing
+
+    engine = open_database(given["database"])
+    opened: dict[str, Any] = {name: engine for name, kind in wanted.items() if kind == Database}
+    opened |= {name: find_study(engine, given["study"]) for name, kind in wanted.items() if kind == Source}
+    for kind, session in ((Reading, reading), (Writing, writing)):
+        opened |= {name: sessions.enter_context(session(engine)) for name, own in wanted.items() if own == kind}
+    return opened
+
+
 # Errors of a command: one sentence on standard error, and the exit code 2.
 
-INTERRUPTED = 130
-"""The exit code for Ctrl+C in Typer."""
+INTERRUPTED = 130  # the exit code for Ctrl+C in Typer
 
 
 class ErrorFormattingGroup(TyperGroup):

@@ -1,29 +1,34 @@
-"""Runs of a protocol."""
+"""Runs, and experiments: runs that differ in named settings, from one file. Replies that could not be read."""
 
 import shlex
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from commands.output import (
+    Database,
     DatabaseUrl,
     Fresh,
     ItemNames,
     Json,
+    Reading,
+    Result,
     Sample,
     ScenarioName,
+    Source,
     StudyName,
-    find_study,
+    format_table,
     open_database,
+    open_study,
     print_result,
     progress_bar,
 )
@@ -34,8 +39,10 @@ from core.wording import format_count
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from core.experiments import Definition
+    from storage.runs import experiments as stored_experiments
     from storage.runs.runs import Progress, Run
-    from storage.worker import StopRequests
+    from storage.worker import Plan, RunRequest, StopRequests
 
 
 # Ctrl+C and SIGTERM while a command executes runs: they stop the runs, and not the process at once.
@@ -106,55 +113,48 @@ def run(
     SIGKILL, a closed terminal or a loss of power the run is not cancelled: a server or worker on the database
     continues it.
     """
-    from core.protocols.prompt_parts import format_note
     from storage.studies.items import ItemSelection
-    from storage.worker import (
-        ceiling_warning,
-        create_run,
-        estimate_run,
-        receivers_sentence,
-        request_from_file,
-        resume_run,
-    )
+    from storage.worker import create_run, request_from_file, resume_run
 
     if resume is not None:
         _refuse_other_options(context)
-    engine = open_database(database)
+    engine, source = open_study(database, study)
     if resume is not None:
-        start = partial(resume_run, engine, find_study(engine, study), resume, ceiling)
+        start, wanted = partial(resume_run, engine, source, resume, ceiling), resume
     else:
         selection = ItemSelection(scenario, tuple(item or ()), sample, seed, limit)
+        limits: dict[str, Any] = {"seed": seed, "parallel": parallel, "ceiling": ceiling, "repeat": repeat}
         request = request_from_file(
-            engine,
-            find_study(engine, study),
-            protocol,
-            settings,
-            name,
-            selection=selection,
-            seed=seed,
-            parallel=parallel,
-            ceiling=ceiling,
-            repeat=repeat,
-            fresh=fresh,
+            engine, source, protocol, settings, name, selection=selection, fresh=fresh, **limits
         )
-        estimate = estimate_run(engine, request)
-        sentences = [estimate.summary(), format_note(request.settings), receivers_sentence(request)]
-        if dry_run:
-            return print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
-        sentences.append(ceiling_warning(request, estimate))
-        typer.echo("\n".join(filter(None, sentences)), err=True)
-        start = partial(create_run, engine, request)
+        if not _print_estimate(engine, request, dry_run, as_json):
+            return
+        start, wanted = partial(create_run, engine, request), request.name
     with stop_requests() as requests:
         run_id = start()
-        if resume is None:
-            print_changed_name(engine, run_id, request.name)
+        print_changed_name(engine, run_id, wanted)
         ended, progress = execute(engine, run_id, requests, quiet=as_json)
-        words = ("runs", "start", "--study", study, "--resume", ended.name)
+        words = ("runs", "start", "--study", source.name, "--resume", ended.name)
         _print_end(ended, progress, as_json, command_line(*words, database=database))
 
 
+def _print_estimate(engine: "Engine", request: "RunRequest", dry_run: bool, as_json: bool) -> bool:
+    """Print what a run costs and who receives its texts; return whether it is to be started."""
+    from core.protocols.prompt_parts import format_note
+    from storage.worker import ceiling_warning, estimate_run, receivers_sentence
+
+    estimate = estimate_run(engine, request)
+    sentences = [estimate.summary(), format_note(request.settings), receivers_sentence(request)]
+    if dry_run:
+        print_result(asdict(estimate), "\n".join(filter(None, sentences)), as_json)
+        return False
+    sentences.append(ceiling_warning(request, estimate))
+    typer.echo("\n".join(filter(None, sentences)), err=True)
+    return True
+
+
 def print_changed_name(engine: "Engine", run_id: int, wanted: str) -> None:
-    """Print the name of a new run if the study has another run with the name that was wanted for it."""
+    """Print the name of a run if the study has another run with the name that was wanted for it."""
     from storage.db.connections import reading
     from storage.runs import runs
 
@@ -166,8 +166,8 @@ def print_changed_name(engine: "Engine", run_id: int, wanted: str) -> None:
 
 def _refuse_other_options(context: typer.Context) -> None:
     """Raise TiebreakError for an option that a resumed run would ignore: it would pay for other calls than expected."""
-    names = [name for name in context.params if name not in OPTIONS_OF_RESUME]
-    given = [name for name in names if _is_given(context, name)]
+    sources = {name: context.get_parameter_source(name) for name in context.params if name not in OPTIONS_OF_RESUME}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if given:
         options = ", ".join("--" + name.replace("_", "-") for name in given)
         raise TiebreakError(
@@ -175,13 +175,8 @@ def _refuse_other_options(context: typer.Context) -> None:
         )
 
 
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
 def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command: str) -> None:
-    """Print the result of a run; raises TiebreakError if it is not complete."""
+    """Print the result of a run; raises TiebreakError, with how it is continued, if it is not complete."""
     is_cancelled = ended.state == "cancelled"
     if as_json or not is_cancelled:
         state = {"run": ended.name, "state": ended.state, "problem": ended.problem}
@@ -191,37 +186,44 @@ def _print_end(ended: "Run", progress: "Progress", as_json: bool, resume_command
             f"The run {ended.name!r} is cancelled until somebody resumes it. Stored: {progress.summary()}. "
             f"`{resume_command}` continues it, and so does Resume on the page Runs."
         )
-    if ended.state != "finished" or progress.failed:
-        raise TiebreakError(" ".join(filter(None, [ended.problem, _continuation(ended, progress)])))
+    if ended.state != "finished":
+        limit = "; --ceiling sets another limit" if ended.ceiling is not None else ""
+        raise TiebreakError(
+            f"{ended.problem} The run is not complete; continue with --resume {ended.name!r}{limit}.".strip()
+        )
+    if progress.failed:
+        failed = format_count(progress.failed, "trace")
+        raise TiebreakError(f"{ended.problem} {failed} failed; try again with --resume {ended.name!r}.".strip())
 
 
-def _continuation(run: "Run", progress: "Progress") -> str:
-    """Return how a run that is not complete is continued."""
-    from core.llm.limits import ceiling_reached
+@contextmanager
+def _reporting(quiet: bool) -> Iterator["Callable[[Progress | stored_experiments.Progress], None]"]:
+    """Yield a function that shows progress: as a bar on a terminal, otherwise as a line for each change."""
+    is_terminal = sys.stderr.isatty()
+    previous = ""
+    with progress_bar("Running", "traces", quiet=quiet or not is_terminal) as show:
 
-    if run.state == "finished":
-        return f"{format_count(progress.failed, 'trace')} failed; try again with --resume {run.name!r}."
-    at_limit = run.ceiling is not None and run.problem == ceiling_reached(run.ceiling)
-    higher = " and a higher --ceiling" if at_limit else ""
-    return f"The run is not complete; continue with --resume {run.name!r}{higher}."
+        def report(progress: "Progress | stored_experiments.Progress") -> None:
+            nonlocal previous
+            note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
+            show(progress.done + progress.failed, progress.traces, note)
+            if not quiet and not is_terminal and progress.summary() != previous:
+                previous = progress.summary()
+                typer.echo(previous, err=True)
+
+        yield report
 
 
 def execute(engine: "Engine", run_id: int, requests: "StopRequests", *, quiet: bool) -> "tuple[Run, Progress]":
-    """Execute a run until it ends, with a progress bar on a terminal, otherwise with a line for each change."""
+    """Execute a run until it ends."""
     import asyncio
 
     from storage.worker import execute_here
 
-    with progress_bar("Running", "traces", quiet=quiet or not sys.stderr.isatty()) as show:
-
-        def report(_: "Run", progress: "Progress") -> None:
-            if not quiet and not sys.stderr.isatty():
-                typer.echo(progress.summary(), err=True)
-            note = " · ".join(filter(None, (progress.totals.describe_cost(), progress.pause)))
-            show(progress.done + progress.failed, progress.traces, note)
-
-        notify = partial(typer.echo, err=True)
-        return asyncio.run(execute_here(engine, run_id, report, notify=notify, requests=requests))
+    notify = partial(typer.echo, err=True)
+    with _reporting(quiet) as report:
+        execution = execute_here(engine, run_id, lambda _, now: report(now), notify=notify, requests=requests)
+        return asyncio.run(execution)
 
 
 # A worker that executes requested runs.
@@ -251,3 +253,201 @@ def worker(
     stopping.wait()
     typer.echo("Waiting for calls in progress.", err=True)
     worker.stop()
+
+
+# Experiments: runs that differ in named settings, from one file.
+
+
+def experiment(
+    file: Annotated[Path, typer.Argument(help="The experiment's file; docs/experiments.md describes it.")],
+    source: Source,
+    engine: Database,
+    scenario: ScenarioName = None,
+    item: ItemNames = None,
+    sample: Sample = None,
+    ceiling: Annotated[float | None, typer.Option(min=0, help="Cost limit in dollars of all runs together.")] = None,
+    fresh: Fresh = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Stop the experiment's runs.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the runs and the estimate.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Start without a question.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Execute the runs of an experiment. The same command continues it after Ctrl+C, which cancels it, or a crash."""
+    from core.experiments import load, with_run
+    from storage.worker import plan, start
+
+    changes = {"scenario": scenario, "items": tuple(item or ()) or None, "sample": sample, "ceiling": ceiling}
+    definition = with_run(load(file), changes | {"fresh": fresh or None})
+    if cancel:
+        return print_result(*_cancel(engine, source.id, definition), as_json)
+    planned = plan(engine, source, definition)
+    if dry_run:
+        names = [run.request.name for run in planned.runs]
+        sentences = describe_plan(engine, planned)
+        return print_result({"runs": names, "estimate": sentences}, "\n".join([*names, *sentences]), as_json)
+    confirm_plan(engine, planned, yes=yes or as_json)
+    with stop_requests() as requests:
+        progress = execute_experiment(engine, start(engine, source, planned), requests, quiet=as_json)
+        print_result({"experiment": definition.name, **asdict(progress)}, progress.summary(), as_json)
+        check_complete(progress, "experiment")
+
+
+def check_complete(progress: "stored_experiments.Progress", noun: str) -> None:
+    """Raise TiebreakError, with how it is continued, for an experiment that is not complete."""
+    if progress.state == "finished" and not progress.failed:
+        return
+    end = "is not complete; the same command continues it."
+    if progress.state == "cancelled":
+        end = "is cancelled until somebody resumes it: the same command continues it, and no server or worker does."
+    raise TiebreakError(progress.problem or f"The {noun} {end}")
+
+
+def confirm_plan(engine: "Engine", planned: "Plan", *, yes: bool) -> None:
+    """Print what an experiment executes, and ask on a terminal whether it starts."""
+    typer.echo("\n".join(describe_plan(engine, planned)), err=True)
+    if not yes and planned.new and sys.stdin.isatty():
+        typer.confirm("Start?", abort=True)
+
+
+def describe_plan(engine: "Engine", planned: "Plan") -> list[str]:
+    """Return the number of runs, and the estimate of the new ones, in sentences."""
+    from storage.worker import estimate, receivers_sentence
+
+    existing = f"{format_count(len(planned.existing), 'run')} of {len(planned.runs)} exist." if planned.existing else ""
+    receivers = dict.fromkeys(receivers_sentence(run.request) for run in planned.runs)
+    return [
+        *filter(None, [existing]),
+        *([f"{estimate(engine, planned).summary()}."] if planned.new else []),
+        *planned.notes,
+        *receivers,
+    ]
+
+
+def execute_experiment(
+    engine: "Engine", experiment_id: int, requests: "StopRequests", *, quiet: bool
+) -> "stored_experiments.Progress":
+    """Execute the runs of an experiment until they end."""
+    import asyncio
+
+    from storage import worker
+
+    notify = partial(typer.echo, err=True)
+    with _reporting(quiet) as report:
+        return asyncio.run(worker.execute_experiment(engine, experiment_id, report, notify=notify, requests=requests))
+
+
+def _cancel(engine: "Engine", study_id: int, definition: "Definition") -> Result:
+    """Cancel the runs of an experiment."""
+    from storage.db.connections import writing
+    from storage.runs import experiments
+
+    with writing(engine) as session:
+        found = experiments.find(session, study_id, definition.name)
+        if found is None:
+            raise TiebreakError(f"The study has no experiment called {definition.name!r}.")
+        runs = experiments.cancel(session, found.id)
+    value: dict[str, str | int] = {"cancelled": definition.name, "runs": runs}
+    if not runs:
+        return value, f"No run of {definition.name} was waiting or being executed: nothing was cancelled."
+    return value, f"{format_count(runs, 'run')} of {definition.name} cancelled; stored events remain."
+
+
+# Replies that could not be read, and stored replies read again.
+
+
+def unread(
+    source: Source,
+    engine: Database,
+    run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Only the replies of this judge.")] = None,
+    step: Annotated[str | None, typer.Option(help="Only the replies in this step, such as opinion.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Print the text of at most this many replies.")] = 20,
+) -> Result:
+    """Print the replies that could not be read. Counts by judge, step and reason come first, then the texts."""
+    from storage.db.connections import reading
+    from storage.runs import outcomes as replies
+    from storage.worker import find_run
+
+    run_id = None if run is None else find_run(engine, source, run).id
+    conditions = replies.UnreadFilter(source.id, run_id, judge, step)
+    with reading(engine) as session:
+        counts = [asdict(count) for count in replies.count_unread(session, conditions)]
+        summaries = [reply.summary() for reply in replies.page_unread(session, conditions, size=limit).rows]
+    lines = [format_table(counts, "No unreadable replies."), *(f"\n{format_reply(reply)}" for reply in summaries)]
+    return {"counts": counts, "replies": summaries}, "\n".join(lines)
+
+
+def search(
+    source: Source,
+    session: Reading,
+    text: Annotated[str, typer.Argument(help="The text to search for; case is ignored.")],
+    area: Annotated[str, typer.Option("--in", help="items, turns or labels (with notes and decisions).")] = "items",
+    limit: Annotated[int, typer.Option(min=1, help="Print at most this many matches.")] = 20,
+) -> Result:
+    """Print where a text is in a study's items, turns, or reasons and notes, with the field and the trace."""
+    from storage.runs import search as texts
+
+    found = texts.find(session, source.id, text, texts.parse_area(area), limit=limit).matches[:limit]
+    rows, lines = [], []
+    for one in found:
+        passage = f"{one.before}{one.text}{one.after}"
+        rows.append({"item": one.item, "field": one.field, "trace": one.trace, "text": passage})
+        trace = "" if one.trace is None else f" (trace {one.trace})"
+        lines.append(f"{one.item} · {one.field}{trace}\n{_indented(passage)}")
+    return rows, "\n".join(lines) or "No match."
+
+
+def format_reply(reply: Mapping[str, Any]) -> str:
+    """Return an unreadable reply with its place, below the reply to the first request if there were two."""
+    from core.items import item_name
+
+    name = item_name(reply["item"], reply["part"])
+    place = f"{reply['run']} · {name} · {reply['judge']} · {reply['step']}, round {reply['round']}"
+    place += f" (trace {reply['trace']})"
+    if not reply["first_problem"]:
+        return f"{place}: {reply['problem']}\n{_indented(reply['reply'])}"
+    return (
+        f"{place}\n  First reply: {reply['first_problem']}\n{_indented(reply['first_reply'])}\n"
+        f"  Second reply: {reply['problem']}\n{_indented(reply['reply'])}"
+    )
+
+
+def _indented(text: str) -> str:
+    """Return an indented text; its control characters are not sent to the terminal."""
+    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text.strip())
+    return "    " + text.replace("\n", "\n    ")
+
+
+def reread(
+    source: Source,
+    engine: Database,
+    run: Annotated[str | None, typer.Option(help="Only the replies in this run.")] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Store the new readings and the resulting verdicts.")] = False,
+) -> Result:
+    """Apply the parsers of this version to stored replies. No model is called; without --apply nothing is stored.
+
+    A trace whose verdict would need new calls is listed and not changed. Earlier readings stay stored.
+    """
+    from storage.db import audit
+    from storage.db.connections import writing
+    from storage.runs import readings
+
+    rereads = list(readings.reread_study(engine, source, run=run, apply=apply))
+    changes = [
+        {**asdict(change), "outcome": trace.outcome, "needs_calls": trace.needs_calls}
+        for trace in rereads
+        for change in trace.changes
+    ]
+    skipped = [
+        {"trace_id": t.trace_id, "run": t.run, "item": t.item, "why": t.needs_calls} for t in rereads if t.needs_calls
+    ]
+    if apply and changes:
+        with writing(engine) as session:
+            audit.record_change(session, source.id, f"{len(changes)} readings by the parsers of this version")
+    columns = ("run", "item", "judge", "step", "round", "old", "new", "rule", "problem", "outcome")
+    applicable = [{name: row[name] for name in columns} for row in changes if not row["needs_calls"]]
+    verb = "Stored" if apply else "Changes; add --apply to store them"
+    parts = [format_table(applicable, "No reading changes.")]
+    parts += [f"{verb}: {len(applicable)} readings."] if applicable else []
+    parts += ["Not changed, because the verdict would need new calls:", format_table(skipped, "")] if skipped else []
+    return {"applied": apply, "changes": changes, "left_alone": skipped}, "\n\n".join(parts)

@@ -10,18 +10,21 @@ import typer
 from commands.output import (
     DatabaseUrl,
     Json,
-    StudyName,
+    Reading,
+    Result,
+    Source,
+    Writing,
+    as_table,
     find_study,
     format_table,
     open_database,
-    open_study,
     print_result,
 )
 from core.errors import TiebreakError
 
 if TYPE_CHECKING:
-    from storage.labels.targets import Difference
-    from storage.runs import call_totals, trace_opinions
+    from sqlalchemy.orm import Session
+
     from storage.transfer.deletions import Deleted
 
 
@@ -29,16 +32,12 @@ Name = Annotated[str, typer.Argument(help="The study's name.")]
 RunName = Annotated[str, typer.Argument(help="The run's name.")]
 
 
-def list_studies(database: DatabaseUrl = None, as_json: Json = False) -> None:
+def list_studies(session: Reading) -> Result:
     """Print all studies, and the deleted ones that can be restored."""
-    from storage.db.connections import reading
     from storage.studies import studies
     from storage.transfer import deletions
 
-    with reading(open_database(database)) as session:
-        counts = studies.progress(session)
-        found = [studies.get(session, name) for name in studies.names(session)]
-        deleted = deletions.deleted_studies(session)
+    counts = studies.progress(session)
     rows: list[dict[str, Any]] = [
         {
             "study": study.name,
@@ -47,78 +46,58 @@ def list_studies(database: DatabaseUrl = None, as_json: Json = False) -> None:
             "labels": counts[study.id].labels,
             "state": "archived" if study.archived else "",
         }
-        for study in found
+        for study in (studies.get(session, name) for name in studies.names(session))
     ]
     nothing = {"items": None, "runs": None, "labels": None}
-    rows += [{"study": one.name, **nothing, "state": f"deleted, until {one.until:%Y-%m-%d}"} for one in deleted]
-    print_result(rows, format_table(rows, "There are no studies."), as_json)
+    rows += [{"study": one.name, **nothing, "state": _deleted(one)} for one in deletions.deleted_studies(session)]
+    return as_table(rows, "There are no studies.")
 
 
-def rename(
-    name: Name,
-    new: Annotated[str, typer.Argument(help="The new name.")],
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+def rename(session: Writing, name: Name, new: Annotated[str, typer.Argument(help="The new name.")]) -> Result:
     """Change the name of a study."""
-    from storage.db.connections import writing
     from storage.studies import studies
 
-    with writing(open_database(database)) as session:
-        studies.rename(session, studies.get(session, name).id, new)
-    print_result({"renamed": name, "to": new}, f"Renamed {name!r} to {new!r}.", as_json)
+    studies.rename(session, studies.get(session, name).id, new)
+    return {"renamed": name, "to": new}, f"Renamed {name!r} to {new!r}."
 
 
 def archive(
+    session: Writing,
     name: Name,
     undo: Annotated[bool, typer.Option("--undo", help="Offer its targets again.")] = False,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Archive a study: nobody is offered its targets, and its results stay."""
-    from storage.db.connections import writing
     from storage.studies import studies
 
-    with writing(open_database(database)) as session:
-        studies.archive(session, studies.get(session, name).id, archived=not undo)
-    print_result({"study": name, "archived": not undo}, f"{name!r} is {'active' if undo else 'archived'}.", as_json)
+    studies.archive(session, studies.get(session, name).id, archived=not undo)
+    return {"study": name, "archived": not undo}, f"{name!r} is {'active' if undo else 'archived'}."
 
 
-def delete(name: Name, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def delete(session: Writing, name: Name) -> Result:
     """Delete a study; it can be restored for 30 days."""
-    from storage.db.connections import writing
     from storage.studies import studies
     from storage.transfer import deletions
 
-    with writing(open_database(database)) as session:
-        deletions.delete_study(session, studies.get(session, name).id)
+    deletions.delete_study(session, studies.get(session, name).id)
     text = f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: studies restore {shlex.quote(name)}"
-    print_result({"deleted": name}, text, as_json)
+    return {"deleted": name}, text
 
 
-def restore(name: Name, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def restore(session: Writing, name: Name) -> Result:
     """Restore a deleted study."""
-    from storage.db.connections import writing
     from storage.transfer import deletions
 
-    with writing(open_database(database)) as session:
-        study_id = _newest(deletions.deleted_studies(session), name, "study")
-        restored = deletions.restore_study(session, study_id)
-    print_result({"restored": restored}, f"Restored {restored!r}.", as_json)
+    restored = deletions.restore_study(session, _newest(deletions.deleted_studies(session), name, "study"))
+    return {"restored": restored}, f"Restored {restored!r}."
 
 
-def list_runs(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def list_runs(source: Source, session: Reading) -> Result:
     """Print the runs of a study, and the deleted ones that can be restored."""
-    from storage.db.connections import reading
     from storage.runs import runs
     from storage.transfer import deletions
 
-    engine = open_database(database)
-    study_id = find_study(engine, study).id
-    with reading(engine) as session:
-        found = runs.of_study(session, study_id)
-        progress = runs.progress_by_run(session, [run.id for run in found])
-        deleted = deletions.deleted_runs(session, study_id)
+    found = runs.of_study(session, source.id)
+    progress = runs.progress_by_run(session, [run.id for run in found])
     rows: list[dict[str, Any]] = [
         {
             "run": run.name,
@@ -130,46 +109,35 @@ def list_runs(study: StudyName, database: DatabaseUrl = None, as_json: Json = Fa
         for run in found
     ]
     rows += [
-        {
-            "run": one.name,
-            "protocol": None,
-            "traces": one.traces,
-            "done": None,
-            "state": f"deleted, until {one.until:%Y-%m-%d}",
-        }
-        for one in deleted
+        {"run": one.name, "protocol": None, "traces": one.traces, "done": None, "state": _deleted(one)}
+        for one in deletions.deleted_runs(session, source.id)
     ]
-    print_result(rows, format_table(rows, "The study has no runs."), as_json)
+    return as_table(rows, "The study has no runs.")
 
 
-def delete_run(name: RunName, study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def delete_run(name: RunName, source: Source, session: Writing) -> Result:
     """Delete a run with its traces and opinions; labels stay. It can be restored for 30 days."""
-    from storage.db.connections import writing
     from storage.runs import runs
     from storage.transfer import deletions
 
-    engine = open_database(database)
-    study_id = find_study(engine, study).id
-    with writing(engine) as session:
-        ids = {run.name: run.id for run in runs.of_study(session, study_id)}
-        if name not in ids:
-            raise TiebreakError(f"The study {study!r} has no run called {name!r}.")
-        deletions.delete_run(session, ids[name])
-    restoring = f"runs restore {shlex.quote(name)} --study {shlex.quote(study)}"
-    text = f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: {restoring}"
-    print_result({"deleted": name}, text, as_json)
+    ids = {run.name: run.id for run in runs.of_study(session, source.id)}
+    if name not in ids:
+        raise TiebreakError(f"The study {source.name!r} has no run called {name!r}.")
+    deletions.delete_run(session, ids[name])
+    restoring = f"runs restore {shlex.quote(name)} --study {shlex.quote(source.name)}"
+    return {"deleted": name}, f"Deleted {name!r}. To restore it within {deletions.PERIOD.days} days: {restoring}"
 
 
-def restore_run(name: RunName, study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
+def restore_run(name: RunName, source: Source, session: Writing) -> Result:
     """Restore a deleted run."""
-    from storage.db.connections import writing
     from storage.transfer import deletions
 
-    engine = open_database(database)
-    study_id = find_study(engine, study).id
-    with writing(engine) as session:
-        deletions.restore_run(session, study_id, _newest(deletions.deleted_runs(session, study_id), name, "run"))
-    print_result({"restored": name}, f"Restored {name!r}.", as_json)
+    deletions.restore_run(session, source.id, _newest(deletions.deleted_runs(session, source.id), name, "run"))
+    return {"restored": name}, f"Restored {name!r}."
+
+
+def _deleted(one: "Deleted") -> str:
+    return f"deleted, until {one.until:%Y-%m-%d}"
 
 
 def _newest(deleted: "Sequence[Deleted]", name: str, noun: str) -> int:
@@ -182,9 +150,7 @@ def _newest(deleted: "Sequence[Deleted]", name: str, noun: str) -> int:
 
 # The summaries that are stored with targets, traces and runs.
 
-SHOWN = 20
-"""Differences in the table; JSON has all."""
-NOUNS = ("targets", "traces", "runs", "calls of runs")
+SHOWN = 20  # differences in the table; JSON has all
 
 
 def summaries(
@@ -200,79 +166,65 @@ def summaries(
     It is the number of labels and the dispute of every target, the orders shown in every trace with a verdict, the
     number of traces of every run, and the sums over the calls of every run that has ended.
     """
-    from core.errors import TiebreakError
     from storage.db.connections import reading, writing
-    from storage.labels import targets
-    from storage.runs import call_totals, trace_opinions
-    from storage.runs import call_totals as run_sizes
 
     engine = open_database(database)
     study_id = find_study(engine, study).id if study is not None else None
     with reading(engine) if check else writing(engine) as session:
-        found = (targets.summary_differences if check else targets.rebuild_summaries)(session, study_id)
-        orders = (trace_opinions.order_differences if check else trace_opinions.rebuild_orders)(session, study_id)
-        sizes = (run_sizes.size_differences if check else run_sizes.rebuild_sizes)(session, study_id)
-        sums = (call_totals.differences if check else call_totals.rebuild)(session, study_id)
-    parts = [
-        [_row(difference) for difference in found],
-        [_row_of_trace(difference) for difference in orders],
-        [_row_of_run(difference) for difference in sizes],
-        [_row_of_sums(difference) for difference in sums],
+        rows = _differences(session, study_id, check)
+    tables = [
+        format_table(part[:SHOWN], "") + (f"\nand {len(part) - SHOWN:,} more" if len(part) > SHOWN else "")
+        for part in rows.values()
+        if part
     ]
-    tables = [_table(rows) for rows in parts if rows]
     text = "\n\n".join(tables) or "All summaries agree with the labels, opinions and turns."
-    print_result([row for rows in parts for row in rows], text, as_json)
+    print_result([row for part in rows.values() for row in part], text, as_json)
     if check and tables:
-        wrong = " and ".join(f"{len(rows):,} {noun}" for rows, noun in zip(parts, NOUNS, strict=True) if rows)
+        wrong = " and ".join(f"{len(part):,} {noun}" for noun, part in rows.items() if part)
         raise TiebreakError(f"The summaries of {wrong} differ; the command without --check corrects them.")
 
 
-def _table(rows: list[dict[str, str | int | bool]]) -> str:
-    more = f"\nand {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-    return format_table(rows[:SHOWN], "") + more
+def _differences(session: "Session", study_id: int | None, check: bool) -> dict[str, list[dict[str, Any]]]:
+    """Return noun -> rows of what differs between the stored summaries and the data; corrects it unless `check`."""
+    from storage.labels import targets
+    from storage.runs import call_totals, trace_opinions
 
-
-def _row(difference: "Difference") -> dict[str, str | int | bool]:
-    target = difference.target
+    found = (targets.summary_differences if check else targets.rebuild_summaries)(session, study_id)
+    orders = (trace_opinions.order_differences if check else trace_opinions.rebuild_orders)(session, study_id)
+    sizes = (call_totals.size_differences if check else call_totals.rebuild_sizes)(session, study_id)
+    sums = (call_totals.differences if check else call_totals.rebuild)(session, study_id)
     return {
-        "study": difference.study,
-        "item": target.item,
-        "kind": target.kind,
-        "criterion": target.criterion,
-        "part": target.part,
-        "labels stored": difference.counted,
-        "labels": difference.counted_again,
-        "disputed stored": difference.disputed,
-        "disputed": difference.disputed_again,
-    }
-
-
-def _row_of_trace(difference: "trace_opinions.Difference") -> dict[str, str | int | bool]:
-    return {
-        "study": difference.study,
-        "run": difference.run,
-        "item": difference.item,
-        "part": difference.part,
-        "orders stored": "none" if difference.stored is None else str(difference.stored),
-        "orders": str(difference.again),
-    }
-
-
-def _row_of_run(difference: "call_totals.Difference") -> dict[str, str | int | bool]:
-    return {
-        "study": difference.study,
-        "run": difference.run,
-        "traces stored": difference.stored,
-        "traces": difference.again,
-    }
-
-
-def _row_of_sums(difference: "call_totals.Difference") -> dict[str, str | int | bool]:
-    return {
-        "study": difference.study,
-        "run": difference.run,
-        "sums stored": str(difference.stored),
-        "sums": str(difference.again),
+        "targets": [
+            {
+                "study": one.study,
+                "item": one.target.item,
+                "kind": one.target.kind,
+                "criterion": one.target.criterion,
+                "part": one.target.part,
+                "labels stored": one.counted,
+                "labels": one.counted_again,
+                "disputed stored": one.disputed,
+                "disputed": one.disputed_again,
+            }
+            for one in found
+        ],
+        "traces": [
+            {
+                "study": one.study,
+                "run": one.run,
+                "item": one.item,
+                "part": one.part,
+                "orders stored": "none" if one.stored is None else str(one.stored),
+                "orders": str(one.again),
+            }
+            for one in orders
+        ],
+        "runs": [
+            {"study": one.study, "run": one.run, "traces stored": one.stored, "traces": one.again} for one in sizes
+        ],
+        "calls of runs": [
+            {"study": one.study, "run": one.run, "sums stored": str(one.stored), "sums": str(one.again)} for one in sums
+        ],
     }
 
 
@@ -280,19 +232,15 @@ def _row_of_sums(difference: "call_totals.Difference") -> dict[str, str | int | 
 
 
 def offer(
-    study: StudyName,
+    source: Source,
+    session: Writing,
     criterion: Annotated[str, typer.Option(help="The criterion on which the pairs are labelled.")],
     pairs: Annotated[int | None, typer.Option(min=1, help="Pairs to draw at random. Default: every pair.")] = None,
     seed: Annotated[int, typer.Option(help="A larger sample with the same seed contains the smaller one.")] = 0,
-    database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Offer pairs of responses to annotators on which the judges agree, or which no judge has compared."""
-    from storage.db.connections import writing
     from storage.labelling import claims
 
-    engine, source = open_study(database, study)
-    with writing(engine) as session:
-        result = claims.offer(session, source, criterion, count=pairs, seed=seed)
+    result = claims.offer(session, source, criterion, count=pairs, seed=seed)
     text = f"Drawn: {result.drawn:,} of {result.total:,} pairs; added to the queue: {result.added:,}."
-    print_result(asdict(result), text, as_json)
+    return asdict(result), text

@@ -9,11 +9,11 @@ import typer
 
 from commands.output import (
     DatabaseUrl,
-    Json,
     Reference,
+    Result,
+    as_table,
     format_table,
     open_study,
-    print_result,
     record_export,
     with_population,
 )
@@ -43,18 +43,16 @@ class TableFormat(StrEnum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a table; None and `text` are the defaults."""
+    """The layout of a table."""
 
-    rows: list[str] | None
-    columns: list[str] | None
-    statistic: str | None
-    format: TableFormat
-    output: Path | None
+    rows: list[str] | None = None
+    columns: list[str] | None = None
+    statistic: str | None = None
+    format: TableFormat = TableFormat.text
+    output: Path | None = None
 
-    @property
-    def is_default(self) -> bool:
-        """Whether no option of the layout is given."""
-        return self == Layout(None, None, None, TableFormat.text, None)
+
+DEFAULT_LAYOUT = Layout()
 
 
 def table(
@@ -73,26 +71,23 @@ def table(
     output: Annotated[Path | None, typer.Option(help="Write the table to this file.")] = None,
     reference: Reference = None,
     database: DatabaseUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Print a table of an experiment, or of one of the papers, for a study. docs/published.md has their caveats."""
+    from storage.reports import experiments as report
     from storage.reports import published
 
     if study is None:
         if name is not None:
             published.find_table(name)
             raise TiebreakError("Name the study: --study NAME.")
-        return print_result(*_published_tables(), as_json)
+        return as_table(_published_tables(), "")
     engine, found = open_study(database, study)
     if name is None:
-        return print_result(*_tables_of_study(engine, found), as_json)
-    experiment = _find_experiment(engine, found, name)
+        return _tables_of_study(engine, found)
     layout = Layout(_axes(rows), _axes(columns), statistic, format, output)
+    experiment = _find_experiment(engine, found, name)
     if experiment is None:
-        _check_name(engine, found, name)
-        return _print_published(engine, found, name, reference, layout, as_json)
-    from storage.reports import experiments as report
-
+        return _published(engine, found, name, reference, layout)
     results = report.results(engine, found, experiment, reference)
     if differences:
         of = results.of(statistic)[0] if results.cells else ""
@@ -100,14 +95,10 @@ def table(
         value, text = _differences(results, rows_found, layout)
     else:
         value, text = report.render(results, statistic, layout.rows, layout.columns, format.value)
-    _print_or_write(value, text, output, as_json)
-    if output is not None:
-        record_export(engine, found.id, [str(output)])
+    return _written(engine, found, value, text, output)
 
 
-def _differences(
-    results: "Results", found: "Sequence[AxisDifference]", layout: Layout
-) -> tuple[list[dict[str, Any]], str]:
+def _differences(results: "Results", found: "Sequence[AxisDifference]", layout: Layout) -> Result:
     """Return the differences along the axes as rows and as a table; raises TiebreakError for other options."""
     from core.formats.cell_table import markdown_table
     from core.formats.tables import latex_table, rows_csv
@@ -140,22 +131,15 @@ def _axes(text: str | None) -> list[str] | None:
 
 
 def _find_experiment(engine: "Engine", study: "Study", name: str) -> "Experiment | None":
-    from storage.db.connections import reading
-    from storage.runs import experiments
-
-    with reading(engine) as session:
-        return experiments.find(session, study.id, name)
-
-
-def _check_name(engine: "Engine", study: "Study", name: str) -> None:
-    """Raise TiebreakError, with the experiments of the study, if no published table has the name."""
+    """Return the experiment of this name, None for a published table; raises TiebreakError if there is neither."""
     from storage.db.connections import reading
     from storage.reports import published
     from storage.runs import experiments
 
-    if name in {table.name for table in published.TABLES}:
-        return
     with reading(engine) as session:
+        found = experiments.find(session, study.id, name)
+        if found is not None or name in {table.name for table in published.TABLES}:
+            return found
         known = ", ".join(one.name for one in experiments.of_study(session, study.id)) or "none"
     raise TiebreakError(
         f"There is no experiment or published table {name!r}; the study's experiments: {known}. "
@@ -163,8 +147,8 @@ def _check_name(engine: "Engine", study: "Study", name: str) -> None:
     )
 
 
-def _tables_of_study(engine: "Engine", study: "Study") -> tuple[Any, str]:
-    """Return the experiments of a study and the published tables, as rows and as text."""
+def _tables_of_study(engine: "Engine", study: "Study") -> Result:
+    """Return the experiments of a study and the published tables."""
     from storage.db.connections import reading
     from storage.runs import experiments
 
@@ -178,46 +162,43 @@ def _tables_of_study(engine: "Engine", study: "Study") -> tuple[Any, str]:
             }
             for one in experiments.of_study(session, study.id)
         ]
-    tables, text = _published_tables()
-    return [*rows, *tables], f"{format_table(rows, 'The study has no experiments.')}\n\n{text}"
+    tables = _published_tables()
+    return [*rows, *tables], f"{format_table(rows, 'The study has no experiments.')}\n\n{format_table(tables, '')}"
 
 
-def _published_tables() -> tuple[Any, str]:
+def _published_tables() -> list[dict[str, Any]]:
     from storage.reports import published
 
-    tables = [
+    return [
         {"name": table.name, "paper": table.paper, "title": table.title, "needs": table.needs}
         for table in published.TABLES
     ]
-    return tables, format_table(tables, "")
 
 
-def _print_published(
-    engine: "Engine", study: "Study", name: str, reference: str | None, chosen: Layout, as_json: bool
-) -> None:
+def _published(engine: "Engine", study: "Study", name: str, reference: str | None, chosen: Layout) -> Result:
+    """Return the rows of a published table, in the chosen layout."""
     from storage.reports import published
 
     table = published.find_table(name)
     found = published.compute(engine, study, name, reference=reference)
     rows = [asdict(row) for row in found]
     heading = f"{table.paper}, {table.title}{published.compared_with(engine, study, table, reference)}"
-    if chosen.is_default or not found:
-        text = format_table(with_population(rows), f"No rows: this table needs {table.needs}.")
-        lines = [heading, table.question, *filter(None, [published.note_of(found)]), text]
-        return print_result(rows, "\n".join(lines), as_json)
-    cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
-    caption = ". ".join(filter(None, (heading, published.note_of(found))))
-    _print_or_write(rows, cells.render(caption, name, chosen.format.value), chosen.output, as_json)
-    if chosen.output is not None:
-        record_export(engine, study.id, [str(chosen.output)])
+    note = published.note_of(found)
+    if found and chosen != DEFAULT_LAYOUT:
+        cells = published.layout(found, chosen.rows, chosen.columns, chosen.statistic)
+        caption = ". ".join(filter(None, (heading, note)))
+        return _written(engine, study, rows, cells.render(caption, name, chosen.format.value), chosen.output)
+    text = format_table(with_population(rows), f"No rows: this table needs {table.needs}.")
+    return rows, "\n".join([heading, table.question, *filter(None, [note]), text])
 
 
-def _print_or_write(value: Any, text: str, output: Path | None, as_json: bool) -> None:
-    """Print a table, or write it to a file."""
-    if output is None:
-        return print_result(value, text.rstrip("\n"), as_json)
+def _written(engine: "Engine", study: "Study", value: Any, text: str, output: Path | None) -> Result:
+    """Return a table, or write it to a file."""
     from core.formats.text import open_output
 
+    if output is None:
+        return value, text.rstrip("\n")
     with open_output(output) as stream:
         stream.write(text)
-    print_result(value, f"Wrote {output}", as_json)
+    record_export(engine, study.id, [str(output)])
+    return value, f"Wrote {output}"

@@ -20,10 +20,10 @@ from sqlalchemy.exc import OperationalError
 from typer.testing import CliRunner
 
 import cli
-from commands import data, output, people
+from commands import output, people
 from commands import runs as run_commands
 from commands.output import progress_bar
-from commands.replies import format_reply
+from commands.runs import format_reply
 from core.formats.records import ItemRecord
 from core.formats.tools.argilla import user_id
 from storage.db.connections import connect, newest_revision, writing
@@ -452,7 +452,7 @@ def test_an_interrupted_command_states_that_it_has_stored_changes(run_with_sampl
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(data, "print_result", interrupt)
+    monkeypatch.setattr(output, "print_result", interrupt)
     monkeypatch.setattr(output, "_changed", set())
     changed = run_with_sample("data", "import", str(samples.path()), "--study", "another")
     assert changed.exit_code == 2

@@ -1,9 +1,13 @@
-"""The content of an experiment's file: a base, axes with levels, exclusions, repetitions, items and limits."""
+"""The content of an experiment's file, a base and axes with levels, and the cells of its design."""
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import Field, ValidationError
@@ -11,8 +15,9 @@ from pydantic import Field, ValidationError
 from core.errors import FileFormatError
 from core.formats.text import read_text
 from core.frozen import Frozen
+from core.items import Criterion
 from core.llm import PARALLEL_CALLS
-from core.protocols import settings_file
+from core.protocols import Protocol, settings_file
 from core.trace import Spec
 
 # Experiments that differ from another file in a few fields, and models by other names.
@@ -21,18 +26,9 @@ from core.trace import Spec
 # fields of its settings: `{gpt-4-0613: {model: my-gpt-4, address: http://127.0.0.1:8000/v1}}`; or the name of a file
 # with these. A level of an axis, or a judge, that has the name of its model gets the other name.
 
-ReadFields = Callable[[str], Mapping[str, Any]]
-"""The name of a file -> its fields."""
-MAX_FILES = 5
-"""Files that extend each other; more are a circle."""
+ReadFields = Callable[[str], Mapping[str, Any]]  # the name of a file -> its fields
+MAX_FILES = 5  # files that extend each other; more are a circle
 MODEL = "model"
-
-
-def resolve_variants(fields: Mapping[str, Any], read: ReadFields) -> dict[str, Any]:
-    """Return the fields of an experiment with those of the files that it extends, and with its models replaced."""
-    resolved = _extend(dict(fields), read, MAX_FILES)
-    models = _models(resolved.pop("models", None) or {}, read)
-    return _replace_models(resolved, models) if models else resolved
 
 
 def _extend(fields: dict[str, Any], read: ReadFields, files: int) -> dict[str, Any]:
@@ -43,16 +39,15 @@ def _extend(fields: dict[str, Any], read: ReadFields, files: int) -> dict[str, A
         return fields
     if not isinstance(name, str) or files == 0:
         raise FileFormatError("this should be the name of another experiment's file.", field="extends")
-    read_there = _within(name.rpartition("/")[0], read)
+    folder = name.rpartition("/")[0]  # an extended file names others relative to its own folder
+
+    def read_there(other: str) -> Mapping[str, Any]:
+        return read(f"{folder}/{other}" if folder else other)
+
     extended = _extend(dict(read(name)), read_there, files - 1)
     earlier = _models(extended.pop("models", None) or {}, read_there)
     extended = _replace_models(extended, earlier) if earlier else extended
     return {key: value for key, value in (extended | fields).items() if value is not None}
-
-
-def _within(folder: str, read: ReadFields) -> ReadFields:
-    """Return a function that reads files by their names in a folder."""
-    return (lambda name: read(f"{folder}/{name}")) if folder else read
 
 
 def _read_bases(value: Any, read: ReadFields) -> Any:
@@ -129,18 +124,15 @@ def _variant_assignments(prefix: str, fields: Mapping[str, Any]) -> dict[str, An
     return {f"{prefix}.{name}" if prefix else name: value for name, value in fields.items()}
 
 
-MAX_LABEL = 60
-"""Characters of the label of a level: it is part of the names of runs."""
-Settings = dict[str, Any]
-"""Fields of a settings file."""
+MAX_LABEL = 60  # characters of the label of a level: it is part of the names of runs
+Settings = dict[str, Any]  # fields of a settings file
 
 
 class Level(Frozen):
     """One value of an axis: what it sets, under a label."""
 
     label: str
-    set: Settings
-    """Path -> value; see `core.experiments.cells`."""
+    set: Settings  # path -> value; see `set_path`
 
 
 class Axis(Frozen):
@@ -171,20 +163,14 @@ class Definition(Selection):
     name: str = Field(min_length=1)
     description: str = ""
     protocol: str
-    base: Settings = Field(default_factory=dict)
-    """The settings that every run has, as in a settings file."""
+    base: Settings = Field(default_factory=dict)  # the settings that every run has, as in a settings file
     axes: tuple[Axis, ...] = ()
-    exclude: tuple[dict[str, tuple[str, ...]], ...] = ()
-    """Combinations of levels without a run: axis -> labels."""
-    repeats: int = Field(default=1, ge=1, le=1000)
-    """Runs of each cell with independent replies."""
+    exclude: tuple[dict[str, tuple[str, ...]], ...] = ()  # combinations of levels without a run: axis -> labels
+    repeats: int = Field(default=1, ge=1, le=1000)  # runs of each cell with independent replies
     parallel: int = Field(default=PARALLEL_CALLS, ge=1, le=1000)
-    ceiling: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Cost limit in dollars of all runs together."""
-    fresh: bool = False
-    """Whether no run reuses a reply that another run has paid."""
-    reference: str | None = None
-    """The reference of the results, such as "gold" or "debate:RUN"."""
+    ceiling: float | None = Field(default=None, ge=0, allow_inf_nan=False)  # cost limit in dollars of all runs together
+    fresh: bool = False  # whether no run reuses a reply that another run has paid
+    reference: str | None = None  # the reference of the results, such as "gold" or "debate:RUN"
 
 
 def load(path: Path) -> Definition:
@@ -200,7 +186,13 @@ def parse(text: str, *, name: str = "", folder: Path | None = None) -> Definitio
 
 def from_fields(fields: Mapping[str, Any], *, name: str = "", folder: Path | None = None) -> Definition:
     """Return the experiment with these fields; see `parse`."""
-    fields = resolve_variants(fields, lambda file: _fields_of(file, folder))
+
+    def read(file: str) -> Settings:
+        return _fields_of(file, folder)
+
+    fields = _extend(dict(fields), read, MAX_FILES)
+    models = _models(fields.pop("models", None) or {}, read)
+    fields = _replace_models(fields, models) if models else fields
     fields = {"name": name, **fields, "axes": _axes(fields.get("axes") or {})}
     fields["exclude"] = [_exclusion(entry, fields["axes"]) for entry in fields.get("exclude") or ()]
     fields |= item_names(fields)
@@ -335,6 +327,191 @@ def _exclusion(entry: Any, axes: Sequence[Mapping[str, Any]]) -> dict[str, list[
     return excluded
 
 
+# The cells of an experiment's design: every combination of levels that is not excluded, with its settings.
+#
+# A path is the name of a setting, with dots between the names of nested ones: `rounds`, `judges.0.temperature`,
+# `judges.*.model` for all of a list. A parameter of models alone, such as `temperature`, is set for every model. Some
+# paths concern the run instead of the protocol: RUN_PATHS.
+
+RUN_PATHS = ("protocol", "base", "seed", "scenario", "items", "sample", "limit")
+"""Paths that are not settings of the protocol; `prompts.NAME`, `extractor` and `pairs` are as in a settings file."""
+ALL = "*"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of levels."""
+
+    levels: Mapping[str, str]  # axis -> label
+    protocol: str
+    settings: Settings  # as in a settings file
+    run: Mapping[str, Any] = field(default_factory=dict)
+    """The seed and the selection of items, as in the experiment's file."""
+
+    @property
+    def label(self) -> str:
+        """The labels of the levels."""
+        return " · ".join(self.levels.values())
+
+    def run_name(self, experiment: str, repeat: int, repeats: int) -> str:
+        """Return the name of a run of the cell."""
+        number = f"repeat {repeat}" if repeats > 1 else ""
+        return " · ".join(filter(None, (experiment, self.label, number)))
+
+
+def design(definition: Definition) -> list[Cell]:
+    """Return the cells in the order of the levels, the last axis varying fastest. Raises FileFormatError."""
+    cells = [
+        _cell(definition, dict(zip((axis.name for axis in definition.axes), levels, strict=True)))
+        for levels in product(*(axis.levels for axis in definition.axes))
+    ]
+    included = [
+        cell
+        for cell in cells
+        if not any(all(cell.levels[name] in labels for name, labels in entry.items()) for entry in definition.exclude)
+    ]
+    if not included:
+        raise FileFormatError("every combination of values is excluded.", field="exclude")
+    return included
+
+
+def with_run(definition: Definition, changes: Mapping[str, Any]) -> Definition:
+    """Return the definition with other fields, such as a sample that the command line names; None changes nothing."""
+    return definition.model_copy(update={name: value for name, value in changes.items() if value is not None})
+
+
+def _cell(definition: Definition, levels: Mapping[str, Level]) -> Cell:
+    assignments = [pair for level in levels.values() for pair in level.set.items()]
+    of_run = dict(pair for pair in assignments if pair[0] in RUN_PATHS)
+    settings = copy.deepcopy(dict(of_run.pop("base", definition.base)))
+    paths = {path for path, _ in assignments}
+    if "criterion" in paths and "criteria" not in paths:  # a cell of one criterion: further ones would be paid in each
+        settings.pop("criteria", None)
+    for path, value in assignments:
+        if path not in RUN_PATHS:
+            set_path(settings, path, copy.deepcopy(value))
+    protocol = str(of_run.pop("protocol", definition.protocol))
+    run = {name: getattr(definition, name) for name in Selection.model_fields}
+    run |= of_run | item_names(of_run, "axes.")
+    selection = validate(Selection, run, "axes.")
+    return Cell({name: level.label for name, level in levels.items()}, protocol, settings, selection.model_dump())
+
+
+def set_path(settings: Settings, path: str, value: Any) -> None:
+    """Set a value in nested settings; raises FileFormatError for a path that leads nowhere."""
+    if "." not in path and path in Spec.model_fields and path not in settings:
+        models = list(_specs(settings))
+        if not models:
+            raise FileFormatError(f"the base has no model whose {path} could be set.", field=path)
+        for model in models:
+            model[path] = value
+        return
+    if path.startswith("prompts."):
+        settings.setdefault("prompts", {})[path.partition(".")[2]] = value
+        return
+    _set(settings, path.split("."), value, path)
+
+
+def _set(settings: Any, names: list[str], value: Any, path: str) -> None:
+    name, *rest = names
+    if isinstance(settings, list):
+        keys: list[Any] = list(range(len(settings))) if name == ALL else [_position(name, settings, path)]
+    elif isinstance(settings, dict):
+        if name == "spec" and name not in settings and rest:  # the short form of a judge
+            name, *rest = rest
+        if name in Spec.model_fields and isinstance(settings.get("spec"), dict):
+            settings = settings["spec"]
+        keys = [name]
+    else:
+        raise FileFormatError("the base has no setting at this path.", field=path)
+    for key in keys:
+        if not rest:
+            settings[key] = value
+        elif isinstance(settings, dict) and key not in settings:
+            raise FileFormatError("the base has no setting at this path.", field=path)
+        else:
+            _set(settings[key], rest, value, path)
+
+
+def _position(name: str, elements: list[Any], path: str) -> int:
+    """Return the place of a list's element, by number or by the name of a judge."""
+    named = [n for n, element in enumerate(elements) if isinstance(element, dict) and element.get("name") == name]
+    if named:
+        return named[0]
+    if not name.isdigit() or int(name) >= len(elements):
+        raise FileFormatError(f"the list of the base has no element {name!r}.", field=path)
+    return int(name)
+
+
+def _specs(settings: Any) -> Iterator[dict[str, Any]]:
+    """Yield the fields of every model in nested settings."""
+    if isinstance(settings, dict):
+        if "model" in settings:
+            yield settings
+        for name, value in settings.items():
+            if name != "extra":
+                yield from _specs(value)
+    elif isinstance(settings, list):
+        for element in settings:
+            yield from _specs(element)
+
+
+# What can vary in an experiment that starts from the settings of a run: paths, with their values if these are few.
+
+MODEL_PATHS = ("temperature", "max_tokens", "reasoning_effort")  # parameters that are offered for all models together
+
+
+@dataclass(frozen=True)
+class AxisChoice:
+    """A path that can be an axis."""
+
+    path: str
+    values: tuple[Any, ...] = ()  # all possible values; empty if any can be entered
+    current: Any = None  # the value of the base; None if it has none
+
+
+def axis_choices(
+    protocol: Protocol, settings: Mapping[str, Any], criteria: Sequence[str], scenarios: Sequence[str]
+) -> list[AxisChoice]:
+    """Return the choices for a base: `criteria` and `scenarios` are the study's names."""
+    choices = list(_setting_choices(protocol, settings, criteria))
+    choices += [AxisChoice(f"{path}.model", current=model) for path, model in _choice_models(settings)]
+    choices += [AxisChoice(name) for name in MODEL_PATHS]
+    choices.append(AxisChoice("seed", current=0))
+    if len(scenarios) > 1:
+        choices.append(AxisChoice("scenario", tuple(scenarios)))
+    return choices
+
+
+def _setting_choices(protocol: Protocol, settings: Mapping[str, Any], criteria: Sequence[str]) -> Iterator[AxisChoice]:
+    for name, info in protocol.settings.model_fields.items():
+        current = settings.get(name, None if info.is_required() else info.get_default())
+        if info.annotation is Criterion or info.annotation == Criterion | None:
+            yield AxisChoice(name, tuple(criteria), current.get("name") if isinstance(current, Mapping) else current)
+        elif get_origin(info.annotation) is Literal:
+            yield AxisChoice(name, get_args(info.annotation), current)
+        elif info.annotation is bool:
+            yield AxisChoice(name, (True, False), current)
+        elif info.annotation in (int, float):
+            yield AxisChoice(name, (), current)
+
+
+def _choice_models(settings: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the path and the model of every judge in settings."""
+    if isinstance(settings, Mapping):
+        spec = settings.get("spec", settings)
+        if isinstance(spec, Mapping) and "model" in spec and path:
+            yield path, str(spec["model"])
+            return
+        for name, value in settings.items():
+            yield from _choice_models(value, f"{path}.{name}" if path else str(name))
+    elif isinstance(settings, list):
+        for number, element in enumerate(settings):
+            name = element.get("name") if isinstance(element, Mapping) else None
+            label = name if isinstance(name, str) and name and "." not in name else number
+            yield from _choice_models(element, f"{path}.{label}")
+
+
 # The experiments of docs/papers: tables of five papers, as published and with current models.
 
 FOLDER = Path(__file__).parents[2] / "docs" / "papers"
@@ -345,7 +522,9 @@ FIRST_FIELDS = ("name:", "extends:")
 @cache
 def files() -> tuple[Path, ...]:
     """Return the experiments' files in the order of their names; none if the folder is not installed."""
-    return tuple(file for file in sorted(FOLDER.glob("*/*.yaml")) if _is_experiment(file))
+    texts = {file: file.read_text(encoding="utf-8") for file in sorted(FOLDER.glob("*/*.yaml"))}
+    first_lines = {file: re.sub(r"(#.*\n)*", "", text, count=1) for file, text in texts.items()}
+    return tuple(file for file, line in first_lines.items() if line.startswith(FIRST_FIELDS))
 
 
 def paper_names() -> list[str]:
@@ -362,8 +541,3 @@ def paper_title(name: str) -> str:
     """Return the comment in the first line of a file: the table or figure."""
     text = (FOLDER / f"{name}.yaml").read_text(encoding="utf-8")
     return text.partition("\n")[0].removeprefix("#").strip()
-
-
-def _is_experiment(file: Path) -> bool:
-    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    return bool(lines) and lines[0].startswith(FIRST_FIELDS)

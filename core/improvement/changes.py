@@ -16,7 +16,7 @@ import yaml
 from pydantic import Field, ValidationError
 
 from core.errors import FileFormatError, TiebreakError
-from core.experiments.cells import set_path
+from core.experiments.definition import set_path
 from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.protocols import Protocol, settings_file
@@ -36,12 +36,10 @@ class Changes(Frozen):
 
     definition: str | None = None
     rubric: tuple[str, ...] | None = None
-    guidelines: str | None = None
-    """Instructions for the judge; empty removes those of an earlier variant."""
+    guidelines: str | None = None  # instructions for the judge; empty removes those of an earlier variant
     examples: tuple[str, ...] | None = None
     """Development items whose decisions are shown to the judge; empty removes those of an earlier variant."""
-    prompts: dict[str, str] = Field(default_factory=dict)
-    """Template name -> its whole text."""
+    prompts: dict[str, str] = Field(default_factory=dict)  # template name -> its whole text
 
     @property
     def names(self) -> list[str]:
@@ -54,13 +52,10 @@ class Judge:
     """A judge as a run had it."""
 
     protocol: Protocol
-    base: Mapping[str, Any]
-    """The fields of a settings file."""
-    templates: Templates
-    """The text of every template."""
+    base: Mapping[str, Any]  # the fields of a settings file
+    templates: Templates  # the text of every template
     criterion: Criterion
-    path: str
-    """The path of the criterion in the settings."""
+    path: str  # the path of the criterion in the settings
 
     @property
     def guidelines(self) -> str:

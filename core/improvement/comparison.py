@@ -19,8 +19,7 @@ from core.statistics.measures.resampling import sign_flip_p_value
 from core.verdicts import contention
 from core.wording import format_p
 
-LEVEL = 0.05
-"""Two-sided level of the test; an improvement is found by chance in half of it."""
+LEVEL = 0.05  # two-sided level of the test; an improvement is found by chance in half of it
 
 
 class AcceptanceRule(Frozen):
@@ -28,29 +27,23 @@ class AcceptanceRule(Frozen):
 
     evaluations: int = Field(default=5, ge=1, le=100)
     """Evaluations on held-out items that are planned for each criterion. p-values are corrected for this number."""
-    margin: float = Field(default=0.0, ge=0, lt=1)
-    """The lower bound of the interval has to be above it."""
+    margin: float = Field(default=0.0, ge=0, lt=1)  # the lower bound of the interval has to be above it
 
 
 class PairedResult(Frozen):
     """The scores of a variant and of the current judge on the same targets."""
 
     targets: int
-    sets: int
-    """Sets of connected items, which are resampled together."""
+    sets: int  # sets of connected items, which are resampled together
     current: float
-    variant: float
-    """Mean scores."""
+    variant: float  # mean scores
     current_missing: int
-    variant_missing: int
-    """Targets without a verdict."""
-    difference: float
-    """Variant minus current."""
+    variant_missing: int  # targets without a verdict
+    difference: float  # variant minus current
     low: float | None
     high: float | None
     """The 95 % interval of the difference, over sets of items; None if it is the same on every target."""
-    p: float
-    """Two-sided, of the changes of sign."""
+    p: float  # two-sided, of the changes of sign
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,8 @@ from core.trace import Ask, Spec
 from core.wording import format_count
 
 PROMPTS = Path(__file__).parent / "prompts"
-NAME, TEMPLATE = "suggest", "improve/suggest"
-"""The name of the template in its file, and among the prompts of a study."""
-MAX_TEXT = 3_000
-"""Characters of a text of an item or a reply in the prompt."""
+NAME, TEMPLATE = "suggest", "improve/suggest"  # the name of the template in its file, and among the prompts of a study
+MAX_TEXT = 3_000  # characters of a text of an item or a reply in the prompt
 DEFAULT_CASES = 10
 REQUIRED = ("criterion", "cases")
 _PART = re.compile(r"^[*# ]{0,4}(DEFINITION|RUBRIC|GUIDELINES)[* ]{0,4}:[* ]{0,4}", re.M | re.I)
@@ -39,14 +37,11 @@ class Case:
     target: Target
     gold: Value
     source: Source
-    reason: str
-    """The rule and the reason of an adjudication; otherwise how the labels were counted."""
+    reason: str  # the rule and the reason of an adjudication; otherwise how the labels were counted
     verdict: Value | None
-    distance: float
-    """Of the verdict from gold, 0 to 1."""
+    distance: float  # of the verdict from gold, 0 to 1
     trace: int
-    replies: tuple[tuple[str, str], ...] = ()
-    """(judge, reply) of the judges' last replies."""
+    replies: tuple[tuple[str, str], ...] = ()  # (judge, reply) of the judges' last replies
 
 
 def default_template() -> str:

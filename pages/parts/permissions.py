@@ -7,6 +7,7 @@ and each change in the transaction that stores it with `writing`.
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -19,6 +20,8 @@ from storage.db.connections import Session
 from storage.transfer import deletions
 from storage.transfer.deletions import Deleted
 
+Parameters = ParamSpec("Parameters")
+Value = TypeVar("Value")
 PAGE_KEY = "page_permission"
 """The name of the page's permission in the state of the session."""
 STUDY_KEY = "page_study"
@@ -166,3 +169,16 @@ def writing(study_id: int, permission: Permission, change: str) -> Iterator[Sess
             if change:
                 audit.record(session, Action.settings, study_id=study_id, change=change)
             yield session
+
+
+def write(
+    study_id: int,
+    permission: Permission,
+    change: str,
+    function: Callable[Concatenate[Session, Parameters], Value],
+    *arguments: Parameters.args,
+    **options: Parameters.kwargs,
+) -> Value:
+    """Return `function(session, ...)` with a session as `writing` opens it."""
+    with writing(study_id, permission, change) as session:
+        return function(session, *arguments, **options)

@@ -60,8 +60,7 @@ def draw_role_form(study: Study, names: list[str]) -> None:
             return
     if name is None:
         raise TiebreakError("Choose an account.")
-    with permissions.writing(study.id, Permission.manage, "") as session:
-        access.set_role(session, study.id, name, role)
+    permissions.write(study.id, Permission.manage, "", access.set_role, study.id, name, role)
     st.rerun()
 
 
@@ -80,8 +79,7 @@ def draw_invitation_form(study: Study) -> None:
         clicked = draw_similar(name, similar)
     if clicked:
         st.session_state.pop("invited_similar", None)
-        with permissions.writing(study.id, Permission.manage, "") as session:
-            token = invite(session, study.id, name, role)
+        token = permissions.write(study.id, Permission.manage, "", invite, study.id, name, role)
         parts = urlsplit(st.context.url or "http://127.0.0.1:8501")
         st.session_state["invitation_link"] = invitations.link(
             f"{parts.scheme}://{parts.netloc}{own_address('')}", token
@@ -94,8 +92,7 @@ def draw_invitation_form(study: Study) -> None:
 
 def similar_names(name: str) -> list[str]:
     """Return the names of annotators that a new name looks like."""
-    with connections.reading(resources.engine()) as session:
-        return merges.similar_names(session, annotators.normalize_name(name))
+    return resources.read(merges.similar_names, annotators.normalize_name(name))
 
 
 def draw_similar(name: str, similar: list[str]) -> bool:

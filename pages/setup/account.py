@@ -20,8 +20,7 @@ def draw_page(identity: Identity) -> None:
     if identity.actor is None or identity.actor.account_id is None:
         st.info("This server has no accounts: people sign in by name, on this machine only.")
         return
-    with connections.reading(resources.engine()) as session:
-        account = registry.by_id(session, identity.actor.account_id)
+    account = resources.read(registry.by_id, identity.actor.account_id)
     kind = "administrator" if account.administrator else "account"
     st.caption(f"{escape_markdown(account.name)} · {kind}")
     passwords, sessions, tokens = st.tabs(["Password", "Sessions", "API tokens"])
@@ -54,8 +53,7 @@ def draw_password(account: Account) -> None:
 
 def draw_sessions(account: Account, own: int | None) -> None:
     """Draw the open sessions, each with a button that ends it."""
-    with connections.reading(resources.engine()) as session:
-        listed = logins.active(session, account)
+    listed = resources.read(logins.active, account)
     for login in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"login-{login.id}"):
             here = " · this one" if login.id == own else ""
@@ -69,8 +67,7 @@ def draw_sessions(account: Account, own: int | None) -> None:
 
 def draw_tokens(account: Account) -> None:
     """Draw the API tokens, and the form of a new one."""
-    with connections.reading(resources.engine()) as session:
-        listed = api_tokens.active(session, account)
+    listed = resources.read(api_tokens.active, account)
     for token in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"token-{token.id}"):
             used = f"used {_time(token.used_at)}" if token.used_at else "never used"

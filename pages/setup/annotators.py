@@ -19,17 +19,6 @@ from storage.reports.annotators import AnnotatorSummary, Pace, Share
 from storage.reports.training import TrainingResult
 from storage.studies.studies import Study
 
-KIND_NAMES = {
-    "preference": "preferences",
-    "score": "scores",
-    "answer": "answers",
-    "aiu_precision": "AIUs: true?",
-    "aiu_recall": "AIUs: covered?",
-    "likert": "ratings",
-    "aspect_weights": "weights",
-    "aspect_quality": "aspect ratings",
-}
-
 
 def load_training(study: Study) -> list[TrainingResult]:
     """Return the results of training and hidden checks."""
@@ -48,7 +37,7 @@ def draw_tables(summaries: list[AnnotatorSummary]) -> None:
             {
                 "Annotator": summary.name,
                 "Labels": summary.labels,
-                "Kinds": ", ".join(KIND_NAMES.get(kind, kind) for kind in sorted(summary.by_kind)),
+                "Kinds": ", ".join(kind.replace("_", " ") for kind in sorted(summary.by_kind)),
                 "Last label": f"{last:%Y-%m-%d}" if last else "–",
                 "Per hour": summary.pace.per_hour,
                 "Seconds, median": summary.median_seconds,
@@ -163,7 +152,7 @@ def draw_details(summaries: list[AnnotatorSummary]) -> None:
     names = [summary.name for summary in summaries]
     name = st.selectbox("Annotator", names, key="annotator_details", bind="query-params")
     summary = summaries[names.index(name) if name in names else 0]
-    kinds = ", ".join(f"{count:,} {KIND_NAMES.get(kind, kind)}" for kind, count in sorted(summary.by_kind.items()))
+    kinds = ", ".join(f"{kind.replace('_', ' ')}: {count:,}" for kind, count in sorted(summary.by_kind.items()))
     st.markdown(f"{kinds or 'No labels in effect'} · {describe_time(summary.pace)}")
     changed = summary.changes
     if changed.revealed:

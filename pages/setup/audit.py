@@ -7,7 +7,7 @@ from pages.parts import account_guard, downloads, numbers, paging, permissions, 
 from pages.parts.downloads import File
 from storage.accounts import access
 from storage.db import audit, connections
-from storage.db.audit import COLUMNS, Action, Entry, Filter
+from storage.db.audit import COLUMNS, Action, Filter
 from storage.studies.studies import Study
 
 ENTRIES_PER_PAGE = 100
@@ -33,7 +33,7 @@ def draw_page(study: Study) -> None:
         return
     st.caption(numbers.format_count(count, "entry", "entries"))
     st.dataframe(
-        [named_cells(entry) for entry in page.rows],
+        [{NAMES[name]: text for name, text in audit.cells(entry).items()} for entry in page.rows],
         hide_index=True,
         key="audit",
         height=min(38 + 35 * len(page.rows), 640),
@@ -57,11 +57,6 @@ def draw_filter(study: Study) -> Filter:
     if scope == WHOLE_SERVER:
         permissions.require_administrator()
     return Filter(study.id if scope == THIS_STUDY else None, tuple(actions), actor, until)
-
-
-def named_cells(entry: Entry) -> dict[str, str]:
-    """Return an entry with the names of its columns."""
-    return {NAMES[name]: text for name, text in audit.cells(entry).items()}
 
 
 def export(wanted: Filter) -> downloads.MakeFile:

@@ -4,17 +4,15 @@ import streamlit as st
 
 from pages.parts import resources, shell
 from pages.parts.text import escape_markdown
-from pages.setup.parts import experiment_form, experiment_results, run_form
-from storage.db import connections
+from pages.setup.parts import cards, experiment_form, experiment_results
 from storage.runs import experiments
 from storage.studies.studies import Study
 
 
 def draw_overview(study: Study) -> None:
     """Draw the study's experiments, newest first."""
-    run_form.redraw_on_change(study)
-    with connections.reading(resources.engine()) as session:
-        listed = experiments.of_study(session, study.id)
+    cards.redraw_on_change(study)
+    listed = resources.read(experiments.of_study, study.id)
     if not listed:
         st.info("This study has no experiments yet. An experiment is a set of runs that differ in named settings.")
     if problem := resources.worker_problem():
@@ -22,18 +20,17 @@ def draw_overview(study: Study) -> None:
     if st.button("New experiment", type="primary", icon=":material/add:", key="new_experiment"):
         st.query_params["view"] = "new"
         st.rerun()
-    experiment_form.draw_cards(study, listed)
+    cards.draw_experiments(study, listed)
 
 
 def draw_results(study: Study, name: str) -> None:
     """Draw the results of one experiment."""
     draw_back("experiment")
-    with connections.reading(resources.engine()) as session:
-        found = experiments.find(session, study.id, name)
+    found = resources.read(experiments.find, study.id, name)
     if found is None:
         st.info("This study has no experiment of that name.")
         return
-    experiment_form.draw_progress(found)
+    cards.draw_progress(found)
     experiment_results.draw_results(study, found)
 
 

@@ -2,15 +2,34 @@
 
 import streamlit as st
 
-from core.improvement.suggestion import Case
+from core.errors import TiebreakError
+from core.improvement import suggestion
+from core.improvement.changes import Changes, Part, describe_difference
+from core.improvement.comparison import LEVEL, AcceptanceRule, PairedResult
+from core.improvement.suggestion import DEFAULT_CASES, Case, value_text
+from core.items import target_item, target_name
+from core.labels import Kind
+from core.llm import images
+from core.llm.client import available_models
 from core.wording import format_count
-from pages.parts import resources, shell
-from pages.setup.parts import improvement
-from storage.db import connections
-from storage.improvement import evaluations, judges, splits
-from storage.improvement.evaluations import Version
+from pages.parts import account_guard, items, numbers, paging, permissions, resources, shell
+from pages.parts.text import escape_markdown
+from pages.setup.parts.cards import ACTIVE, require_start
+from pages.setup.parts.experiment_form import draw_notes
+from storage.accounts import access
+from storage.accounts.access import Permission
+from storage.db import audit, connections, guards
+from storage.db.audit import Action
+from storage.improvement import evaluations, judges, splits, variants
+from storage.improvement.evaluations import Evaluation, Version
 from storage.improvement.judges import CurrentJudge
+from storage.improvement.splits import Split
+from storage.improvement.variants import Variant
+from storage.runs import experiments
+from storage.runs.experiments import Progress
+from storage.studies import studies
 from storage.studies.studies import Study
+from storage.worker import Plan, estimate
 
 CASES, PROPOSE, VARIANTS = "Disagreements", "Propose", "Variants"
 STEPS = (CASES, PROPOSE, VARIANTS)
@@ -23,9 +42,9 @@ def draw_page(study: Study) -> None:
         runs = judges.choices(session, study.id)
         version = evaluations.version(session, study.id)
     if split is None:
-        improvement.draw_split_form(study)
+        draw_split_form(study)
         return
-    improvement.draw_summary(study, split, version)
+    draw_summary(study, split)
     if not runs:
         st.info("A judge is improved from a run with verdicts by a criterion: start a run first.")
         shell.draw_links(study, ("setup/runs.py", "Runs", ":material/play_circle:"))
@@ -41,13 +60,13 @@ def draw_page(study: Study) -> None:
         label_visibility="collapsed",
     )
     if step == VARIANTS:
-        improvement.draw_variants(study, split, current.kind, current.judge.criterion.name, version)
+        draw_variants(study, split, current.kind, current.judge.criterion.name, version)
         return
     criterion = current.judge.criterion.name
     cases = load_cases(str(resources.engine().url), study.id, current.run.id, criterion, version, current)
     if step == CASES:
         draw_disagreements(study, cases)
-    elif improvement.draw_form(study, current, cases):
+    elif draw_form(study, current, cases):
         st.session_state["improve_next"] = VARIANTS
         st.rerun()
 
@@ -57,8 +76,7 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
     names = list(runs)
     requested = st.query_params.get("run")
     if requested not in runs:
-        with connections.reading(resources.engine()) as session:
-            requested = judges.newest_current(session, study.id, runs)
+        requested = resources.read(judges.newest_current, study.id, runs)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         run = st.selectbox("Run of the judge", names, names.index(requested), key=f"improve_run_{study.id}", width=520)
         criteria = runs[run]
@@ -67,8 +85,7 @@ def draw_choice(study: Study, runs: dict[str, list[str]]) -> CurrentJudge:
         criterion = st.selectbox("Criterion", criteria, chosen, key=f"improve_criterion_{run}", width=300)
     # Not bound to the URL: a bound widget omits its default there, which changes with the next run.
     st.query_params["run"], st.query_params["criterion"] = run, criterion
-    with connections.reading(resources.engine()) as session:
-        return judges.of_run(session, study.id, run, criterion)
+    return resources.read(judges.of_run, study.id, run, criterion)
 
 
 @st.cache_data(max_entries=16, show_spinner="Comparing verdicts with people's decisions …")
@@ -76,8 +93,7 @@ def load_cases(
     url: str, study_id: int, run_id: int, criterion: str, version: Version, _current: CurrentJudge
 ) -> list[Case]:
     """Return the disagreements on development items at a version of the study, shared by all visitors."""
-    with connections.reading(resources.engine()) as session:
-        return splits.disagreement_cases(session, study_id, _current)
+    return resources.read(splits.disagreement_cases, study_id, _current)
 
 
 def draw_disagreements(study: Study, cases: list[Case]) -> None:
@@ -90,7 +106,464 @@ def draw_disagreements(study: Study, cases: list[Case]) -> None:
         f"{format_count(len(cases), 'disagreement')} on development items, {adjudicated:,} of them adjudicated. "
         "Held-out items are not shown here."
     )
-    improvement.draw_cases(study, cases)
+    draw_cases(study, cases)
+
+
+# The form of a variant, which a model can fill from the disagreements on development items.
+
+DRAFT, NUMBER = "improve_draft", "improve_draft_number"
+"""Keys of the state with the last proposal of a model, and with their number: widgets with it in their key are new."""
+
+
+def draw_form(study: Study, current: CurrentJudge, cases: list[Case]) -> bool:
+    """Draw the form; return whether a variant was stored."""
+    _draw_model(study, current, cases)
+    scope = f"{current.run.id}_{current.judge.criterion.name}_{st.session_state.get(NUMBER, 0)}"
+    drafted, model = st.session_state.get(DRAFT, {}).get(scope, (Changes(), ""))
+    if model:
+        st.caption(f":material/auto_awesome: Proposed by {escape_markdown(model)}. Review it before it is stored.")
+    entered = _draw_fields(current, cases, drafted, scope)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input("Name of the variant", key=f"variant_name_{scope}", width=320, placeholder="brevity")
+        stored = st.button("Store the variant", type="primary", icon=":material/save:", key="store_variant")
+    if stored:
+        origin = f"model: {model}" if model else variants.PERSON
+        if model and entered != _effective(current, drafted):
+            origin += ", edited"
+        permissions.write(study.id, Permission.edit, "", variants.add, study.id, name, current, entered, origin=origin)
+        st.session_state[NUMBER] = st.session_state.get(NUMBER, 0) + 1
+    return stored
+
+
+def _draw_fields(current: CurrentJudge, cases: list[Case], drafted: Changes, scope: str) -> Changes:
+    """Draw the fields with the current texts or the drafted ones, and return what differs from the current ones."""
+    judge = current.judge
+    criterion = judge.criterion
+    definition = st.text_area(
+        "Definition", drafted.definition or criterion.definition, key=f"variant_definition_{scope}"
+    )
+    rubric = None
+    if criterion.rubric:
+        text = st.text_area(
+            f"Rubric, {len(criterion.rubric)} levels, one a line, lowest first",
+            "\n".join(drafted.rubric or criterion.rubric),
+            key=f"variant_rubric_{scope}",
+        )
+        rubric = tuple(line.strip() for line in text.splitlines() if line.strip())
+    guidelines = st.text_area(
+        "Guidelines for the judge",
+        drafted.guidelines or judge.guidelines,
+        key=f"variant_guidelines_{scope}",
+        help="In the prompts, after the criterion. Annotators do not see them.",
+    )
+    examples = st.multiselect(
+        "Examples with people's decisions",
+        list(dict.fromkeys(case.item.id for case in cases)),
+        key=f"variant_examples_{scope}",
+        placeholder="development items",
+    )
+    prompts = {}
+    with st.expander("Replace a prompt", key=f"variant_prompt_{scope}"):
+        names = list(judge.templates)
+        name = st.selectbox("Prompt", names, index=None, key=f"variant_template_{scope}", placeholder="none")
+        if name is not None:
+            text = st.text_area("Text", judge.templates[name], height="content", key=f"variant_text_{scope}_{name}")
+            prompts = {name: text} if text != judge.templates[name] else {}
+    chosen = tuple(examples) or None
+    entered = Changes(definition=definition, rubric=rubric, guidelines=guidelines, examples=chosen, prompts=prompts)
+    return _effective(current, entered)
+
+
+def _effective(current: CurrentJudge, changes: Changes) -> Changes:
+    """Return the changes without fields that are as they were."""
+    criterion = current.judge.criterion
+    before = {
+        "definition": criterion.definition,
+        "rubric": criterion.rubric,
+        "guidelines": current.judge.guidelines,
+    }
+    return changes.model_copy(update={name: None for name, old in before.items() if getattr(changes, name) == old})
+
+
+def _draw_model(study: Study, current: CurrentJudge, cases: list[Case]) -> None:
+    with st.popover("Let a model propose changes", icon=":material/auto_awesome:", key="improve_model"):
+        if not cases:
+            st.caption("A model needs disagreements on development items.")
+            return
+        own = [spec.model for spec in variants.suggestion_specs(current.run)]
+        models = list(dict.fromkeys([*own, *(offer.model for offer in available_models())]))
+        model = st.selectbox("Model", models, accept_new_options=True, key=f"improve_model_{current.run.id}")
+        most = min(len(cases), 30)
+        count = int(st.number_input("Disagreements", 1, most, min(DEFAULT_CASES, most), key=f"improve_cases_{most}"))
+        st.caption(
+            "The model receives the criterion and these development items, with the judge's replies and people's "
+            "decisions."
+        )
+        try:
+            _draw_template(study)
+            if st.button("Propose", type="primary", key="improve_propose", disabled=not model):
+                _propose(study, current, str(model), count)
+        except TiebreakError as error:  # the form is drawn, so it keeps what was entered
+            st.error(escape_markdown(str(error)), icon=":material/error:")
+
+
+def _propose(study: Study, current: CurrentJudge, model: str, count: int) -> None:
+    """Draft changes by a model; raises Forbidden unless the visitor may start runs with it."""
+    criterion = current.judge.criterion.name
+    request = variants.prepare_suggestions(resources.engine(), study, current.run.name, criterion, model, count)
+    spec = request.ask.spec
+    with permissions.writing(study.id, Permission.run, "") as session:
+        access.require_models(session, study.id, account_guard.current_actor(), [spec])
+        audit.record(session, Action.run, study_id=study.id, change="variant requested of a model", models=[spec.model])
+    with st.spinner(f"The model reads {format_count(request.cases, 'disagreement')} …"):
+        changes = variants.request_changes(request, resources.model_client())
+    number = st.session_state.get(NUMBER, 0) + 1
+    st.session_state[NUMBER] = number
+    st.session_state[DRAFT] = {f"{current.run.id}_{criterion}_{number}": (changes, model)}
+    st.rerun()
+
+
+def _draw_template(study: Study) -> None:
+    """Draw the prompt of the model, which the study can replace."""
+    with st.expander("Prompt", key="improve_template"):
+        current = suggestion.study_template(study.prompts)
+        text = st.text_area(
+            "Prompt", current, height=300, key=f"improve_text_{len(current)}", label_visibility="collapsed"
+        )
+        st.caption("Placeholders: `$criterion`, `$guidelines`, `$cases`, `$rubric`.")
+        with st.container(horizontal=True):
+            save = st.button("Save for this study", key="improve_save", disabled=text == current)
+            is_replaced = suggestion.TEMPLATE in study.prompts
+            restore = is_replaced and st.button("Restore the default", key="improve_restore")
+        if save:
+            suggestion.check(text)
+        if save or restore:
+            others = {name: own for name, own in study.prompts.items() if name != suggestion.TEMPLATE}
+            permissions.write(
+                study.id,
+                Permission.edit,
+                "prompt of proposals",
+                studies.update_prompts,
+                study.id,
+                others | ({suggestion.TEMPLATE: text} if save else {}),
+            )
+            st.rerun()
+
+
+# The split of a study's items: its form, and its counts with the rule of acceptance.
+
+
+def draw_split_form(study: Study) -> None:
+    """Draw the form of the split, which is made once."""
+    st.subheader("Split the items with gold")
+    st.write(
+        "Changes of a judge are made from development items. Held-out items are for one evaluation of each change. "
+        "Items of the same group, context or prompt have the same part. The split and the rule of acceptance cannot be "
+        "changed."
+    )
+    first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
+    share = first.slider("Held-out items, percent", 10, 90, 50, 5, key="split_share") / 100
+    planned = second.number_input(
+        "Planned evaluations on held-out items",
+        1,
+        100,
+        5,
+        key="split_evaluations",
+        help="For each criterion. p-values are corrected for this number.",
+    )
+    margin = third.number_input(
+        "Lower bound has to be above",
+        0.0,
+        0.99,
+        0.0,
+        0.01,
+        key="split_margin",
+        help="Of the 95 % interval of the difference between the variant and the current judge.",
+    )
+    seed = int(fourth.number_input("Random seed", 0, value=0, key="split_seed"))
+    version = resources.read(evaluations.version, study.id)
+    counts = load_preview(str(resources.engine().url), study.id, version, share, seed)
+    total = format_count(sum(counts.values()), "item")
+    st.markdown(f"**{total} with gold: {counts['development']:,} development, {counts['held-out']:,} held-out**")
+    if st.button("Split", type="primary", icon=":material/call_split:", key="split"):
+        rule = AcceptanceRule(evaluations=int(planned), margin=float(margin))
+        permissions.write(study.id, Permission.edit, "", splits.create, study.id, share=share, seed=seed, rule=rule)
+        st.rerun()
+
+
+@st.cache_data(max_entries=16, show_spinner="Counting the items with gold …")
+def load_preview(url: str, study_id: int, version: Version, share: float, seed: int) -> dict[Part, int]:
+    """Return part -> its number of items in the split that would be made, at a version of the study."""
+    return resources.read(splits.preview, study_id, share=share, seed=seed)
+
+
+def draw_summary(study: Study, split: Split) -> None:
+    """Draw the counts of the parts, the rule, and the addition of items with new gold."""
+    name = shell.current_annotator()
+    with connections.reading(resources.engine()) as session:
+        seen = splits.count_seen(session, study.id, name) if name else 0
+    development, held_out = split.count("development"), split.count("held-out")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{development:,} development items · {held_out:,} held-out items**", width="content")
+        with st.popover("Split and rule", icon=":material/call_split:"):
+            st.markdown(
+                f"A variant is accepted if on held-out items the lower bound of the 95 % interval of the difference is "
+                f"above **{split.rule.margin:g}**, and p, corrected for **{split.rule.evaluations:,}** planned "
+                f"evaluations of the criterion, is at most {LEVEL:g}."
+            )
+            st.dataframe(
+                [{"scenario": name or "–", **counts} for name, counts in split.items.items()],
+                hide_index=True,
+                key="split_counts",
+            )
+            st.caption(f"Seed {split.seed}; by {escape_markdown(split.author)}, {split.at:%Y-%m-%d %H:%M} UTC")
+        if st.button("Add items with new gold", icon=":material/add:", key="extend_split"):
+            added = permissions.write(study.id, Permission.edit, "", splits.extend, study.id)
+            st.toast(f"Added to the split: {format_count(added, 'item')}.")
+            st.rerun()
+    if seen:
+        st.caption(
+            f":material/visibility: You have seen opinions on {seen:,} of the {held_out:,} held-out items on other "
+            "pages. Do not use what you know of them in a proposal."
+        )
+
+
+# The disagreements of a judge on development items: people's decision with its reason, the verdict, and the texts.
+
+CASES_PER_PAGE = 5
+
+
+def draw_cases(study: Study, cases: list[Case]) -> None:
+    """Draw a page of disagreements, and record that their opinions are seen."""
+    page = paging.current_page("cases_page", len(cases), CASES_PER_PAGE)
+    shown = paging.page_slice(cases, page, CASES_PER_PAGE)
+    shell.record_views(study.id, [case.target for case in shown])
+    for place, case in enumerate(shown):
+        _draw_case(study, case, f"case-{page}-{place}")
+    paging.draw_pagination("cases_page", len(cases), CASES_PER_PAGE)
+
+
+def _draw_case(study: Study, case: Case, key: str) -> None:
+    verdict = "no verdict" if case.verdict is None else value_text(case.target, case.verdict)
+    with st.container(border=True, key=key):
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown(f"**{escape_markdown(target_name(case.target))}** :gray-badge[{case.source}]", width="content")
+            st.page_link(
+                shell.page_path("watch/traces.py"),
+                label="Trace",
+                icon=":material/forum:",
+                query_params={"study": study.name, "trace": str(case.trace)},
+            )
+        decision = escape_markdown(value_text(case.target, case.gold))
+        st.markdown(f"People: **{decision}** · Judge: **{escape_markdown(verdict)}**")
+        if case.source == "adjudicated":
+            st.caption(escape_markdown(case.reason))
+        with st.expander("Question and responses", key=f"{key}-texts"):
+            items.draw_item(
+                target_item(case.item, case.target),
+                key,
+                images.media_folder(study.name),
+                markdown=study.rules.markdown,
+                image_route=resources.image_route(study),
+            )
+        with st.expander("Replies of the judges", key=f"{key}-replies"):
+            if not case.replies:
+                st.caption("The run has no stored replies.")
+            for speaker, reply in case.replies:
+                st.caption(f"**{escape_markdown(speaker)}**")
+                st.code(reply, language=None, wrap_lines=True)
+
+
+# The variants of a criterion: changes, results on development and held-out items, acceptance, and versions.
+
+CONFIRM = "improve_confirm"  # key of the state with the variant and the part of the evaluation that is to be confirmed
+
+
+def draw_variants(study: Study, split: Split, kind: Kind, criterion: str, version: Version) -> None:
+    """Draw how often the held-out items were used, the variants, newest first, and the versions of the criterion."""
+    with connections.reading(resources.engine()) as session:
+        of_criterion = [v for v in variants.of_study(session, study.id) if (v.kind, v.criterion) == (kind, criterion)]
+        made = evaluations.uses(session, study.id, kind, criterion)
+        history = judges.versions_of_criterion(session, study.id, criterion)
+    st.markdown(
+        f"Held-out items used for {escape_markdown(criterion)}: **{len(made):,} of {split.rule.evaluations:,}** "
+        "planned evaluations"
+    )
+    if problem := resources.worker_problem():
+        st.warning(f"Runs are not being executed. {escape_markdown(problem)}", icon=":material/error:")
+    if not of_criterion:
+        st.info("No variant of this criterion yet. Propose one from the disagreements on development items.")
+    for variant in of_criterion:
+        evaluation = load_evaluation(str(resources.engine().url), study.id, variant.name, version, study)
+        _draw_variant(study, split, evaluation, len(made))
+    if history:
+        _draw_history(study, criterion, history)
+
+
+@st.cache_data(max_entries=64, show_spinner="Computing the results …")
+def load_evaluation(url: str, study_id: int, variant: str, version: Version, _study: Study) -> Evaluation:
+    """Return the results of a variant at a version of the study; the cache is shared by all visitors."""
+    return evaluations.evaluate(resources.engine(), _study, variant)
+
+
+def _draw_variant(study: Study, split: Split, evaluation: Evaluation, used: int) -> None:
+    variant = evaluation.variant
+    with st.container(border=True, key=f"variant-{variant.id}"):
+        accepted = evaluation.accepted_version
+        badge = f" :green-badge[:material/check_circle: version {accepted}]" if accepted else ""
+        st.markdown(
+            f"**{escape_markdown(variant.name)}**{badge}  \n"
+            f":small[{escape_markdown(', '.join(variant.changes.names))} · {escape_markdown(variant.origin)} · "
+            f"{escape_markdown(variant.author)} · {variant.at:%Y-%m-%d %H:%M} UTC]"
+        )
+        with st.expander("Changes", key=f"changes_{variant.id}"):
+            st.code(describe_difference(variant.current, variant.assignments), language="diff", wrap_lines=True)
+        left, right = st.columns(2, gap="medium")
+        with left:
+            _draw_development(study, evaluation)
+        with right:
+            _draw_held_out(study, split, evaluation, used)
+        asked, part = st.session_state.get(CONFIRM, (None, "development"))
+        if asked == variant.id:
+            sentence = "This continues the same use."
+            if part == "development":
+                sentence = "Development items can be used as often as you want."
+            elif evaluation.use is None:
+                sentence = f"This is use {used + 1} of {split.rule.evaluations}. It cannot be undone."
+            _draw_confirmation(study, variant, part, sentence)
+
+
+def _draw_development(study: Study, evaluation: Evaluation) -> None:
+    variant, progress = evaluation.variant, evaluation.development_progress
+    st.caption("**Development items**")
+    _draw_result(evaluation.development)
+    label = "Evaluate" if progress is None else "Evaluate again"
+    if not _draw_progress(variant.development, study, progress):
+        _draw_question(label, f"develop_{variant.id}", variant, "development")
+
+
+def _draw_held_out(study: Study, split: Split, evaluation: Evaluation, used: int) -> None:
+    variant, use, decision = evaluation.variant, evaluation.use, evaluation.decision
+    st.caption("**Held-out items**")
+    if use is None:
+        left = split.rule.evaluations - used
+        if left <= 0:
+            st.caption("All planned evaluations were made.")
+        else:
+            st.caption(f"Not evaluated yet. A variant is evaluated once; {format_count(left, 'evaluation')} left.")
+            _draw_question("Evaluate once", f"hold_{variant.id}", variant, "held-out")
+        return
+    st.caption(f"Used by {escape_markdown(use.author)}, {use.at:%Y-%m-%d %H:%M} UTC")
+    _draw_result(use.result)
+    if use.result is None:
+        if not _draw_progress(use.experiment, study, evaluation.held_out_progress):
+            _draw_question("Continue", f"continue_{variant.id}", variant, "held-out")
+    elif decision is not None:
+        icon = ":material/check_circle:" if decision.accepted else ":material/cancel:"
+        st.markdown(f"{icon} {escape_markdown(decision.reason)}")
+        can_accept = decision.accepted and evaluation.accepted_version is None
+        if can_accept and st.button("Accept", type="primary", key=f"accept_{variant.id}", icon=":material/check:"):
+            version = permissions.write(study.id, Permission.edit, "", evaluations.accept, study, evaluation)
+            st.toast(f"Version {version} of {variant.criterion}.", icon=":material/check:")
+            st.rerun()
+
+
+def _draw_question(label: str, key: str, variant: Variant, part: Part) -> None:
+    """Draw the button that asks for a confirmation of an evaluation, below the variant."""
+    if st.button(label, key=key, icon=":material/play_arrow:"):
+        st.session_state[CONFIRM] = variant.id, part
+        st.rerun()
+
+
+def _draw_result(result: PairedResult | None) -> None:
+    if result is None:
+        return
+    difference = numbers.format_estimate(result.difference, result.low, result.high)
+    st.markdown(f"Difference **{'+' * (result.difference > 0)}{difference}**")
+    st.caption(
+        f"Score {result.current:.2f} current, {result.variant:.2f} variant · "
+        f"{format_count(result.targets, 'target')} in {format_count(result.sets, 'set')} of items · "
+        f"p {numbers.format_p(result.p)} · "
+        f"no verdict: {result.current_missing:,} current, {result.variant_missing:,} variant"
+    )
+
+
+def _draw_progress(name: str | None, study: Study, progress: Progress | None) -> bool:
+    """Draw the progress of an experiment while it is executed; return whether it is."""
+    if name is None or progress is None:
+        return False
+    if progress.state not in ACTIVE:
+        if progress.problem or progress.failed or progress.state != "finished":
+            st.caption(escape_markdown(progress.problem or progress.summary()))
+        return False
+
+    @permissions.fragment(run_every=1.0)
+    def refresh() -> None:
+        with connections.reading(resources.engine()) as session:
+            experiment = experiments.find(session, study.id, name)
+            now = None if experiment is None else experiments.progress(session, experiment.id)
+        if now is None or now.state not in ACTIVE:
+            st.rerun()
+        else:
+            share = (now.done + now.failed) / now.traces if now.traces else 0.0
+            st.progress(share, f"{now.done + now.failed:,} of {format_count(now.traces, 'trace')}")
+
+    refresh()
+    return True
+
+
+def _draw_confirmation(study: Study, variant: Variant, part: Part, sentence: str) -> None:
+    """Draw the estimate, and start the evaluation on request."""
+    engine = resources.engine()
+    with st.container(key=f"confirm_{variant.id}", border=True):
+        try:
+            planned = evaluations.prepare(engine, study, variant, part)
+        except TiebreakError:  # stated once: the page is drawn again without the question
+            del st.session_state[CONFIRM]
+            raise
+        st.markdown(
+            f"**{escape_markdown(variant.name)}** and the judge without its changes, on "
+            f"{format_count(len(planned.definition.items), f'{part} item')}. {sentence}"
+        )
+        if planned.new:
+            st.markdown(escape_markdown(f"{estimate(engine, planned).summary()}."))
+        draw_notes(planned)
+        with st.container(horizontal=True):
+            starts = st.button("Start", type="primary", icon=":material/play_arrow:", key="start_evaluation")
+            cancels = st.button("Cancel", key="cancel_evaluation")
+        if starts:
+            _start(study, variant, part, planned)
+        if starts or cancels:
+            del st.session_state[CONFIRM]
+            st.rerun()
+
+
+@guards.operation()
+def _start(study: Study, variant: Variant, part: Part, planned: Plan) -> None:
+    """Start an evaluation for the visitor; raises Forbidden unless they may start its runs."""
+    with audit.acting(require_start(study, planned).name):
+        evaluations.begin(resources.engine(), study, variant, part, planned)
+
+
+def _draw_history(study: Study, criterion: str, history: list[judges.Version]) -> None:
+    st.subheader("Versions")
+    for version in history:
+        newest = version.version == history[0].version
+        with st.container(border=True, key=f"version-{version.version}"):
+            with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+                mark = " :green-badge[newest]" if newest else ""
+                st.markdown(f"**Version {version.version}**{mark}", width="content")
+                if not newest and st.button("Restore", key=f"restore_{version.version}", icon=":material/undo:"):
+                    permissions.write(
+                        study.id, Permission.edit, "", judges.restore_version, study.id, criterion, version.version
+                    )
+                    st.rerun()
+            st.caption(
+                f"{escape_markdown(version.note)} · {escape_markdown(version.author)} · {version.at:%Y-%m-%d %H:%M} UTC"
+            )
+            st.code(
+                "\n".join([version.criterion.definition, *version.criterion.rubric]), language=None, wrap_lines=True
+            )
 
 
 if next_step := st.session_state.pop("improve_next", None):

@@ -8,8 +8,6 @@ from pages.setup.parts import inputs
 study = shell.draw_header(
     "Inputs", "What new runs judge by: the references, aspects and AIUs of the items, as people edited them."
 )
-inputs.draw_result()
-inputs.draw_match_result()
 annotator = shell.current_annotator()
 if annotator is None:
     st.caption("Sign in on a page of the section Label to change inputs.")

@@ -1,10 +1,10 @@
 """The list of studies, the import, and the page of one study."""
 
 from collections.abc import Collection
+from dataclasses import asdict
 
 import streamlit as st
 
-from core.formats.registry import FileReport
 from pages.parts import account_guard, current_study, numbers, permissions, resources, shell
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 from pages.setup.parts import import_steps, study_form
@@ -33,8 +33,10 @@ def draw_overview() -> None:
     linked = (Permission.view, Permission.run, Permission.label, Permission.edit)
     permitted = {permission: set(permissions.study_names(permission)) for permission in linked}
     deleted = permissions.deleted_studies()
-    if not all_studies:
-        empty_state(bool(deleted))
+    if not all_studies and not permissions.is_administrator():
+        st.info(shell.NOT_A_MEMBER)
+    elif not all_studies:
+        st.info("There are no studies. Import a table of items and responses, recorded debates, or an exported study.")
     grid = st.grid(3, min_column_width=320)
     for study in all_studies:
         with grid.container(border=True, key=f"study-{study.id}"):
@@ -44,35 +46,17 @@ def draw_overview() -> None:
 
 
 def draw_import_result() -> None:
-    """Draw the result of an import that has just finished."""
+    """Draw the result of an import that has just finished, with every file of a folder and why it was not read."""
     result = st.session_state.pop("imported", None)
     if result is None:
         return
     study, sentence, files = result
     st.success(f"{escape_markdown(study)}: {sentence}.", icon=":material/check_circle:")
     if files:
-        draw_files(files)
-
-
-def draw_files(files: list[FileReport]) -> None:
-    """Draw every file of an imported folder, with the reason if it was not read."""
-    unread = sum(not file.read for file in files)
-    with st.expander(
-        f"{numbers.format_count(len(files) - unread, 'file')} read, {unread:,} not read", expanded=bool(unread)
-    ):
-        rows = [{"file": file.file, "read": file.read, "reason": file.reason} for file in files]
-        st.dataframe(rows, hide_index=True, width="stretch", key="imported_files")
-
-
-def empty_state(has_deleted: bool) -> None:
-    """Draw the empty state if there is no study, or only deleted ones."""
-    if has_deleted:
-        st.info("There is no study now. Those that were deleted are listed below, and can be restored.")
-        return
-    if not permissions.is_administrator():
-        st.info(shell.NOT_A_MEMBER)
-        return
-    st.info("There are no studies yet. Import a table of items and responses, recorded debates, or an exported study.")
+        unread = sum(not file.read for file in files)
+        read = numbers.format_count(len(files) - unread, "file")
+        with st.expander(f"{read} read, {unread:,} not read", expanded=bool(unread)):
+            st.dataframe([asdict(file) for file in files], hide_index=True, key="imported_files")
 
 
 def draw_card(study: Study, progress: Progress, allowed: Collection[Permission]) -> None:
@@ -129,22 +113,17 @@ def open_view(**parameters: str) -> None:
     st.rerun()
 
 
-def draw_back_button() -> None:
-    """Draw the button that returns to the list."""
-    if st.button("Studies", icon=":material/arrow_back:", key="back", type="tertiary"):
-        open_view()
-
-
-match st.query_params.get("view"):
+view = st.query_params.get("view")
+if view in ("import", "study") and st.button("Studies", icon=":material/arrow_back:", key="back", type="tertiary"):
+    open_view()
+match view:
     case "import":
-        draw_back_button()
         st.title("Import", anchor=False)
         st.caption("An invalid file is refused as a whole. Importing the same file twice adds nothing.")
         if not permissions.allows_anywhere(Permission.edit):
             raise access.Forbidden(access.ADMINISTRATORS_ONLY)
         import_steps.draw_import()
     case "study":
-        draw_back_button()
         with connections.reading(resources.engine()) as reading:
             chosen = access.study(reading, account_guard.current_actor(), st.query_params.get("open", ""))
         permissions.require_page(chosen.id, Permission.edit)

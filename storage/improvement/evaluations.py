@@ -43,8 +43,7 @@ class Use:
     author: str
     at: datetime
     experiment: str
-    result: PairedResult | None
-    """None until its runs have ended."""
+    result: PairedResult | None  # None until its runs have ended
 
 
 @dataclass(frozen=True)
@@ -56,10 +55,8 @@ class Evaluation:
     development_progress: Progress | None
     use: Use | None
     held_out_progress: Progress | None
-    decision: Decision | None
-    """By the rule of the split, from the result on held-out items."""
-    accepted_version: int | None
-    """The version of the criterion that the variant became."""
+    decision: Decision | None  # by the rule of the split, from the result on held-out items
+    accepted_version: int | None  # the version of the criterion that the variant became
 
 
 def uses(session: Session, study_id: int, kind: str, criterion: str) -> list[Use]:
@@ -74,30 +71,29 @@ def uses(session: Session, study_id: int, kind: str, criterion: str) -> list[Use
         )
         .order_by(col(HeldOutUseRow.id))
     )
-    return [Use(name, row.author, row.at, row.experiment, _result(row.result)) for row, name in session.execute(query)]
+    return [_use(row, name) for row, name in session.execute(query)]
 
 
-def definition(session: Session, study: Study, variant: Variant, part: Part) -> Definition:
-    """Return the experiment of a variant on the items of a part that have gold; raises TiebreakError if none has."""
-    gold = splits.gold_of_part(session, study.id, part, variant.kind, variant.criterion)
-    with_gold = {target.item for target in gold}
-    chosen = tuple(item for item in splits.parts(session, study.id) if item in with_gold)
-    if not chosen:
-        raise TiebreakError(f"No {part} item has a decision of people on {variant.criterion!r}.")
-    return variant.definition(study, part, chosen)
+def _use(row: HeldOutUseRow, variant: str) -> Use:
+    result = None if row.result is None else PairedResult.model_validate(row.result)
+    return Use(variant, row.author, row.at, row.experiment, result)
 
 
-def record_start(session: Session, study: Study, variant: Variant, planned: Definition, part: Part) -> None:
+def _find_use(made: Sequence[Use], variant: Variant) -> Use | None:
+    return next((use for use in made if use.variant == variant.name), None)
+
+
+def _record_start(session: Session, study: Study, variant: Variant, planned: Definition, part: Part) -> None:
     """Record that the experiment of a variant starts; a use of held-out items is recorded once, also if resumed.
 
     Raises TiebreakError if all planned uses were made, or if the judge is no longer the current one.
     """
     if part == "development":
-        variants.set_development(session, variant.id, planned.name)
+        session.get_one(VariantRow, variant.id).development = planned.name
         return
     studies.lock(session, study.id)
     made = uses(session, study.id, variant.kind, variant.criterion)
-    if variant.name in (use.variant for use in made):
+    if _find_use(made, variant) is not None:
         return
     limit = splits.get(session, study.id).rule.evaluations
     if len(made) >= limit:
@@ -121,30 +117,29 @@ def record_start(session: Session, study: Study, variant: Variant, planned: Defi
     )
 
 
-def part_name(held_out: bool) -> Part:
-    """Return the name of a part."""
-    return PARTS[held_out]
-
-
 def prepare(engine: Engine, study: Study, variant: Variant, part: Part) -> Plan:
-    """Return what an evaluation of a variant executes, without starting it."""
+    """Return what an evaluation of a variant executes, without starting it.
+
+    It is on the items of the part that have gold, or as it was started; raises TiebreakError if no item has gold.
+    """
     with reading(engine) as session:
-        chosen = started_definition(session, study, variant, part)
-    return plan(engine, study, chosen)
+        use = _find_use(uses(session, study.id, variant.kind, variant.criterion), variant)
+        stored = _find(session, study.id, use.experiment) if use and part == "held-out" else None
+        gold = splits.gold_of_part(session, study.id, part, variant.kind, variant.criterion)
+        order = splits.parts(session, study.id)
+    if stored is not None:
+        return plan(engine, study, stored.definition)
+    with_gold = {target.item for target in gold}
+    chosen = tuple(item for item in order if item in with_gold)
+    if not chosen:
+        raise TiebreakError(f"No {part} item has a decision of people on {variant.criterion!r}.")
+    return plan(engine, study, variant.definition(study, part, chosen))
 
 
 def begin(engine: Engine, study: Study, variant: Variant, part: Part, planned: Plan) -> int:
     """Record an evaluation, create its runs or request the rest of them, and return the id of its experiment."""
-    write(engine, lambda session: record_start(session, study, variant, planned.definition, part))
+    write(engine, lambda session: _record_start(session, study, variant, planned.definition, part))
     return start(engine, study, planned)
-
-
-def started_definition(session: Session, study: Study, variant: Variant, part: Part) -> Definition:
-    """Return the experiment of a part as it was started, otherwise a new one."""
-    made = uses(session, study.id, variant.kind, variant.criterion)
-    name = next((use.experiment for use in made if use.variant == variant.name), None)
-    stored = experiments.find(session, study.id, name) if part == "held-out" and name else None
-    return definition(session, study, variant, part) if stored is None else stored.definition
 
 
 def evaluate(engine: Engine, study: Study, name: str) -> Evaluation:
@@ -152,7 +147,7 @@ def evaluate(engine: Engine, study: Study, name: str) -> Evaluation:
     with reading(engine) as session:
         variant = variants.get(session, study.id, name)
         made = uses(session, study.id, variant.kind, variant.criterion)
-        use = next((use for use in made if use.variant == variant.name), None)
+        use = _find_use(made, variant)
         development = _find(session, study.id, variant.development)
         held_out = _find(session, study.id, use.experiment if use else None)
         result, progress = _compare(session, study.id, variant, development)
@@ -240,10 +235,6 @@ def version(session: Session, study_id: int) -> Version:
     )
 
 
-def _result(body: object) -> PairedResult | None:
-    return None if body is None else PairedResult.model_validate(body)
-
-
 def _find(session: Session, study_id: int, name: str | None) -> Experiment | None:
     return None if name is None else experiments.find(session, study_id, name)
 
@@ -263,8 +254,11 @@ def _compare(
     for (run, target), (_, value) in verdicts.items():
         by_level[cells[run]][target] = value
     chosen = experiment.definition.items
+    part = splits.parts(session, study_id)[chosen[0]]
     gold = {
-        t: g for t, g in _gold(session, study_id, variant, chosen).items() if any(t in v for v in by_level.values())
+        target: one.value
+        for target, one in splits.gold_of_part(session, study_id, part, variant.kind, variant.criterion).items()
+        if target.item in chosen and one.value is not None and any(target in own for own in by_level.values())
     }
     names = set_names(list(items.by_keys(session, study_id, chosen).values()))
     scale = studies.scale(session, study_id, variant.kind, variant.criterion)
@@ -274,22 +268,13 @@ def _compare(
     return compare(current, changed, list(gold.values()), [names[target.item] for target in gold], scale), progress
 
 
-def _gold(session: Session, study_id: int, variant: Variant, chosen: Sequence[str]) -> dict[Target, Value]:
-    """Return target -> gold on these items, which are of one part."""
-    own = splits.parts(session, study_id)
-    part = own[chosen[0]]
-    gold = splits.gold_of_part(session, study_id, part, variant.kind, variant.criterion)
-    wanted = set(chosen)
-    return {t: g.value for t, g in gold.items() if t.item in wanted and g.value is not None}
-
-
 def _store_result(session: Session, study: Study, variant: Variant, result: PairedResult) -> Use:
     """Store the result of a use unless it has one, and return the use."""
     studies.lock(session, study.id)
     row = session.scalars(select(HeldOutUseRow).where(col(HeldOutUseRow.variant_id) == variant.id)).one()
     if row.result is None:
         row.result = result.model_dump(mode="json")
-    return Use(variant.name, row.author, row.at, row.experiment, _result(row.result))
+    return _use(row, variant.name)
 
 
 def _accepted_version(session: Session, variant_id: int) -> int | None:

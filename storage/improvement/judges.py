@@ -43,10 +43,8 @@ class Version:
     version: int
     criterion: Criterion
     protocol: str
-    prompts: Mapping[str, str]
-    """Template name -> text, if it differs from the protocol's."""
-    variant: str | None
-    """The accepted variant; None for a version that was not found here."""
+    prompts: Mapping[str, str]  # template name -> text, if it differs from the protocol's
+    variant: str | None  # the accepted variant; None for a version that was not found here
     note: str
     author: str
     at: datetime
@@ -113,18 +111,34 @@ def replace_version(
     study = studies.by_id(session, study_id)
     templates_before = study.templates(protocol)
     newest = next(iter(versions_of_criterion(session, study_id, criterion.name)), None)
-    number = newest.version if newest else 0
+    added = [(criterion, templates, note, variant_id)]
     if newest is None or not newest.equals(stored, protocol, templates_before) or newest.protocol != protocol:
-        number += 1
         text = "the text before the first accepted variant" if newest is None else "changes outside of this page"
-        _insert(session, study_id, number, stored, protocol, templates_before, text, None)
-    _insert(session, study_id, number + 1, criterion, protocol, templates, note, variant_id)
+        added.insert(0, (stored, templates_before, text, None))
+    first = newest.version + 1 if newest else 1
+    for number, (body, own, text, variant) in enumerate(added, first):
+        session.add(
+            CriterionVersionRow(
+                study_id=study_id,
+                criterion=criterion.name,
+                version=number,
+                body=body.model_dump(mode="json"),
+                protocol=protocol,
+                prompts=own_prompts(protocol, own),
+                variant_id=variant,
+                note=text,
+                author=audit.actor_name(),
+                at=now(),
+            )
+        )
+    session.flush()
     studies.save_criterion(session, study_id, CriterionRecord(criterion=criterion))
     others = {key: text for key, text in study.prompts.items() if not key.startswith(f"{protocol}/")}
-    own = {f"{protocol}/{name}": text for name, text in own_prompts(protocol, templates).items()}
-    studies.update_prompts(session, study_id, others | own)
-    audit.record_change(session, study_id, f"criterion {criterion.name}, version {number + 1}: {note}")
-    return number + 1
+    replaced = {f"{protocol}/{name}": text for name, text in own_prompts(protocol, templates).items()}
+    studies.update_prompts(session, study_id, others | replaced)
+    last = first + len(added) - 1
+    audit.record_change(session, study_id, f"criterion {criterion.name}, version {last}: {note}")
+    return last
 
 
 def restore_version(session: Session, study_id: int, criterion: str, version: int) -> int:
@@ -138,35 +152,7 @@ def restore_version(session: Session, study_id: int, criterion: str, version: in
     return replace_version(session, study_id, chosen, found[0].protocol, templates, before=chosen, note=note)
 
 
-def _insert(
-    session: Session,
-    study_id: int,
-    number: int,
-    criterion: Criterion,
-    protocol: str,
-    templates: Mapping[str, str],
-    note: str,
-    variant_id: int | None,
-) -> None:
-    session.add(
-        CriterionVersionRow(
-            study_id=study_id,
-            criterion=criterion.name,
-            version=number,
-            body=criterion.model_dump(mode="json"),
-            protocol=protocol,
-            prompts=own_prompts(protocol, templates),
-            variant_id=variant_id,
-            note=note,
-            author=audit.actor_name(),
-            at=now(),
-        )
-    )
-    session.flush()
-
-
-KINDS: tuple[Kind, ...] = ("preference", "score", "answer")
-"""Kinds of verdicts that are compared with gold."""
+KINDS: tuple[Kind, ...] = ("preference", "score", "answer")  # kinds of verdicts that are compared with gold
 AXIS, CURRENT = "variant", "current"
 """The axis of the experiments of a variant, and its level of the judge without the changes."""
 
@@ -195,12 +181,15 @@ def choices(session: Session, study_id: int) -> dict[str, list[str]]:
         & (col(HeldOutUseRow.experiment) == col(ExperimentRow.name)),
     )
     hidden = set(session.scalars(held_out.where(col(ExperimentRow.study_id) == study_id)))
-    found = {
-        run.name: _changeable(run)
-        for run in runs.of_study(session, study_id)
-        if run.id in judged and run.experiment_id not in hidden and run.cell != {AXIS: CURRENT}
-    }
-    return {name: criteria for name, criteria in found.items() if criteria}
+    found = {}
+    for run in runs.of_study(session, study_id):
+        is_offered = run.id in judged and run.experiment_id not in hidden and run.cell != {AXIS: CURRENT}
+        if is_offered and run.protocol in registry.PROTOCOLS and run.settings:
+            own = run.settings.get("criterion"), *(run.settings.get("criteria") or ())
+            names = dict.fromkeys(one["name"] for one in own if isinstance(one, Mapping) and "name" in one)
+            if names:
+                found[run.name] = list(names)
+    return found
 
 
 def newest_current(session: Session, study_id: int, known: Mapping[str, Sequence[str]]) -> str:
@@ -243,14 +232,6 @@ def judge_of(protocol: str, base: Mapping[str, Any], criterion: str) -> Judge:
     """Return the judge with the settings of a base, which has every template that differs from the protocol's."""
     installed = registry.get(protocol)
     return changes.find_judge(installed, base, installed.prompts_with(base.get("prompts", {})), criterion)
-
-
-def _changeable(run: Run) -> list[str]:
-    """Return the criteria whose text is in the settings of a run."""
-    if run.protocol not in registry.PROTOCOLS or not run.settings:
-        return []
-    own = run.settings.get("criterion"), *(run.settings.get("criteria") or ())
-    return list(dict.fromkeys(one["name"] for one in own if isinstance(one, Mapping) and "name" in one))
 
 
 def _base(run: Run, criterion: str) -> dict[str, Any]:

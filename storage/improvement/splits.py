@@ -1,7 +1,7 @@
 """The split of a study's items with gold into a development and a held-out part; see `core.improvement.changes`."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -32,14 +32,12 @@ class Split:
     """The split of a study, with the rule of acceptance."""
 
     study_id: int
-    share: float
-    """Of held-out items."""
+    share: float  # of held-out items
     seed: int
     rule: AcceptanceRule
     author: str
     at: datetime
-    items: Mapping[str, Mapping[Part, int]]
-    """Scenario -> part -> number of items."""
+    items: Mapping[str, Mapping[Part, int]]  # scenario -> part -> number of items
 
     def count(self, part: Part) -> int:
         """Return the number of items of a part."""
@@ -85,12 +83,6 @@ def extend(session: Session, study_id: int) -> int:
         _insert(session, study_id, parts)
         audit.record_change(session, study_id, f"{len(parts):,} items added to the split")
     return len(parts)
-
-
-def count_new(session: Session, study_id: int) -> int:
-    """Return the number of items that `extend` would add."""
-    split = get(session, study_id)
-    return len(_new_parts(session, study_id, split.share, split.seed))
 
 
 def get(session: Session, study_id: int) -> Split:
@@ -175,35 +167,29 @@ def _insert(session: Session, study_id: int, parts: Mapping[str, Part]) -> None:
 
 # The targets of development items on which a verdict differs from people's decision, with the judges' replies.
 
-AGREES = 0.999
-"""From this score on, a verdict does not differ from people's decision."""
+AGREES = 0.999  # from this score on, a verdict does not differ from people's decision
 
 
 def disagreement_cases(session: Session, study_id: int, current: CurrentJudge) -> list[Case]:
     """Return the disagreements on development items: adjudicated ones first, then the largest distance."""
     gold = _development_gold(session, study_id, current)
     verdicts = verdicts_of_runs(session, [current.run.id], current.kind, current.judge.criterion.name)
-    judged = {target: (trace, value) for (_, target), (trace, value) in verdicts.items() if target in gold}
-    differing = {
-        target: (trace, value, score(value, _value(gold[target]), current.scale))
-        for target, (trace, value) in judged.items()
-    }
-    differing = {target: found for target, found in differing.items() if found[2] < AGREES}
+    differing = {}
+    for (_, target), (trace, verdict) in verdicts.items():
+        if target in gold:
+            agreement = score(verdict, _value(gold[target]), current.scale)
+            if agreement < AGREES:
+                differing[target] = verdict, 1.0 - agreement, trace
     by_key = items.by_keys(session, study_id, {target.item for target in differing})
-    replies = _replies(session, study_id, current, differing.keys())
+    replies = _replies(session, study_id, current, set(by_key))
     found = [
-        Case(
-            item=by_key[target.item],
-            target=target,
-            gold=_value(gold[target]),
-            source=gold[target].source,
-            reason=gold[target].reason,
-            verdict=value,
-            distance=1.0 - agreement,
-            trace=trace,
-            replies=replies.get((target.item, target.part), replies.get((target.item, ""), ())),
+        _case(
+            by_key[target.item],
+            gold[target],
+            *judged,
+            replies.get((target.item, target.part), replies.get((target.item, ""), ())),
         )
-        for target, (trace, value, agreement) in differing.items()
+        for target, judged in differing.items()
     ]
     return sorted(found, key=lambda case: (case.source != "adjudicated", -case.distance, case.target.item))
 
@@ -217,9 +203,7 @@ def disagreement_examples(session: Session, study_id: int, current: CurrentJudge
     if others := [item for item in chosen if item not in by_item]:
         raise TiebreakError(f"{others[0]!r} is not a development item with a decision on this criterion.")
     by_key = items.by_keys(session, study_id, chosen)
-    return [
-        example_text(_example(by_key[target.item], target, gold[target])) for item in chosen for target in by_item[item]
-    ]
+    return [example_text(_case(by_key[item], gold[target])) for item in chosen for target in by_item[item]]
 
 
 def verdicts_of_runs(
@@ -257,26 +241,29 @@ def _value(gold: Gold) -> Value:
     return gold.value
 
 
-def _example(item: Item, target: Target, gold: Gold) -> Case:
-    return Case(item, target, _value(gold), gold.source, gold.reason, None, 0.0, 0)
+def _case(
+    item: Item,
+    gold: Gold,
+    verdict: Value | None = None,
+    distance: float = 0.0,
+    trace: int = 0,
+    replies: tuple[tuple[str, str], ...] = (),
+) -> Case:
+    return Case(item, gold.target, _value(gold), gold.source, gold.reason, verdict, distance, trace, replies)
 
 
 def _replies(
-    session: Session, study_id: int, current: CurrentJudge, wanted: Iterable[Target]
+    session: Session, study_id: int, current: CurrentJudge, chosen: Collection[str]
 ) -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
-    """Return (item, pair) -> (judge, last reply) of the judges of a run, for the items of the wanted targets."""
-    chosen = {target.item for target in wanted}
-    return {
-        (trace.item, trace.part): tuple(_last_replies(trace.turns, current.judge.criterion.name))
-        for trace in turns.by_trace(session, study_id, [current.run.id])
-        if trace.item in chosen
-    }
-
-
-def _last_replies(answered: Sequence[Turn], criterion: str) -> list[tuple[str, str]]:
-    """Return the last statement of each judge on the criterion, with the order in which it read the responses."""
-    last = {turn.speaker: turn for turn in answered if turn.criterion in ("", criterion)}
-    return [(speaker, f"{turn.statement}{_order_note(turn)}") for speaker, turn in last.items()]
+    """Return (item, pair) -> (judge, last statement on the criterion) of the judges of a run, for the chosen items."""
+    criteria = ("", current.judge.criterion.name)
+    found = {}
+    for trace in turns.by_trace(session, study_id, [current.run.id]):
+        if trace.item in chosen:
+            last = {turn.speaker: turn for turn in trace.turns if turn.criterion in criteria}
+            texts = ((speaker, f"{turn.statement}{_order_note(turn)}") for speaker, turn in last.items())
+            found[trace.item, trace.part] = tuple(texts)
+    return found
 
 
 def _order_note(turn: Turn) -> str:

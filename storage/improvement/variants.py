@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
@@ -13,6 +13,7 @@ from sqlmodel import col
 from core.errors import TiebreakError
 from core.experiments import Axis, Definition, Level
 from core.experiments.definition import MAX_LABEL
+from core.frozen import Frozen
 from core.improvement import suggestion
 from core.improvement.changes import Changes, Judge, Part, assignments
 from core.items import Criterion
@@ -34,8 +35,7 @@ from storage.studies.studies import Study
 PERSON = "person"
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(Frozen):
     """A proposed change of a judge, with the judge."""
 
     id: int
@@ -48,12 +48,10 @@ class Variant:
     """The current judge as a settings file, with every template that differs from the protocol's."""
     seed: int
     changes: Changes
-    assignments: Mapping[str, Any]
-    """Path -> value of what the changes set in the base."""
+    assignments: Mapping[str, Any]  # path -> value of what the changes set in the base
     origin: str
     author: str
-    development: str | None
-    """The name of its newest experiment on development items."""
+    development: str | None  # the name of its newest experiment on development items
     at: datetime
 
     @property
@@ -101,7 +99,9 @@ def add(
 ) -> Variant:
     """Store a variant; raises TiebreakError for changes that cannot be made, or that a variant has already."""
     studies.lock(session, study_id)
-    name = _checked_name(name)
+    name = " ".join(name.split())
+    if not name or len(name) > MAX_LABEL or name == CURRENT:
+        raise TiebreakError(f"A variant needs a name of at most {MAX_LABEL} characters, other than {CURRENT!r}.")
     known = of_study(session, study_id)
     if name in (variant.name for variant in known):
         raise TiebreakError(f"The study has a variant {name!r} already.")
@@ -147,35 +147,8 @@ def get(session: Session, study_id: int, name: str) -> Variant:
     return _variant(row)
 
 
-def set_development(session: Session, variant_id: int, experiment: str) -> None:
-    """Set the name of the newest experiment on development items."""
-    session.get_one(VariantRow, variant_id).development = experiment
-
-
-def _checked_name(name: str) -> str:
-    name = " ".join(name.split())
-    if not name or len(name) > MAX_LABEL or name == CURRENT:
-        raise TiebreakError(f"A variant needs a name of at most {MAX_LABEL} characters, other than {CURRENT!r}.")
-    return name
-
-
 def _variant(row: VariantRow) -> Variant:
-    return Variant(
-        id=row.id,
-        study_id=row.study_id,
-        name=row.name,
-        kind=cast(Kind, row.kind),
-        criterion=row.criterion,
-        protocol=row.protocol,
-        base=row.base,
-        seed=row.seed,
-        changes=Changes.model_validate(row.changes),
-        assignments=row.assignments,
-        origin=row.origin,
-        author=row.author,
-        development=row.development,
-        at=row.at,
-    )
+    return Variant.model_validate(row, from_attributes=True)
 
 
 # Proposals by a model: it gets the disagreements on development items, and nothing of held-out items.

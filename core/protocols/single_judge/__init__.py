@@ -28,7 +28,7 @@ PAIR_PROTOCOL = Protocol(
     optional_blanks=("context", "reference"),
     required_blanks=("submission_1", "submission_2"),
     view="pages.watch.parts.single_judge",
-    form="pages.setup.parts.single_form:render_pair",
+    form="pages.setup.parts.protocol_forms:PAIR.render",
 )
 
 SCORE_PROTOCOL = Protocol(
@@ -47,5 +47,5 @@ SCORE_PROTOCOL = Protocol(
     optional_blanks=("context", "reference"),
     required_blanks=("response",),
     view="pages.watch.parts.single_judge",
-    form="pages.setup.parts.single_form:render_score",
+    form="pages.setup.parts.protocol_forms:SCORE.render",
 )

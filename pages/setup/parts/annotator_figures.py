@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.parts import charts, live, numbers, permissions, resources, shell
-from storage.db import connections
 from storage.reports import annotators
 from storage.reports.annotators import AnnotatorSummary, Share
 from storage.studies.studies import Study
@@ -18,26 +17,22 @@ if TYPE_CHECKING:
 
 
 Version = tuple[int, ...]
-LARGE = 20_000
-"""Labels from which the page does not wait for its first figures."""
-INTERVAL = 0.5
-"""Seconds after which a page that waits for figures looks for them again."""
+LARGE = 20_000  # labels from which the page does not wait for its first figures
+INTERVAL = 0.5  # seconds after which a page that waits for figures looks for them again
 NEWER = "There are newer labels, opinions or decisions. The figures with them are computed in the background."
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def load_summaries(url: str, study_id: int, version: Version, zone: str, _zone: tzinfo) -> list[AnnotatorSummary]:
     """Return the summaries of all annotators at a version; the cache is shared by all visitors."""
-    with connections.reading(resources.engine()) as session:
-        return annotators.summaries(session, study_id, _zone)
+    return resources.read(annotators.summaries, study_id, _zone)
 
 
 def current_version(study: Study) -> Version:
     """Return a version that changes with every label, opinion, adjudication and view; it begins with the labels."""
 
     def read() -> Version:
-        with connections.reading(resources.engine()) as session:
-            return annotators.version(session, study.id)
+        return resources.read(annotators.version, study.id)
 
     return live.load_shared("annotators", (live.study_topic(study.id),), read)
 

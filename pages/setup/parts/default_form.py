@@ -1,7 +1,11 @@
-"""The default form, made from the settings class of any protocol: models, criteria, and the other settings by type."""
+"""The form of a protocol, made from its settings class: important settings and models first, the rest collapsed.
 
-from dataclasses import replace
-from pkgutil import resolve_name
+The registry entry of a protocol names a function `render(form) -> draft`. The draft holds the settings as YAML would;
+the protocol's settings class validates them.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -12,37 +16,85 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from core.items import Criterion
-from core.protocols import registry
 from pages.setup.parts import judges_form
 from pages.setup.parts.settings_form import Draft, SettingsForm
 
-UNFOLDED = 2
-"""The number of scalar settings that are drawn outside the expander."""
+UNFOLDED = 2  # the number of scalar settings that are drawn outside the expander
 
 
-def render(form: SettingsForm) -> Draft:
-    """Draw the form; returns the settings so far, keeping loaded values that no widget can show."""
-    fields = form.settings.model_fields
-    form = replace(form, start={**_defaults(form), **form.start})
-    scalars = [name for name, info in fields.items() if _is_scalar(info.annotation)]
-    draft = {name: value for name, value in form.start.items() if name in fields}
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        draft |= _draw_criteria(form)
-        draft |= {name: form.setting(name, _label(name)) for name in scalars[:UNFOLDED]}
-    with right:
-        models = _draw_models(form)
-    with st.expander("More settings", key=form.key("more")):
-        left, right = st.columns(2, gap="large")
+@dataclass(frozen=True)
+class Layout:
+    """How a form differs from one in the order and by the names of the settings class."""
+
+    first: Sequence[str] = ()  # the settings beside the models, in their order; all others are in the expander
+    names: Mapping[str, str] = field(default_factory=dict)  # setting -> its name in the form
+    shown: Mapping[str, Callable[[Draft], bool]] = field(default_factory=dict)
+    """Setting -> whether it is drawn, by the settings before it. One that is not drawn keeps its value."""
+    models: Mapping[str, int] = field(default_factory=dict)  # setting -> the number of models that the form starts with
+    start: Callable[[SettingsForm], Draft] = lambda form: {}  # values that the form starts with
+    own: Collection[str] = ()  # settings that `finish` draws
+    finish: Callable[[SettingsForm, Draft], Draft] = lambda form, draft: draft
+    """Draws below the models what the classes of settings cannot say, and returns the complete draft."""
+
+    def render(self, form: SettingsForm) -> Draft:
+        """Draw the form; returns the settings so far, keeping loaded values that no widget can show."""
+        fields = form.settings.model_fields
+        form = replace(form, start={**_defaults(form), **self.start(form), **form.start})
+        known = [name for name, info in fields.items() if _is_scalar(info) or _holds_criteria(info)]
+        first = self.first or [
+            *(name for name in known if _holds_criteria(fields[name])),
+            *[name for name in known if _is_scalar(fields[name])][:UNFOLDED],
+        ]
+        draft = {name: value for name, value in form.start.items() if name in fields}
+        left, right = st.columns([2, 3], gap="large")
         with left:
-            draft |= {name: form.setting(name, _label(name)) for name in scalars[UNFOLDED:]}
+            self._draw_settings(form, draft, first)
         with right:
-            shared = judges_form.draw_shared_settings(form)
-    for name, chosen_models in models.items():
-        complete_models = judges_form.add_shared_settings(chosen_models, shared)
-        single = complete_models[0] if complete_models else None
-        draft[name] = complete_models if _is_list(fields[name].annotation) else single
-    return draft
+            models = self._draw_models(form, draft)
+        with st.expander("More settings", key=form.key("more")):
+            others, calls = st.columns(2, gap="large")
+            with others:
+                self._draw_settings(form, draft, [name for name in known if name not in (*first, *self.own)])
+            with calls:
+                shared = judges_form.draw_shared_settings(form)
+        for name, chosen in models.items():
+            complete = judges_form.add_shared_settings(chosen, shared)
+            draft[name] = complete if _is_list(fields[name]) else next(iter(complete), None)
+        with right:
+            return self.finish(form, draft)
+
+    def _draw_settings(self, form: SettingsForm, draft: Draft, names: Sequence[str]) -> None:
+        """Draw settings, and set them in the draft."""
+        for name in names:
+            if self._is_shown(name, draft):
+                info, label = form.settings.model_fields[name], self._label(name)
+                if not _holds_criteria(info):
+                    draft[name] = form.setting(name, label)
+                elif _is_list(info):
+                    draft[name] = _draw_criteria(form, name, label)
+                else:
+                    draft[name] = form.criterion(name, label, required=info.annotation is Criterion)
+
+    def _draw_models(self, form: SettingsForm, draft: Draft) -> dict[str, list[Draft]]:
+        models = {}
+        for name, info in form.settings.model_fields.items():
+            kinds = (info.annotation, *get_args(info.annotation))
+            if not any(_is_model(kind) for kind in kinds) or not self._is_shown(name, draft):
+                continue
+            minimum = 0 if NoneType in kinds else _limit(info, "min_length", 1)
+            maximum = _limit(info, "max_length", 20) if _is_list(info) else 1
+            count = self.models.get(name, minimum)
+            models[name] = judges_form.draw_models(form, name, self._label(name), minimum, maximum, count)
+        return models
+
+    def _is_shown(self, name: str, draft: Draft) -> bool:
+        return name not in self.shown or self.shown[name](draft)
+
+    def _label(self, name: str) -> str:
+        return self.names.get(name) or name.replace("_", " ").capitalize()
+
+
+render = Layout().render
 
 
 def _defaults(form: SettingsForm) -> Draft:
@@ -57,43 +109,23 @@ def _defaults(form: SettingsForm) -> Draft:
             # A run cannot start with a criterion that the study defines differently.
             criteria = value if isinstance(value, tuple) else (value,)
             known = [study_criteria.get(criterion.name, criterion) if criterion else None for criterion in criteria]
-            value = known if _is_list(info.annotation) else known[0]
+            value = known if _is_list(info) else known[0]
         defaults[name] = to_jsonable_python(value)
     return defaults
 
 
+def _draw_criteria(form: SettingsForm, name: str, label: str) -> list[Draft]:
+    """Draw the choice of several criteria."""
+    chosen = form.criteria_list(name, label)
+    minimum = _limit(form.settings.model_fields[name], "min_length", 0)
+    if len(chosen) < minimum:
+        number = "one criterion" if minimum == 1 else f"{minimum} criteria"
+        form.problems.append(f"Choose at least {number} under {label}.")
+    return chosen
+
+
 def _holds_criteria(info: FieldInfo) -> bool:
     return Criterion in (info.annotation, *get_args(info.annotation))
-
-
-def _draw_criteria(form: SettingsForm) -> Draft:
-    """Draw the settings that hold a criterion or a list of criteria."""
-    draft: Draft = {}
-    for name, info in form.settings.model_fields.items():
-        if not _holds_criteria(info):
-            continue
-        if _is_list(info.annotation):
-            draft[name] = form.criteria_list(name, _label(name))
-            minimum = _minimum(info, default=0)
-            if len(draft[name]) < minimum:
-                number = "one criterion" if minimum == 1 else f"{minimum} criteria"
-                form.problems.append(f"Choose at least {number} under {_label(name)}.")
-        else:
-            draft[name] = form.criterion(name, _label(name), required=info.annotation is Criterion)
-    return draft
-
-
-def _draw_models(form: SettingsForm) -> dict[str, list[Draft]]:
-    models = {}
-    for name, info in form.settings.model_fields.items():
-        kind = next((kind for kind in (info.annotation, *get_args(info.annotation)) if _is_model(kind)), None)
-        if kind is None:
-            continue
-        optional = NoneType in get_args(info.annotation)
-        maximum = _maximum(info) if _is_list(info.annotation) else 1
-        minimum = 0 if optional else _minimum(info)
-        models[name] = judges_form.draw_models(form, name, _label(name), minimum=minimum, maximum=maximum)
-    return models
 
 
 def _is_model(kind: Any) -> bool:
@@ -101,34 +133,17 @@ def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel) and {"name", "spec"} <= kind.model_fields.keys()
 
 
-def _is_list(annotation: Any) -> bool:
-    return get_origin(annotation) is tuple
+def _is_list(info: FieldInfo) -> bool:
+    return get_origin(info.annotation) is tuple
 
 
-def _is_scalar(annotation: Any) -> bool:
-    return annotation in (bool, int, float, str) or get_origin(annotation) is Literal
+def _is_scalar(info: FieldInfo) -> bool:
+    return info.annotation in (bool, int, float, str) or get_origin(info.annotation) is Literal
 
 
-def _minimum(info: FieldInfo, default: int = 1) -> int:
-    return next((limit.min_length for limit in info.metadata if isinstance(limit, annotated_types.MinLen)), default)
-
-
-def _maximum(info: FieldInfo) -> int:
-    return next((limit.max_length for limit in info.metadata if isinstance(limit, annotated_types.MaxLen)), 20)
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
-
-
-# Asks for a protocol's settings with the form that its registry entry names: important ones first, the rest collapsed.
-#
-# A form is a function `render(form) -> draft`. The draft holds the settings as YAML would; the protocol's settings
-# class validates them.
-
-
-def render_protocol_form(protocol: str, form: SettingsForm) -> Draft:
-    """Return the settings of a protocol as far as they are chosen; fields that the form does not show are unchanged."""
-    draft: Draft = resolve_name(registry.get(protocol).form)(form)
-    names = form.settings.model_fields
-    return {name: value for name, value in form.start.items() if name in names} | draft
+def _limit(info: FieldInfo, name: str, default: int) -> int:
+    """Return the least or the greatest length that the settings class allows."""
+    lengths = annotated_types.MinLen, annotated_types.MaxLen
+    return next(
+        (getattr(one, name) for one in info.metadata if isinstance(one, lengths) and hasattr(one, name)), default
+    )

@@ -10,38 +10,30 @@ from core import experiments as files
 from core.errors import TiebreakError
 from core.experiments import AxisChoice, Definition, definition
 from core.protocols.registry import PROTOCOLS
-from core.trace import model_specs
 from core.wording import format_count
-from pages.parts import account_guard, downloads, live, numbers, permissions, resources, shell
+from pages.parts import downloads, resources
 from pages.parts.text import escape_markdown
-from storage.accounts import access
-from storage.accounts.access import Permission
-from storage.accounts.registry import Actor
-from storage.db import audit, connections, guards
-from storage.runs import experiments, runs
-from storage.runs.experiments import Experiment, Progress
+from pages.setup.parts import upload
+from pages.setup.parts.cards import start_runs
+from storage.db import connections
+from storage.runs import runs
 from storage.runs.runs import Run
 from storage.studies import items, studies
 from storage.studies.studies import Study
-from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence, start
+from storage.worker import Plan, base_of_run, estimate, plan, receivers_sentence
 
-OF_A_RUN, OF_A_FILE, OF_A_PAPER = "Settings of a run", "A file", "A table of a paper"
 MAX_AXES = 5
-CHECKED = "experiment_checked"
-"""Key of the state with the file whose estimate is shown."""
+CHECKED = "experiment_checked"  # key of the state with the file whose estimate is shown
 
 
 def draw_form(study: Study) -> bool:
     """Draw the form; return whether an experiment was started."""
+    forms = {"Settings of a run": _draw_axes_form, "A file": _draw_file, "A table of a paper": _draw_paper}
     source = st.segmented_control(
-        "Start from",
-        [OF_A_RUN, OF_A_FILE, OF_A_PAPER],
-        default=OF_A_RUN,
-        required=True,
-        key="experiment_source",
+        "Start from", list(forms), default=next(iter(forms)), required=True, key="experiment_source"
     )
     try:
-        definition = _draw_source(study, str(source))
+        definition = forms[str(source)](study)
         if definition is None:
             return False
         cells = files.design(definition)
@@ -92,38 +84,13 @@ def _draw_start(study: Study, definition: Definition, text: str) -> bool:
     return True
 
 
-@guards.operation()
-def start_runs(study: Study, planned: Plan) -> None:
-    """Start an experiment for the visitor; raises Forbidden unless they may start runs of the study with its models."""
-    with audit.acting(require_start(study, planned).name):
-        start(resources.engine(), study, planned)
-
-
-def require_start(study: Study, planned: Plan) -> Actor:
-    """Return the visitor; raises Forbidden unless they may start these runs."""
-    specs = [spec for run in planned.runs for _, spec in model_specs(run.request.settings)]
-    specs += [run.request.extractor for run in planned.runs if run.request.extractor is not None]
-    with connections.reading(resources.engine()) as session:
-        actor = account_guard.current_actor()
-        access.require(session, study.id, actor, Permission.run)
-        access.require_models(session, study.id, actor, specs)
-    return actor
-
-
-def _draw_source(study: Study, source: str) -> Definition | None:
-    """Draw the form of a source; return the experiment, None if something is still to be chosen."""
-    if source == OF_A_FILE:
-        return _draw_file()
-    return _draw_paper() if source == OF_A_PAPER else _draw_axes_form(study)
-
-
-def _draw_paper() -> Definition | None:
+def _draw_paper(_: Study) -> Definition | None:
     """Draw the choice of an experiment of docs/papers, with the number of items and the cost limit."""
     name = st.selectbox(
         "Table or figure",
         definition.paper_names(),
         index=None,
-        format_func=_describe_paper,
+        format_func=lambda name: f"{name}: {definition.paper_title(name)}",
         key="experiment_paper",
         placeholder="as published, or with current models",
     )
@@ -132,34 +99,17 @@ def _draw_paper() -> Definition | None:
             "docs/papers of the project names the data of each table, its calls and its differences from the paper."
         )
         return None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        sample = st.number_input(
-            "Random sample of items",
-            1,
-            value=None,
-            key="experiment_paper_sample",
-            placeholder="as in the file",
-            width=220,
-        )
-        ceiling = st.number_input(
-            "Cost limit of all runs, dollars", 0.0, value=None, step=1.0, key="experiment_paper_ceiling", width=260
-        )
-    return files.with_run(definition.load_paper(name), {"sample": sample, "ceiling": ceiling})
+    left, right = st.columns(2, gap="medium")
+    changes = _draw_sample(left, right, "experiment_paper", "as in the file")
+    return files.with_run(definition.load_paper(name), changes)
 
 
-def _describe_paper(name: str) -> str:
-    return f"{name}: {definition.paper_title(name)}"
-
-
-def _draw_file() -> Definition | None:
+def _draw_file(_: Study) -> Definition | None:
     file = st.file_uploader("The experiment's file", type=["yaml", "yml"], key="experiment_file")
     if not isinstance(file, UploadedFile):
         st.caption("A file in YAML, as this page writes it. Its base has the settings themselves.")
         return None
-    try:
-        return files.parse(file.getvalue().decode("utf-8-sig"), name=file.name.rpartition(".")[0])
-    except UnicodeDecodeError:
-        raise TiebreakError("The file is not text in UTF-8.") from None
+    return files.parse(upload.read_text(file), name=file.name.rpartition(".")[0])
 
 
 def _draw_axes_form(study: Study) -> Definition | None:
@@ -171,7 +121,13 @@ def _draw_axes_form(study: Study) -> Definition | None:
         st.info("An experiment varies the settings of a run: start a run first, or load an experiment's file.")
         return None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        run = st.selectbox("Base", candidates, format_func=_describe_run, key="experiment_base", width=420)
+        run = st.selectbox(
+            "Base",
+            candidates,
+            format_func=lambda run: f"{run.name} ({PROTOCOLS[run.protocol].title})",
+            key="experiment_base",
+            width=420,
+        )
         name = st.text_input("Name", placeholder="formats", key="experiment_name", width=320).strip()
     base = base_of_run(resources.engine(), run)
     choices = {c.path: c for c in files.axis_choices(PROTOCOLS[run.protocol], base, criteria, scenarios)}
@@ -192,10 +148,6 @@ def _draw_axes_form(study: Study) -> Definition | None:
     return files.from_fields(fields)
 
 
-def _describe_run(run: Run) -> str:
-    return f"{run.name} ({PROTOCOLS[run.protocol].title})"
-
-
 def _draw_values(choice: AxisChoice, run: Run) -> list[Any]:
     """Draw the values of an axis, and return them."""
     key = f"experiment_values_{run.id}_{choice.path}"
@@ -208,10 +160,7 @@ def _draw_values(choice: AxisChoice, run: Run) -> list[Any]:
         key=key,
         help="Such as 0, 0.5, 1 or gpt-5.4-mini, local.",
     )
-    try:
-        values = yaml.safe_load(f"[{text}]")
-    except yaml.YAMLError:
-        raise TiebreakError(f"The values of {choice.path} should be separated by commas.") from None
+    values = _parse_list(text, f"The values of {choice.path} should be separated by commas.")
     return list(dict.fromkeys(values)) if all(isinstance(value, str | int | float) for value in values) else []
 
 
@@ -224,11 +173,16 @@ def _draw_exclusions() -> dict[str, Any]:
         help="As in a file: `{format: masked, criterion: clarity}`, several separated by commas. "
         "An axis may have several levels: `{format: [masked, flipped]}`.",
     )
-    try:
-        combinations = yaml.safe_load(f"[{text}]")
-    except yaml.YAMLError:
-        raise TiebreakError("Combinations without a run should be written as {axis: level, axis: level}.") from None
+    combinations = _parse_list(text, "Combinations without a run should be written as {axis: level, axis: level}.")
     return {"exclude": combinations} if combinations else {}
+
+
+def _parse_list(text: str, problem: str) -> list[Any]:
+    try:
+        values: list[Any] = yaml.safe_load(f"[{text}]")
+    except yaml.YAMLError:
+        raise TiebreakError(problem) from None
+    return values
 
 
 def _draw_limits(scenarios: list[str]) -> dict[str, Any]:
@@ -237,127 +191,15 @@ def _draw_limits(scenarios: list[str]) -> dict[str, Any]:
     repeats = first.number_input(
         "Repeats", 1, 1000, 1, key="experiment_repeats", help="Runs of each cell, with independent replies."
     )
-    sample = second.number_input(
-        "Random sample of items", 1, value=None, key="experiment_sample", placeholder="all items"
+    chosen = {"repeats": repeats, **_draw_sample(second, third, "experiment", "all items")}
+    chosen["scenario"] = fourth.selectbox(
+        "Scenario", scenarios, index=None, key="experiment_scenario", placeholder="all"
     )
-    ceiling = third.number_input(
-        "Cost limit of all runs, dollars", 0.0, value=None, step=1.0, key="experiment_ceiling", placeholder="none"
-    )
-    scenario = fourth.selectbox("Scenario", scenarios, index=None, key="experiment_scenario", placeholder="all")
-    chosen = {"repeats": repeats, "sample": sample, "ceiling": ceiling, "scenario": scenario}
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-# Cards of experiments: state, progress over all runs, cost, and buttons to cancel, resume and see the results.
-
-STATES = {
-    "running": ("Running", ":material/sync:", "blue"),
-    "waiting": ("Waiting", ":material/schedule:", "gray"),
-    "stopped": ("Stopped", ":material/error:", "red"),
-    "cancelled": ("Cancelled", ":material/cancel:", "gray"),
-    "finished": ("Finished", ":material/check_circle:", "green"),
-}
-ACTIVE = ("running", "waiting")
-
-
-def draw_cards(study: Study, listed: list[Experiment]) -> None:
-    """Draw the experiments; those that are executed refresh every second."""
-    for experiment in listed:
-        if read_progress(experiment).state in ACTIVE:
-            _draw_active(study, experiment)
-        else:
-            _draw_card(study, experiment, read_progress(experiment))
-
-
-def draw_progress(experiment: Experiment) -> None:
-    """Draw the progress above the results; each finished run, and a run that anybody resumes, redraws the page."""
-    drawn = read_progress(experiment)
-
-    @permissions.fragment(run_every=1.0)
-    def refresh() -> None:
-        progress = read_progress(experiment)
-        if (progress.state, progress.finished) != (drawn.state, drawn.finished):
-            st.rerun()
-        st.markdown(f"**{escape_markdown(experiment.name)}**: {escape_markdown(progress.summary())}")
-        _draw_wait(progress)
-        if progress.problem:
-            st.warning(escape_markdown(progress.problem), icon=":material/error:")
-
-    refresh()
-
-
-def read_progress(experiment: Experiment) -> Progress:
-    """Return the progress of an experiment, read again after a change."""
-
-    def read() -> Progress:
-        with connections.reading(resources.engine()) as session:
-            return experiments.progress(session, experiment.id)
-
-    return live.load(f"experiment_{experiment.id}", (live.study_topic(experiment.study_id),), read)
-
-
-def _draw_active(study: Study, experiment: Experiment) -> None:
-    @permissions.fragment(run_every=1.0)
-    def refresh() -> None:
-        progress = read_progress(experiment)
-        if progress.state not in ACTIVE:
-            st.rerun()
-        _draw_card(study, experiment, progress)
-
-    refresh()
-
-
-def _draw_card(study: Study, experiment: Experiment, progress: Progress) -> None:
-    name, icon, colour = STATES[progress.state]
-    with st.container(border=True, key=f"experiment-{experiment.id}"):
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-            axes = " x ".join(f"{axis.name} ({len(axis.levels)})" for axis in experiment.definition.axes)
-            st.markdown(
-                f"**{escape_markdown(experiment.name)}** :{colour}-badge[{icon} {name}]  \n"
-                f":small[{escape_markdown(experiment.definition.protocol)} · {escape_markdown(axes)}]",
-                width="content",
-            )
-            _draw_actions(study, experiment, progress)
-        share = (progress.done + progress.failed) / progress.traces if progress.traces else 0.0
-        if progress.state != "finished":
-            st.progress(share, f"{progress.finished:,} of {numbers.format_count(progress.runs, 'run')} finished")
-        st.caption(escape_markdown(progress.summary()))
-        _draw_wait(progress)
-        if progress.problem:
-            st.warning(escape_markdown(progress.problem), icon=":material/error:")
-
-
-def _draw_wait(progress: Progress) -> None:
-    if progress.wait:
-        st.caption(f":material/hourglass_empty: {escape_markdown(progress.wait)}")
-
-
-def _draw_actions(study: Study, experiment: Experiment, progress: Progress) -> None:
-    with st.container(horizontal=True, width="content", vertical_alignment="center", gap="small"):
-        if progress.state in ACTIVE and st.button("Cancel", key=f"cancel_{experiment.id}", icon=":material/stop:"):
-            with permissions.writing(study.id, Permission.run, f"experiment {experiment.name} cancelled") as session:
-                experiments.cancel(session, experiment.id)
-            st.rerun()
-        incomplete = progress.state in ("stopped", "cancelled") or progress.failed
-        if incomplete and st.button("Resume", key=f"resume_{experiment.id}", icon=":material/play_arrow:"):
-            _resume(study, experiment)
-        if progress.done and st.button("Results", key=f"results_{experiment.id}", icon=":material/table_chart:"):
-            st.query_params["experiment"] = experiment.name
-            st.rerun(scope="app")
-        st.page_link(
-            shell.page_path("setup/runs.py"),
-            label="Runs",
-            icon=":material/play_circle:",
-            query_params={"study": study.name},
-        )
-        text, name = files.to_yaml(experiment.definition), f"{experiment.name}.yaml"
-        downloads.draw_text_link("File", text, name, f"experiment_{experiment.id}", kind="experiment")
-
-
-def _resume(study: Study, experiment: Experiment) -> None:
-    try:
-        start_runs(study, plan(resources.engine(), study, experiment.definition))
-    except TiebreakError as error:
-        st.error(escape_markdown(str(error)), icon=":material/error:")
-        return
-    st.rerun()
+def _draw_sample(left: Any, right: Any, key: str, all_items: str) -> dict[str, Any]:
+    """Draw the number of items and the cost limit of all runs."""
+    sample = left.number_input("Random sample of items", 1, value=None, key=f"{key}_sample", placeholder=all_items)
+    ceiling = right.number_input("Cost limit of all runs, dollars", 0.0, value=None, step=1.0, key=f"{key}_ceiling")
+    return {"sample": sample, "ceiling": ceiling}

@@ -17,8 +17,7 @@ from storage.studies.studies import Study
 from storage.transfer.imports import read_inputs
 
 ROWS_PER_PAGE = 50
-PROMPT_LENGTH = 200
-"""Characters of a prompt in the table."""
+PROMPT_LENGTH = 200  # characters of a prompt in the table
 
 
 def draw(study: Study, annotator: str | None) -> None:
@@ -96,9 +95,13 @@ def _draw_file(study: Study, annotator: str | None) -> None:
 
 
 def _save(study: Study, annotator: str, wanted: dict[str, Input]) -> None:
-    with permissions.writing(study.id, Permission.edit, "") as session:
-        count = inputs.save(session, study.id, annotator, wanted)
-    st.session_state["inputs_saved"] = count
+    count = permissions.write(study.id, Permission.edit, "", inputs.save, study.id, annotator, wanted)
+    _finish(f"Changed: {numbers.format_count(count, 'item')}. New runs use it.")
+
+
+def _finish(sentence: str) -> None:
+    """Draw the page again after a change, with what was changed."""
+    st.toast(sentence)
     st.rerun()
 
 
@@ -113,16 +116,8 @@ def _draw_adoption(study: Study, annotator: str | None) -> None:
         run = st.selectbox("Aspects that a run proposed", names, key="inputs_run", width=320)
         clicked = st.button("Adopt for items without aspects", key="inputs_adopt", disabled=annotator is None)
     if clicked and annotator is not None:
-        with permissions.writing(study.id, Permission.edit, "") as session:
-            st.session_state["inputs_saved"] = inputs.adopt_aspects(session, study.id, annotator, run)
-        st.rerun()
-
-
-def draw_result() -> None:
-    """Show how many items the last change concerned."""
-    count = st.session_state.pop("inputs_saved", None)
-    if count is not None:
-        st.toast(f"Changed: {numbers.format_count(count, 'item')}. New runs use it.")
+        count = permissions.write(study.id, Permission.edit, "", inputs.adopt_aspects, study.id, annotator, run)
+        _finish(f"Changed: {numbers.format_count(count, 'item')}. New runs use it.")
 
 
 # Confirms for many items at once which AIUs of a later extraction are the standing ones in other words.
@@ -144,7 +139,8 @@ def draw_matches(study: Study, annotator: str | None) -> None:
         ticked = st.segmented_control(
             "Selected in advance", list(TICKS), default="none", required=True, key="matches_ticks"
         )
-    found = _reextractions(study.id, run, _edits(study))
+    edits = resources.read(aius.count_edits, study.id)
+    found = _reextractions(study.id, run, edits)
     if not found:
         st.info("The current AIUs are those of this run: there is nothing to replace.")
         return
@@ -153,16 +149,10 @@ def draw_matches(study: Study, annotator: str | None) -> None:
     _draw_replacement(study, run, found, confirmed, annotator)
 
 
-def _edits(study: Study) -> int:
-    with connections.reading(resources.engine()) as session:
-        return aius.count_edits(session, study.id)
-
-
 @st.cache_data(max_entries=4, show_spinner="Comparing AIUs …")
 def _reextractions(study_id: int, run: str, edits: int) -> list[Reextraction]:
     """Return what a run extracted otherwise; `edits` changes with every edit."""
-    with connections.reading(resources.engine()) as session:
-        return inputs.reextractions(session, study_id, run)
+    return resources.read(inputs.reextractions, study_id, run)
 
 
 def _draw_pairs(proposals: list[Proposal], least: float, key: str) -> list[Proposal]:
@@ -220,18 +210,8 @@ def _draw_replacement(
     help = "Labels of AIUs that are not ticked are stored, and no longer count."
     clicked = st.button(label, key="matches_apply", type="primary", disabled=annotator is None or not same, help=help)
     if clicked and annotator is not None:
-        with permissions.writing(study.id, Permission.edit, "") as session:
-            count = inputs.replace_aius(session, study.id, annotator, run, same)
-        st.session_state["inputs_replaced"] = (count, len(confirmed))
-        st.rerun()
-
-
-def draw_match_result() -> None:
-    """Show what the last replacement changed."""
-    counts = st.session_state.pop("inputs_replaced", None)
-    if counts is not None:
-        critiques, same = counts
-        st.toast(
-            f"Replaced the AIUs of {numbers.format_count(critiques, 'critique')}. "
-            f"Confirmed as the same: {numbers.format_count(same, 'AIU')}."
+        count = permissions.write(study.id, Permission.edit, "", inputs.replace_aius, study.id, annotator, run, same)
+        _finish(
+            f"Replaced the AIUs of {numbers.format_count(count, 'critique')}. "
+            f"Confirmed as the same: {numbers.format_count(len(confirmed), 'AIU')}."
         )

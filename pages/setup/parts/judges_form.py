@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 import yaml
 
+from core.frozen import help_text
 from core.llm import local_server
 from core.llm.client import available_models
 from core.llm.secrets import REASONING_EFFORTS, VARIABLE_NAME, describe_problem
@@ -17,7 +18,6 @@ from pages.setup.parts.settings_form import Draft, SettingsForm
 
 # The settings of a model's calls: shared by all models of a run, or a judge's own.
 
-JudgeFields = dict[str, Any]
 FORMATS = ("auto", "json", "text")
 LABELS = {
     "answer_format": "Answer format",
@@ -31,24 +31,9 @@ LABELS = {
     "prompt_price": "Price of prompts, $ per million tokens",
     "completion_price": "Price of replies, $ per million tokens",
     "system": "System message",
-    "extra": "Additional fields of the request, in YAML",
+    "extra": "Additional fields of the request, in YAML; they are stored, so enter no key",
 }
 """Every setting of a call and its label, in the order of the form."""
-HELP = {
-    "answer_format": "JSON: the answer is requested with a schema. Text: as a final line, as in the papers. auto: JSON "
-    "if the provider accepts a schema. A provider that refuses the schema is asked for text.",
-    "temperature": "0: the most likely reply. Omitted for models that do not accept it. A judge can override it.",
-    "top_p": "Nucleus sampling. Empty: the provider's default.",
-    "max_tokens": "A reply that is cut off counts as no verdict. Reasoning models need more tokens.",
-    "max_tokens_ceiling": "A reply that was cut off is requested once more with twice the tokens, up to this many.",
-    "reasoning_effort": "A model accepts some of these levels. Empty: the provider's default.",
-    "seed": "The seed of the provider's sampling, if it has one. Empty: none is sent.",
-    "timeout": "A call that takes longer is retried.",
-    "prompt_price": "For models that are not in the price list, and for your own prices. Enter both.",
-    "completion_price": "With the tokens of reasoning, if the provider counts them as replies.",
-    "system": "A message before the prompt, in the role of the system. Empty: none.",
-    "extra": "Fields by the server's names, such as `top_k: 20`. They are stored with the run: do not enter a key.",
-}
 LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "temperature": (0.0, 2.0, 0.1),
     "top_p": (0.0, 1.0, 0.05),
@@ -60,28 +45,11 @@ LIMITS: Mapping[str, tuple[float, float | None, float]] = {
     "completion_price": (0.0, None, 0.1),
 }
 """The lowest and the highest number of a setting, and its step; integers if the step is one."""
-SHARED = "shared setting"
-
-
-def draw_shared(start: Spec, prefix: str, problems: list[str]) -> JudgeFields:
-    """Draw the settings of all models that do not override them; returns every one that is set."""
-    values = start.model_dump(mode="json")
-    first, second = st.columns(2, gap="medium")
-    draft: JudgeFields = {}
-    for index, name in enumerate(LABELS):
-        with (first, second)[index % 2] if name not in ("system", "extra") else st.container():
-            draft[name] = _draw(name, values[name], f"{prefix}{name}", "the provider's default", problems)
-    return {name: value for name, value in draft.items() if value is not None}
-
-
-def draw_judge_settings(spec: Mapping[str, Any], prefix: str, problems: list[str]) -> JudgeFields:
-    """Draw the settings of one judge; returns those that it overrides."""
-    return drop_empty({name: _draw(name, spec.get(name), f"{prefix}{name}", SHARED, problems) for name in LABELS})
 
 
 def _draw(name: str, value: Any, key: str, placeholder: str, problems: list[str]) -> Any:
     """Draw one setting; returns its value, or None if it is not set."""
-    label, help = LABELS[name], HELP[name]
+    label, help = LABELS[name], help_text(Spec, name)
     if name in ("answer_format", "reasoning_effort"):
         options = list(FORMATS if name == "answer_format" else REASONING_EFFORTS)
         options += [value] if value and value not in options else []
@@ -101,7 +69,7 @@ def _draw(name: str, value: Any, key: str, placeholder: str, problems: list[str]
     return st.number_input(label, lowest, highest, value=value, step=step, key=key, help=help, placeholder=placeholder)
 
 
-def _draw_extra(value: Any, label: str, key: str, help: str, problems: list[str]) -> JudgeFields | None:
+def _draw_extra(value: Any, label: str, key: str, help: str, problems: list[str]) -> Draft | None:
     start = yaml.safe_dump(value, sort_keys=False, allow_unicode=True) if value else ""
     text = str(st.text_area(label, start, key=key, help=help, height=70, placeholder="top_k: 20"))
     try:
@@ -117,13 +85,12 @@ def _draw_extra(value: Any, label: str, key: str, help: str, problems: list[str]
 
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-LOCAL_MAX_TOKENS = 300
-"""The maximum reply length that the local model starts with."""
+LOCAL_MAX_TOKENS = 300  # the maximum reply length that the local model starts with
 
 
 def draw_judges(
-    prefix: str, start: Sequence[JudgeFields], problems: list[str], minimum: int = 1, maximum: int = 20
-) -> list[JudgeFields]:
+    prefix: str, start: Sequence[Draft], problems: list[str], minimum: int = 1, maximum: int = 20
+) -> list[Draft]:
     """Draw one row per judge; returns each with a name, and a spec that has only its own settings.
 
     Adds one sentence to `problems` for each value that is refused.
@@ -134,12 +101,12 @@ def draw_judges(
         "Add another" if rows else "Add", key=f"{prefix}add_judge", icon=":material/add:", type="tertiary"
     ):
         number = max(rows, default=-1) + 1
-        rows[number] = {"name": f"{_judge_noun(rows)} {number + 1}"}
+        rows[number] = {"name": f"judge {number + 1}"}
         st.rerun()
     return judges
 
 
-def default_judges(count: int, noun: str = "judge") -> list[JudgeFields]:
+def default_judges(count: int, noun: str = "judge") -> list[Draft]:
     """Return `count` judges: models of different providers whose keys are set, otherwise the local model.
 
     The local model has different temperatures, because at one temperature it would repeat itself.
@@ -160,13 +127,7 @@ def default_judges(count: int, noun: str = "judge") -> list[JudgeFields]:
     ]
 
 
-def _judge_noun(rows: dict[int, JudgeFields]) -> str:
-    """Return the first word of the first judge's name, such as "peer"."""
-    names = [row.get("name", "").split() for row in rows.values()]
-    return names[0][0] if names and names[0] else "judge"
-
-
-def _draw_row(key: str, rows: dict[int, JudgeFields], index: int, problems: list[str], minimum: int) -> JudgeFields:
+def _draw_row(key: str, rows: dict[int, Draft], index: int, problems: list[str], minimum: int) -> Draft:
     start = rows[index]
     spec = start.get("spec", {})
     left, right = st.columns([3, 7], gap="small", vertical_alignment="bottom")
@@ -187,7 +148,7 @@ def _draw_row(key: str, rows: dict[int, JudgeFields], index: int, problems: list
     return {**start, "name": name.strip(), "spec": drop_empty({"model": model, **settings})}
 
 
-def _draw_model(key: str, rows: dict[int, JudgeFields], index: int) -> str | None:
+def _draw_model(key: str, rows: dict[int, Draft], index: int) -> str | None:
     value = rows[index].get("spec", {}).get("model")
     options = list(dict.fromkeys([*(offer.model for offer in available_models()), *([value] if value else [])]))
     return st.selectbox(
@@ -204,7 +165,7 @@ def _draw_model(key: str, rows: dict[int, JudgeFields], index: int) -> str | Non
     )
 
 
-def _drop_local_limit(key: str, rows: dict[int, JudgeFields], index: int) -> None:
+def _drop_local_limit(key: str, rows: dict[int, Draft], index: int) -> None:
     """Return a judge to the shared reply length if the local model's was not changed by hand."""
     spec = rows[index].get("spec", {})
     if spec.get("model") != local_server.MODEL_NAME or st.session_state[f"{key}model"] == local_server.MODEL_NAME:
@@ -214,7 +175,7 @@ def _drop_local_limit(key: str, rows: dict[int, JudgeFields], index: int) -> Non
         st.session_state[f"{key}max_tokens"] = None
 
 
-def _draw_more(key: str, spec: JudgeFields, problems: list[str]) -> JudgeFields:
+def _draw_more(key: str, spec: Draft, problems: list[str]) -> Draft:
     """Draw the server of a judge, and the settings that it overrides."""
     with st.popover("", icon=":material/tune:", key=f"{key}more", help="Server, and settings of this model"):
         address = st.text_input(
@@ -233,17 +194,18 @@ def _draw_more(key: str, spec: JudgeFields, problems: list[str]) -> JudgeFields:
         ).strip()
         if VARIABLE_NAME.fullmatch(variable) and variable not in os.environ:
             st.caption(f":material/warning: {escape_markdown(variable)} is not set where Tiebreak runs.")
-        settings = draw_judge_settings(spec, key, problems)
-    return drop_empty({"address": address, "key_variable": variable, **settings})
+        own = {name: _draw(name, spec.get(name), f"{key}{name}", "shared setting", problems) for name in LABELS}
+    return drop_empty({"address": address, "key_variable": variable, **own})
 
 
 # The models of a run, such as judges or peers: their shared settings are drawn once, each can override them.
 
 
-def draw_models(
-    form: SettingsForm, name: str, label: str, *, minimum: int = 1, maximum: int = 20, default_count: int | None = None
-) -> list[Draft]:
-    """Draw the models of the setting `name`; their shared settings are left out, see `add_shared_settings`."""
+def draw_models(form: SettingsForm, name: str, label: str, minimum: int, maximum: int, count: int) -> list[Draft]:
+    """Draw the models of the setting `name`, at first `count` of them.
+
+    Their shared settings are left out, see `add_shared_settings`.
+    """
     st.markdown(label, help=form.help(name))
     shared_settings = _shared_settings(form.start)
     start = [
@@ -251,7 +213,6 @@ def draw_models(
         for model in _as_models(form.start.get(name))
     ]
     prefix = form.prefix if name == "judges" else form.key(f"{name}_")
-    count = minimum if default_count is None else default_count
     initial = start or default_judges(count, label.removesuffix("s").lower())
     models = draw_judges(prefix, initial, form.problems, minimum, maximum)
     if local_server.DESCRIPTION not in form.notes and any(
@@ -263,9 +224,12 @@ def draw_models(
 
 
 def draw_shared_settings(form: SettingsForm) -> Draft:
-    """Draw the settings of all models that do not override them."""
-    start = Spec(**{"model": "", **_shared_settings(form.start)})
-    return draw_shared(start, form.prefix, form.problems)
+    """Draw the settings of all models that do not override them; returns every one that is set."""
+    values = Spec(**{"model": "", **_shared_settings(form.start)}).model_dump(mode="json")
+    draft = {
+        name: _draw(name, values[name], form.key(name), "the provider's default", form.problems) for name in LABELS
+    }
+    return {name: value for name, value in draft.items() if value is not None}
 
 
 def add_shared_settings(models: Sequence[Draft], shared: Draft) -> list[Draft]:
@@ -293,8 +257,9 @@ def _as_models(value: Any) -> list[Draft]:
 def _shared_settings(start: Draft) -> Draft:
     """Return the settings that are the same for all models."""
     defaults = Spec(model="")
-    names = tuple(LABELS)
-    specs = [{name: model["spec"].get(name, getattr(defaults, name)) for name in names} for model in iter_models(start)]
+    specs = [
+        {name: model["spec"].get(name, getattr(defaults, name)) for name in LABELS} for model in iter_models(start)
+    ]
     if not specs:
         return {}
     return {name: value for name, value in specs[0].items() if all(spec[name] == value for spec in specs)}

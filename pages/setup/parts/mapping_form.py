@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
 from core.formats.mapping import mapping as mappings
@@ -12,14 +13,14 @@ from core.formats.mapping.fields import key_of
 from core.formats.mapping.guess import Draft, guess_block, guess_roles
 from core.formats.mapping.mapping import Mapping, build_mapping, draft_of
 from core.formats.mapping.preview import MANY_FIELDS, Preview, preview_table
-from core.formats.mapping.suggest import ROWS, suggest_table, why_row_numbers
+from core.formats.mapping.suggest import suggest_table
 from core.formats.mapping.suggest_blocks import guess_values, leave_open
 from core.formats.plain_yaml import dump_fields, parse_fields
 from pages.parts import downloads
 from pages.parts.numbers import RESPONSE_NAMES
 from pages.parts.text import escape_markdown
 from pages.setup.parts import scale_form, upload
-from pages.setup.parts.scale_form import Chooser, drop_empty, join_commas, one_or_list, split_commas
+from pages.setup.parts.scale_form import Chooser, Field, drop_empty, join_commas, split_commas
 from pages.setup.parts.upload import FileSource
 
 # The labels in a table: one column per annotator, one row per label, or a list in a cell.
@@ -33,6 +34,25 @@ KIND_NAMES = {
     "aspect_quality": "quality of an aspect",
     "answer": "answer",
 }
+
+
+WIDE_FIELD = Field("annotators", "One column for each annotator", placeholder="choose")
+LONG_FIELDS = (
+    Field("annotator", "Annotator", placeholder="choose"),
+    Field("value", "Value", placeholder="choose"),
+    Field("criterion_field", "Criterion column"),
+    Field("reason", "Reason"),
+)
+LIST_FIELDS = (
+    Field("value", "List of values", placeholder="choose"),
+    Field(
+        "who",
+        "Annotators",
+        "A column with a list of names, or the names in the order of the values.",
+        allow_new=True,
+        placeholder="a column, or names separated by commas",
+    ),
+)
 
 
 def draw_blocks(chooser: Chooser, blocks: Blocks, preview: Preview) -> list[Draft]:
@@ -86,37 +106,33 @@ def _leave_open(start: Draft, draft: Draft, file_values: list[str]) -> Draft:
 
 def _draw_target(chooser: Chooser, start: Draft) -> Draft:
     left, middle, right = st.columns([4, 4, 7], gap="medium")
-    with left:
-        kinds = list(KIND_NAMES)
-        kind = st.selectbox(
-            "Kind",
-            kinds,
-            index=kinds.index(start.get("kind", "preference")),
-            format_func=KIND_NAMES.__getitem__,
-            key=chooser.key("kind"),
-        )
-    with middle:
-        criterion = chooser.enter_text(
-            "Criterion", "criterion", start.get("criterion", ""), placeholder="overall quality"
-        )
-    with right:
-        definition = chooser.enter_text(
-            "Definition", "definition", start.get("definition", ""), placeholder="Shown to people and judges"
-        )
-    return {"kind": kind, "criterion": criterion, "definition": definition}
+    kinds = list(KIND_NAMES)
+    kind = left.selectbox(
+        "Kind",
+        kinds,
+        index=kinds.index(start.get("kind", "preference")),
+        format_func=KIND_NAMES.__getitem__,
+        key=chooser.key("kind"),
+    )
+    texts = {"kind": kind}
+    for place, name, empty in (
+        (middle, "criterion", "overall quality"),
+        (right, "definition", "Shown to people and judges"),
+    ):
+        with place:
+            texts[name] = chooser.enter_text(name.capitalize(), name, start.get(name, ""), placeholder=empty)
+    return texts
 
 
 def _draw_wide(chooser: Chooser, start: Draft) -> Draft:
-    names_by_column: dict[str, str] = dict(start.get("annotators", {})) if start.get("layout", "wide") == "wide" else {}
-    columns = chooser.choose_columns(
-        "One column for each annotator", "annotators", list(names_by_column), placeholder="choose"
-    )
+    is_wide = start.get("layout", "wide") == "wide"
+    names_by_column: dict[str, str] = dict(start.get("annotators", {})) if is_wide else {}
+    columns = chooser.choose_columns(WIDE_FIELD, list(names_by_column))
+    are_own = any(name != key_of(column) for column, name in names_by_column.items())
     names = chooser.enter_text(
         "Names of the annotators",
         "names",
-        join_commas([*names_by_column.values()])
-        if any(name != key_of(column) for column, name in names_by_column.items())
-        else "",
+        join_commas([*names_by_column.values()]) if are_own else "",
         placeholder="the column names",
         help="In the order of the columns, separated by commas. A name with a comma is in quotation marks.",
     )
@@ -128,43 +144,24 @@ def _draw_wide(chooser: Chooser, start: Draft) -> Draft:
 
 
 def _draw_long(chooser: Chooser, start: Draft) -> Draft:
-    columns = st.columns(4, gap="medium")
-    fields = ("annotator", "value", "criterion_field", "reason")
-    labels = ("Annotator", "Value", "Criterion column", "Reason")
-    draft: Draft = {"seconds": start.get("seconds")}
-    for column, field, label in zip(columns, fields, labels, strict=True):
-        with column:
-            empty = "choose" if field in ("annotator", "value") else "not in the file"
-            draft[field] = chooser.choose_column(label, field, start.get(field), placeholder=empty)
-    return draft
+    return {"seconds": start.get("seconds"), **chooser.choose_row(LONG_FIELDS, start)}
 
 
 def _draw_list(chooser: Chooser, start: Draft) -> Draft:
-    left, middle, right = st.columns([1, 2, 1], gap="medium")
-    with left:
-        value = chooser.choose_column("List of values", "value", start.get("value"), placeholder="choose")
-    with middle:
-        start_names = start.get("annotators", []) if start.get("layout") == "list" else []
-        annotators = chooser.choose_column(
-            "Annotators",
-            "who",
-            start.get("annotators_field") or join_commas(start_names) or None,
-            allow_new=True,
-            placeholder="a column, or names separated by commas",
-            help="A column with a list of names, or the names in the order of the values.",
-        )
-    with right:
-        separator = chooser.enter_text(
-            "Separator",
-            "separator",
-            start.get("separator") or "",
-            placeholder="JSON",
-            help="For lists written as text.",
-        )
-    annotator_fields: Draft = {"annotators": split_commas(annotators or "")}
+    names = join_commas(start.get("annotators", [])) if start.get("layout") == "list" else ""
+    who = start.get("annotators_field") or names or None
+    draft = chooser.choose_row(LIST_FIELDS, {"value": start.get("value"), "who": who})
+    separator = chooser.enter_text(
+        "Separator",
+        "separator",
+        start.get("separator") or "",
+        placeholder="JSON",
+        help="For lists written as text.",
+    )
+    annotators = draft.pop("who")
     if annotators in chooser.columns:
-        annotator_fields = {"annotators_field": annotators}
-    return {"value": value, "separator": separator, **annotator_fields}
+        return {**draft, "separator": separator, "annotators_field": annotators}
+    return {**draft, "separator": separator, "annotators": split_commas(annotators or "")}
 
 
 LAYOUT_FORMS = {"wide": _draw_wide, "long": _draw_long, "list": _draw_list}
@@ -175,8 +172,11 @@ TARGET_FIELDS = ("kind", "criterion", "definition", "scale", "values")
 """The fields of a block that identify the judged target."""
 
 
-Roles = tuple[list[str], str | None]
-"""The columns of judges, and that of gold."""
+ROLE_FIELDS = (
+    Field("role_judges", "Judges", "One column per judge. Each becomes a recorded run.", several=True),
+    Field("role_gold", "Gold", "Decided values, which take precedence over labels.", several=True),
+)
+Roles = tuple[list[str], str | None]  # the columns of judges, and that of gold
 
 
 def split_roles(draft: Draft) -> tuple[Draft, Roles | None]:
@@ -197,30 +197,22 @@ def draw_roles(chooser: Chooser, preview: Preview, labels: Sequence[Draft], sugg
     If the table has labels, judges and gold have the same targets and values; otherwise they are guessed from the
     cells.
     """
-    judge_guess, gold_guess = suggested or guess_roles(preview.columns, preview.rows)
-    left, right = st.columns(2, gap="medium")
-    with left:
-        judges = chooser.choose_columns(
-            "Judges", "role_judges", judge_guess, help="One column per judge. Each becomes a recorded run."
-        )
-    with right:
-        gold = chooser.choose_columns(
-            "Gold", "role_gold", gold_guess, help="Decided values, which take precedence over labels."
-        )
+    guessed = suggested or guess_roles(preview.columns, preview.rows)
+    chosen = chooser.choose_row(ROLE_FIELDS, dict(zip(("role_judges", "role_gold"), guessed, strict=True)))
     blocks: Draft = {}
-    if judges:
-        block = _translate(
-            chooser.nested("role_judges"), _target(labels, preview, judges), preview, judges, "no verdict"
+    for role, none in (("judges", "no verdict"), ("gold", "no value")):
+        value = chosen[f"role_{role}"]
+        columns = [value] if isinstance(value, str) else value
+        if not columns:
+            continue
+        columns = columns if role == "judges" else columns[:1]
+        target = _target(labels, preview, columns)
+        block = _translate(chooser.nested(f"role_{role}"), target, preview, columns, none)
+        places: Draft = (
+            {"value": columns[0]} if role == "gold" else {"columns": {name: key_of(name) for name in columns}}
         )
-        columns = {column: key_of(column) for column in judges}
-        blocks["judges"] = [leave_open(block | {"columns": columns}, _unstated(block, preview, judges))]
-        _draw_meaning("Judges", blocks["judges"][0])
-    if gold:
-        block = _translate(
-            chooser.nested("role_gold"), _target(labels, preview, gold[:1]), preview, gold[:1], "no value"
-        )
-        blocks["gold"] = [leave_open(block | {"value": gold[0]}, _unstated(block, preview, gold[:1]))]
-        _draw_meaning("Gold", blocks["gold"][0])
+        blocks[role] = [leave_open(block | places, _unstated(block, preview, columns))]
+        _draw_meaning(role.capitalize(), blocks[role][0])
     return blocks
 
 
@@ -257,27 +249,19 @@ def _draw_meaning(name: str, block: abc.Mapping[str, object]) -> None:
     """Draw how the values are read, so a wrong guess is visible before the import."""
     values = block.get("values")
     translated = values.items() if isinstance(values, dict) else ()
-    parts = [f"{text} is {_meaning(block, value)}" for text, value in translated]
+    names: dict[Any, str] = {None: "no value", **(RESPONSE_NAMES if block.get("kind") == "preference" else {})}
+    parts = [f"{text} is {names.get(value, value)}" for text, value in translated]
     is_open = block.get("confirmed") is False  # then the values are asked for
     is_preference = block.get("kind") == "preference" and not is_open
     kind = "a preference: 1, 2, or 0 for a tie" if is_preference else f"a {block.get('kind')}"
     st.caption(f"{name}: {escape_markdown(', '.join([kind, *parts]))}.")
 
 
-def _meaning(block: abc.Mapping[str, object], value: object) -> str:
-    if value is None:
-        return "no value"
-    is_response = block.get("kind") == "preference" and isinstance(value, int)
-    return RESPONSE_NAMES.get(value, str(value)) if is_response and isinstance(value, int) else str(value)
-
-
 # A mapping as YAML text: for the fields of a mapping that the form has no widgets for.
 
 BLOCKS = ("labels", "judges", "gold")
-LABEL_FIELDS = ("each", "aggregate")
-"""Fields of a block of labels that the form lacks."""
-HEIGHT = 420
-"""Pixels of the editor."""
+LABEL_FIELDS = ("each", "aggregate")  # fields of a block of labels that the form lacks
+HEIGHT = 420  # pixels of the editor
 
 
 def needs_yaml(draft: Draft) -> bool:
@@ -318,8 +302,7 @@ def draw_yaml_editor(draft: Draft, key: str) -> Draft | None:
         return None
 
 
-PREVIEW_ROWS = 200
-"""Rows that are searched for columns and values."""
+PREVIEW_ROWS = 200  # rows that are searched for columns and values
 TABLE_ROWS = 5
 OTHER_FIELDS = (
     *("separator", "quotes", "where", "where_not", "shuffle", "join", "aspects"),
@@ -334,7 +317,6 @@ REQUIRED_COLUMNS = {
     "list.annotators": "Annotators",
 }
 """The field of a block of labels -> its name in the form."""
-ROW_NUMBERS = {"{row}": "row number", "{row}-{element}": "row and element number"}
 
 
 def describe_error(error: FileFormatError) -> str:
@@ -355,7 +337,11 @@ def draw_mapping(source: FileSource) -> Draft | None:
         draft = _draw_text(state) if state["as_text"] else _draw_form(source, state)
     shown = draft or state["draft"]
     with first_rows:
-        _draw_first_rows(_load_preview(source, source.key, shown.get("explode"), shown.get("separator")))
+        preview = _load_preview(source, shown)
+        if preview.has_more:
+            st.caption(MANY_FIELDS)
+        rows = [{column: row.get(column, "") for column in preview.columns} for row in preview.rows[:TABLE_ROWS]]
+        st.dataframe(rows, hide_index=True, key="first_rows", row_height=28)
     return draft
 
 
@@ -377,13 +363,11 @@ def _draw_text(state: dict[str, Any]) -> Draft | None:
 
 def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
     draft = state["draft"]
-    preview = _load_preview(source, source.key, draft.get("explode"), draft.get("separator"))
+    preview = _load_preview(source, draft)
     chooser = Chooser(preview.columns, f"map{state['number']}_")
     explode = _draw_explode(source, preview, chooser, draft)
     objects = {field: value for field, value in draft.items() if isinstance(value, dict)}
     fields = _draw_item(chooser, {field: value for field, value in draft.items() if field not in objects})
-    if note := _why_row_numbers(source, source.key, explode, fields.get("id")):
-        st.caption(f":material/info: {escape_markdown(note)}")
     labels = draw_blocks(chooser, state["blocks"], preview)
     others = {field: draft[field] for field in OTHER_FIELDS if field in draft}
     if not {"judges", "gold"} & others.keys():
@@ -406,9 +390,11 @@ def _draw_form(source: FileSource, state: dict[str, Any]) -> Draft:
 
 def draw_upload(source: FileSource) -> None:
     """Draw the upload of a mapping, which replaces the choices in the form."""
-    fields = upload.draw_yaml_upload("Mapping in YAML", f"map_{source.key}")
-    if fields is not None:
-        mapping = mappings.build_mapping(fields)
+    key = f"map_{source.key}"
+    file = st.file_uploader("Mapping in YAML", type=["yaml", "yml", "json"], key=f"{key}_yaml")
+    if isinstance(file, UploadedFile) and st.session_state.get(f"{key}_read") != file.file_id:  # once for each upload
+        st.session_state[f"{key}_read"] = file.file_id
+        mapping = mappings.build_mapping(parse_fields(upload.read_text(file)))
         reset_form(source, mappings.draft_of(mapping))
         st.rerun()
 
@@ -430,24 +416,11 @@ def _form_state(source: FileSource) -> dict[str, Any]:
 
 def _start_suggested(source: FileSource, explode: str | None = None) -> dict[str, Any]:
     """Start the form with a suggested mapping, in which judges and gold are columns if they can be."""
-    draft = _suggest(source, source.key, explode)
+    draft = source.read(suggest_table, explode)
     fields, roles = (draft, None) if needs_yaml(draft) else split_roles(draft)
     state = reset_form(source, fields)
     state["roles"] = roles
     return state
-
-
-@st.cache_data(max_entries=8, show_spinner="Reading the file …")
-def _suggest(_source: FileSource, key: str, explode: str | None = None) -> Draft:
-    with _source.on_disk() as path:
-        return suggest_table(path, explode)
-
-
-@st.cache_data(max_entries=8, show_spinner=False)
-def _why_row_numbers(_source: FileSource, key: str, explode: str | list[str] | None, id_field: str | None) -> str:
-    """Return why the id is the row's number although the first rows have a column of ids."""
-    with _source.on_disk() as path:
-        return why_row_numbers(preview_table(path, ROWS, explode), {"id": id_field})
 
 
 def reset_form(source: FileSource, draft: Draft) -> dict[str, Any]:
@@ -464,24 +437,8 @@ def _restart(state: dict[str, Any], draft: Draft, *, as_text: bool) -> None:
     state.update({"number": state["number"] + 1, "draft": draft, "blocks": blocks, "as_text": as_text})
 
 
-@st.cache_data(max_entries=8, show_spinner="Reading the file …")
-def _load_preview(
-    _source: FileSource, key: str, explode: str | list[str] | None, separator: str | None = None
-) -> Preview:
-    with _source.on_disk() as path:
-        return preview_table(path, PREVIEW_ROWS, explode, separator)
-
-
-def _draw_first_rows(preview: Preview) -> None:
-    if preview.has_more:
-        st.caption(MANY_FIELDS)
-    rows = preview.rows[:TABLE_ROWS]
-    st.dataframe(
-        [{column: row.get(column, "") for column in preview.columns} for row in rows],
-        hide_index=True,
-        key="first_rows",
-        row_height=28,
-    )
+def _load_preview(source: FileSource, draft: Draft) -> Preview:
+    return source.read(preview_table, PREVIEW_ROWS, draft.get("explode"), draft.get("separator"))
 
 
 def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft: Draft) -> str | None:
@@ -503,29 +460,48 @@ def _draw_explode(source: FileSource, preview: Preview, chooser: Chooser, draft:
     return selected
 
 
-def _draw_item(chooser: Chooser, draft: Draft) -> Draft:
-    left, right = st.columns(2, gap="medium")
-    with left:
-        name = chooser.choose_column(
-            "Name of the item",
-            "id",
-            draft.get("id"),
-            other_options=ROW_NUMBERS,
+ITEM_FIELDS = (
+    Field(
+        "id",
+        "Name of the item",
+        "Unique for each item. Columns can be combined, such as {dialogue}-{element}.",
+        allow_new=True,
+        placeholder="choose",
+        others={"{row}": "row number", "{row}-{element}": "row and element number"},
+    ),
+    Field(
+        "prompt",
+        "Question or prompt",
+        "Several columns are joined with blank lines.",
+        several=True,
+        placeholder="choose",
+    ),
+)
+MORE_FIELDS = (
+    (
+        Field("context", "Context", several=True),
+        Field("reference", "Reference answer", several=True),
+    ),
+    (
+        Field("scenario", "Scenario", "Results are also reported by scenario.", allow_new=True),
+        Field(
+            "group",
+            "Group",
+            "The dialogue or document. Items of a group are not independent, which intervals account for.",
+            several=True,
             allow_new=True,
-            placeholder="choose",
-            help="Unique for each item. Columns can be combined, such as {dialogue}-{element}.",
-        )
-    with right:
-        prompt = chooser.choose_columns(
-            "Question or prompt",
-            "prompt",
-            draft.get("prompt"),
-            placeholder="choose",
-            help="Several columns are joined with blank lines.",
-        )
-    responses = _draw_responses(chooser.nested("response"), draft.get("responses") or [{}])
-    more = _draw_more(chooser, draft)
-    return {"id": name, "prompt": one_or_list(prompt), "responses": responses, **more}
+        ),
+    ),
+)
+
+
+def _draw_item(chooser: Chooser, draft: Draft) -> Draft:
+    fields = chooser.choose_row(ITEM_FIELDS, draft)
+    fields["responses"] = _draw_responses(chooser.nested("response"), draft.get("responses") or [{}])
+    with st.expander("Context, reference answer, scenario, group"):
+        for row in MORE_FIELDS:
+            fields |= chooser.choose_row(row, draft)
+    return fields
 
 
 def _draw_responses(chooser: Chooser, start: list[Draft]) -> list[Draft]:
@@ -547,47 +523,14 @@ def _draw_responses(chooser: Chooser, start: list[Draft]) -> list[Draft]:
 
 
 def _draw_response(chooser: Chooser, number: int, start: Draft) -> Draft:
-    left, right = st.columns(2, gap="medium")
-    with left:
-        text = chooser.choose_column(f"Response {number + 1}", f"text{number}", start.get("text"), placeholder="choose")
-    with right:
-        system = chooser.choose_column(
-            "System",
-            f"system{number}",
-            start.get("system") or start.get("name"),
-            allow_new=True,
-            placeholder="unknown",
-            help="The column with the system's name, or the name if all rows have the same.",
-        )
-    system_field: Draft = {"system": system} if system in chooser.columns else {"name": system}
+    text, system = f"text{number}", f"system{number}"
+    system_help = "The column with the system's name, or the name if all rows have the same."
+    fields = (
+        Field(text, f"Response {number + 1}", placeholder="choose"),
+        Field(system, "System", system_help, allow_new=True, placeholder="unknown"),
+    )
+    known = {text: start.get("text"), system: start.get("system") or start.get("name")}
+    chosen = chooser.choose_row(fields, known)
+    system_field = "system" if chosen[system] in chooser.columns else "name"
     other_fields: Draft = {field: start[field] for field in ("image", "optional") if field in start}
-    return drop_empty({"text": text, **system_field, **other_fields})
-
-
-def _draw_more(chooser: Chooser, draft: Draft) -> Draft:
-    with st.expander("Context, reference answer, scenario, group"):
-        left, right = st.columns(2, gap="medium")
-        with left:
-            context = chooser.choose_columns("Context", "context", draft.get("context"))
-            scenario = chooser.choose_column(
-                "Scenario",
-                "scenario",
-                draft.get("scenario"),
-                allow_new=True,
-                help="Results are also reported by scenario.",
-            )
-        with right:
-            reference = chooser.choose_columns("Reference answer", "reference", draft.get("reference"))
-            group = chooser.choose_columns(
-                "Group",
-                "group",
-                draft.get("group"),
-                allow_new=True,
-                help="The dialogue or document. Items of a group are not independent, which intervals account for.",
-            )
-    return {
-        "context": one_or_list(context),
-        "reference": one_or_list(reference),
-        "scenario": scenario,
-        "group": one_or_list(group),
-    }
+    return drop_empty({"text": chosen[text], system_field: chosen[system], **other_fields})

@@ -4,6 +4,7 @@ import csv
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 import streamlit as st
@@ -22,6 +23,20 @@ ABSENT = "not in the file"
 
 
 @dataclass(frozen=True)
+class Field:
+    """A field of a mapping whose value is a column, or several."""
+
+    name: str
+    label: str
+    help: str = ""
+    several: bool = False
+    """Whether columns are returned in the order of selection, as a mapping has them: none, one or a list."""
+    allow_new: bool = False
+    placeholder: str = ABSENT
+    others: Mapping[str, str] = dataclass_field(default_factory=dict)  # further options -> their names
+
+
+@dataclass(frozen=True)
 class Chooser:
     """The columns of a table, and the prefix of the widgets' keys."""
 
@@ -36,62 +51,50 @@ class Chooser:
         """Return the key of a field's widget."""
         return f"{self.prefix}{field}"
 
-    def choose_column(
-        self,
-        label: str,
-        field: str,
-        value: str | None,
-        *,
-        help: str | None = None,
-        other_options: dict[str, str] | None = None,
-        allow_new: bool = False,
-        placeholder: str = ABSENT,
-    ) -> str | None:
-        """Draw the choice of one column; `other_options` maps further options to their names."""
-        option_names = other_options or {}
-        options = list(dict.fromkeys([*option_names, *self.columns, *([value] if value else [])]))
+    def choose_row(self, fields: Sequence[Field], start: Mapping[str, Any]) -> dict[str, Any]:
+        """Draw the choices of fields side by side; returns field -> what a mapping has."""
+        places = st.columns(len(fields), gap="medium")
+        chosen: dict[str, Any] = {}
+        for place, field in zip(places, fields, strict=True):
+            with place:
+                value = start.get(field.name)
+                if field.several:
+                    columns = self.choose_columns(field, [value] if isinstance(value, str) else value or ())
+                    chosen[field.name] = columns[0] if len(columns) == 1 else columns or None
+                else:
+                    chosen[field.name] = self.choose_column(field, value)
+        return chosen
+
+    def choose_column(self, field: Field, value: str | None) -> str | None:
+        """Draw the choice of one column."""
+        options = list(dict.fromkeys([*field.others, *self.columns, *([value] if value else [])]))
         return st.selectbox(
-            label,
+            field.label,
             options,
             index=options.index(value) if value else None,
-            format_func=lambda option: option_names.get(option, option),
-            key=self.key(field),
-            help=help,
-            placeholder=placeholder,
-            accept_new_options=allow_new,
+            format_func=lambda option: field.others.get(option, option),
+            key=self.key(field.name),
+            help=field.help or None,
+            placeholder=field.placeholder,
+            accept_new_options=field.allow_new,
             filter_mode="contains",
         )
 
-    def choose_columns(
-        self,
-        label: str,
-        field: str,
-        value: str | Sequence[str] | None,
-        *,
-        help: str | None = None,
-        allow_new: bool = False,
-        placeholder: str = ABSENT,
-    ) -> list[str]:
+    def choose_columns(self, field: Field, chosen: Sequence[str]) -> list[str]:
         """Draw the choice of any number of columns, which are returned in the order of selection."""
-        chosen = [value] if isinstance(value, str) else list(value or ())
         return st.multiselect(
-            label,
+            field.label,
             list(dict.fromkeys([*self.columns, *chosen])),
-            default=chosen,
-            key=self.key(field),
-            help=help,
-            placeholder=placeholder,
-            accept_new_options=allow_new,
+            default=list(chosen),
+            key=self.key(field.name),
+            help=field.help or None,
+            placeholder=field.placeholder,
+            accept_new_options=field.allow_new,
         )
 
     def enter_text(self, label: str, field: str, value: str, *, help: str | None = None, placeholder: str = "") -> str:
         """Draw a text field; the value is returned without surrounding spaces."""
         return st.text_input(label, value, key=self.key(field), help=help, placeholder=placeholder).strip()
-
-
-def one_or_list(chosen: Sequence[str]) -> str | list[str] | None:
-    """Return None, one field or a list, as a mapping has it."""
-    return None if not chosen else chosen[0] if len(chosen) == 1 else list(chosen)
 
 
 def drop_empty(draft: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,8 +116,7 @@ LEVEL_NAMES = {"nominal": "nominal: unordered", "ordinal": "ordinal: ordered", "
 PREFERENCE_NAMES = {str(value): name for value, name in RESPONSE_NAMES.items()}
 NO_LABEL = "no label"
 FILE_COLUMN, VALUE_COLUMN = "Value in the file", "Value on the scale"
-MAX_FOREIGN_VALUES = 30
-"""Values that are offered for translation."""
+MAX_FOREIGN_VALUES = 30  # values that are offered for translation
 Meanings = dict[str, Value | None]
 
 
@@ -153,12 +155,12 @@ def draw_scale(chooser: Chooser, start: Draft, kind: str) -> Draft | None:
     )
 
 
-def draw_score_scale(prefix: str, current: Scale | None) -> Scale | None:
+def draw_score_scale(prefix: str, start: Draft) -> Draft | None:
     """Draw the scale of a criterion's scores; returns None if none is entered."""
     st.caption("Scale of scores. It is not needed for comparisons of two responses.")
-    start = current.model_dump(mode="json", exclude_defaults=True) if current else {}
     draft = draw_scale(Chooser((), prefix), {"scale": start}, "score") or {}
-    return _validated_scale(draft) if len(draft) > 1 else None
+    scale = _validated_scale(draft) if len(draft) > 1 else None
+    return None if scale is None else scale.model_dump(mode="json", exclude_defaults=True)
 
 
 def draw_values(

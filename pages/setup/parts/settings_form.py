@@ -1,6 +1,6 @@
 """Widgets for the settings of a protocol; limits, defaults and help texts come from the settings class."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin
 
@@ -10,12 +10,10 @@ from pydantic.fields import FieldInfo
 
 from core.frozen import Frozen, help_text
 from core.items import Criterion
-from core.labels import Scale
 from pages.parts.text import sanitize_markdown
 from pages.setup.parts import scale_form
 
-Draft = dict[str, Any]
-"""Settings as in YAML, possibly incomplete or invalid."""
+Draft = dict[str, Any]  # settings as in YAML, possibly incomplete or invalid
 NEW_CRITERION, NO_CRITERION = "new criterion …", "none"
 
 
@@ -24,18 +22,14 @@ class SettingsForm:
     """The context of a protocol's form: settings class, initial values and the study's criteria."""
 
     settings: type[Frozen]
-    start: Draft
-    """The initial values of the widgets."""
-    prefix: str
-    """The prefix of the widgets' keys."""
-    criteria: Sequence[Criterion]
-    """The criteria of the study."""
+    start: Draft  # the initial values of the widgets
+    prefix: str  # the prefix of the widgets' keys
+    criteria: Sequence[Criterion]  # the criteria of the study
     problems: list[str] = field(default_factory=list)
     """Problems that the settings class does not detect, one sentence each."""
     needs_scale: bool = False
     """Whether a new criterion needs a scale, because the protocol gives scores and does not define a scale."""
-    notes: list[str] = field(default_factory=list)
-    """Notes that the form already shows, so none is repeated."""
+    notes: list[str] = field(default_factory=list)  # notes that the form already shows, so none is repeated
 
     def key(self, name: str) -> str:
         """Return the key of a widget."""
@@ -48,13 +42,16 @@ class SettingsForm:
         default = "" if info.is_required() else _format_default(info.get_default())
         return f"{description} Default: {default}." if default else description
 
-    def setting(self, name: str, label: str, option_names: Mapping[Any, str] | None = None) -> Any:
-        """Draw the widget for the type of a setting; `option_names` are the display names of its options."""
+    def setting(self, name: str, label: str) -> Any:
+        """Draw the widget for the type of a setting."""
         info = self.settings.model_fields[name]
         value = self.start.get(name, info.get_default())
         widget_options: Draft = {"label": label, "key": self.key(name), "help": self.help(name)}
         if get_origin(info.annotation) is Literal:
-            return _draw_choice(widget_options, get_args(info.annotation), value, option_names or {})
+            options = get_args(info.annotation)
+            return st.selectbox(
+                options=options, index=options.index(value) if value in options else 0, **widget_options
+            )
         if info.annotation is bool:
             return st.toggle(value=bool(value), **widget_options)
         if info.annotation is int:
@@ -72,7 +69,7 @@ class SettingsForm:
         initial = start["name"] if start.get("name") in names else NEW_CRITERION if start.get("name") else options[0]
         selected = st.selectbox(label, options, index=options.index(initial), key=self.key(name), help=self.help(name))
         if selected == NEW_CRITERION:
-            return self._draw_new_criterion(name, start)
+            return draw_criterion(self.key(name), start, has_scale=self.needs_scale)
         if selected == NO_CRITERION:
             return None
         criterion = self.criteria[names.index(str(selected))]
@@ -90,43 +87,37 @@ class SettingsForm:
         drafts = [criteria[criterion] for criterion in selected]
         count_key = self.key(f"{name}_new_count")
         for index in range(st.session_state.get(count_key, 0)):
-            draft = self._draw_new_criterion(f"{name}_new{index}", {})
+            draft = draw_criterion(self.key(f"{name}_new{index}"), {}, has_scale=self.needs_scale)
             drafts += [draft] if draft["name"] else []
         if st.button("New criterion", key=self.key(f"{name}_new"), icon=":material/add:", type="tertiary"):
             st.session_state[count_key] = st.session_state.get(count_key, 0) + 1
             st.rerun()
         return drafts
 
-    def _draw_new_criterion(self, name: str, start: Draft) -> Draft:
-        """Draw the fields of a criterion that the study does not have yet."""
-        title = st.text_input(
-            "Name of the criterion", start.get("name", ""), key=self.key(f"{name}_name"), placeholder="helpfulness"
-        )
-        definition = st.text_area("Definition", start.get("definition", ""), height=80, key=self.key(f"{name}_text"))
-        rubric = st.text_area(
-            "Rubric, one level per line, lowest first",
-            "\n".join(start.get("rubric", ())),
-            height=140,
-            key=self.key(f"{name}_rubric"),
-            placeholder="Not helpful - The response misses the question.",
-        )
-        lines = [line.strip() for line in rubric.splitlines() if line.strip()]
-        draft = {"name": " ".join(title.split()), "definition": definition.strip(), "rubric": lines}
-        scale = start.get("scale")
-        if self.needs_scale:
-            current = Scale.model_validate(scale) if scale else None
-            chosen = scale_form.draw_score_scale(self.key(f"{name}_scale_"), current)
-            scale = chosen.model_dump(mode="json", exclude_defaults=True) if chosen else None
-        return draft | ({"scale": scale} if scale else {})
 
-
-def _draw_choice(widget_options: Draft, options: Sequence[Any], value: Any, option_names: Mapping[Any, str]) -> Any:
-    return st.selectbox(
-        options=options,
-        index=options.index(value) if value in options else 0,
-        format_func=lambda option: option_names.get(option, str(option)),
-        **widget_options,
+def draw_criterion(key: str, start: Draft, *, has_scale: bool = True, is_new: bool = True) -> Draft:
+    """Draw the fields of a criterion; its name cannot change, because labels and runs refer to it."""
+    name = st.text_input(
+        "Name of the criterion",
+        start.get("name", ""),
+        disabled=not is_new,
+        key=f"{key}_name",
+        placeholder="helpfulness",
     )
+    definition = st.text_area("Definition", start.get("definition", ""), height=90, key=f"{key}_definition")
+    rubric = st.text_area(
+        "Rubric, one level per line, lowest first",
+        "\n".join(start.get("rubric", ())),
+        height=140,
+        key=f"{key}_rubric",
+        placeholder="Not helpful - The response misses the question.",
+    )
+    scale = start.get("scale")
+    if has_scale:
+        scale = scale_form.draw_score_scale(f"{key}_", scale or {})
+    lines = [line.strip() for line in rubric.splitlines() if line.strip()]
+    draft = {"name": " ".join(name.split()), "definition": definition.strip(), "rubric": lines}
+    return draft | ({"scale": scale} if scale else {})
 
 
 def _number_limits(info: FieldInfo) -> Draft:

@@ -1,8 +1,7 @@
 """The page of one study: guidelines and labelling rules, criteria, and exports."""
 
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TextIO
 
 import streamlit as st
@@ -12,13 +11,12 @@ from core.formats import gold, tiebreak
 from core.formats.study_records import CriterionRecord, StudyRules
 from core.formats.text import temporary_folder
 from core.items import Criterion
-from core.labels import Scale
 from core.remote_images import normalize_host
 from core.wording import format_count
 from pages.parts import current_study, downloads, numbers, permissions, resources, shell
 from pages.parts.downloads import File
 from pages.parts.text import escape_markdown
-from pages.setup.parts import scale_form, training_form
+from pages.setup.parts import settings_form, training_form
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import claims
@@ -34,121 +32,104 @@ from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 
 # The fields of a study's rules about assignment, adjudication and statistics.
 
-ORDERS: dict[Literal["shuffled", "fixed", "informative"], str] = {
+ORDERS = {
     "shuffled": "A different random order for each annotator",
     "fixed": "The order of the items",
     "informative": "Most informative first",
 }
-
-
-RESPONSE_ORDERS: dict[Literal["counterbalanced", "as_given"], str] = {
+RESPONSE_ORDERS = {
     "counterbalanced": "Counterbalanced over annotators and items",
     "as_given": "The item's order for everybody",
 }
 
 
-@dataclass(frozen=True)
-class RuleFields:
-    """The entered values; lists have one entry a line."""
-
-    order: str
-    response_order: str
-    response_order_reason: str
-    annotators: str
-    groups: str
-    reasons: str
-    adjudicate_own: bool
-    own_statistics: bool
-    markdown: bool
-    image_hosts: str
-    families: str
-
-    def rules(self) -> dict[str, Any]:
-        """Return the fields of the rules; raises TiebreakError for an entry that is missing or cannot be read."""
-        response_order = next(order for order, name in RESPONSE_ORDERS.items() if name == self.response_order)
-        reason = " ".join(self.response_order_reason.split())
-        if response_order == "as_given" and not reason:
-            raise TiebreakError("The item's order of responses for everybody needs a reason.")
-        return {
-            "order": next(order for order, name in ORDERS.items() if name == self.order),
-            "response_order": response_order,
-            "response_order_reason": reason,
-            "annotators": tuple(dict.fromkeys(map(annotators.normalize_name, _lines(self.annotators)))),
-            "groups": dict(map(_group, _lines(self.groups))),
-            "adjudication_reasons": tuple(dict.fromkeys(_lines(self.reasons))),
-            "adjudicate_own": self.adjudicate_own,
-            "own_statistics": self.own_statistics,
-            "markdown": self.markdown,
-            "image_hosts": tuple(dict.fromkeys(map(normalize_host, _lines(self.image_hosts)))),
-            "families": dict(map(_family, _lines(self.families))),
-        }
-
-
-def draw_rules(rules: StudyRules) -> RuleFields:
-    """Draw the fields inside of the form of a study."""
+def _draw_more_rules(rules: StudyRules) -> dict[str, Any]:
+    """Draw the rules of assignment and adjudication; lists have one entry a line."""
     left, right = st.columns(2, gap="medium")
     with left:
-        order = st.selectbox("Order of a queue", list(ORDERS.values()), list(ORDERS).index(rules.order))
-        response_order = st.selectbox(
-            "Order of responses",
-            list(RESPONSE_ORDERS.values()),
-            list(RESPONSE_ORDERS).index(rules.response_order),
-            help="Who sees one response first in every item may prefer it for its position. Labels have the item's own "
-            "numbers in both cases, with the order in which they were given.",
-        )
-        why = st.text_input(
-            "Reason for the item's order", rules.response_order_reason, help="Required if it is not counterbalanced."
-        )
-        named = st.text_area(
-            "Annotators", "\n".join(rules.annotators), height=110, help="One name a line; empty for all annotators."
-        )
-        groups = st.text_area(
-            "Annotators by scenario",
-            "\n".join(f"{scenario}: {', '.join(names)}" for scenario, names in rules.groups.items()),
-            height=110,
-            help="One scenario a line, such as: math: annotator 1, annotator 2. All annotators label the others.",
-        )
+        entered: dict[str, Any] = {
+            "order": _draw_order("Order of a queue", ORDERS, rules.order),
+            "response_order": _draw_order(
+                "Order of responses",
+                RESPONSE_ORDERS,
+                rules.response_order,
+                "Who sees one response first in every item may prefer it for its position. Labels have the item's own "
+                "numbers in both cases, with the order in which they were given.",
+            ),
+            "response_order_reason": st.text_input(
+                "Reason for the item's order",
+                rules.response_order_reason,
+                help="Required if it is not counterbalanced.",
+            ),
+            "annotators": _draw_lines("Annotators", rules.annotators, "One name a line; empty for all annotators."),
+            "groups": _draw_lines(
+                "Annotators by scenario",
+                [f"{scenario}: {', '.join(names)}" for scenario, names in rules.groups.items()],
+                "One scenario a line, such as: math: annotator 1, annotator 2. All annotators label the others.",
+            ),
+        }
     with right:
-        reasons = st.text_area(
-            "Reasons of an adjudication",
-            "\n".join(rules.adjudication_reasons),
-            height=150,
-            help="One reason a line. Adjudicators select one, and add their own words.",
-        )
-        own = st.toggle(
-            "Adjudicate own labels",
-            rules.adjudicate_own,
-            help="Otherwise adjudicators cannot decide on items that they have labelled.",
-        )
-        statistics = st.toggle(
-            "Annotators see their own statistics", rules.own_statistics, help="Their pace, agreement and changes."
-        )
-        markdown = st.toggle(
-            "Texts are Markdown",
-            rules.markdown,
-            help="Questions and responses are formatted, with code and mathematics. Otherwise they are shown exactly "
-            "as they are, which is what judges receive.",
-        )
-        hosts = st.text_area(
-            "Image hosts",
-            "\n".join(rules.image_hosts),
-            height=80,
-            help="One host a line, such as images.example.org. This server fetches images of items from these hosts "
-            "and shows them. Images of other hosts are not loaded.",
-        )
-        families = st.text_area(
-            "Families of models",
-            "\n".join(f"{name}: {family}" for name, family in rules.families.items()),
-            height=80,
-            help="For self-preference: one judge, model or system a line, such as my-judge: OpenAI. The family of "
-            "well-known models is read from their names.",
-        )
-    return RuleFields(order, response_order, why, named, groups, reasons, own, statistics, markdown, hosts, families)
+        entered |= {
+            "adjudication_reasons": _draw_lines(
+                "Reasons of an adjudication",
+                rules.adjudication_reasons,
+                "One reason a line. Adjudicators select one, and add their own words.",
+            ),
+            "adjudicate_own": st.toggle(
+                "Adjudicate own labels",
+                rules.adjudicate_own,
+                help="Otherwise adjudicators cannot decide on items that they have labelled.",
+            ),
+            "own_statistics": st.toggle(
+                "Annotators see their own statistics", rules.own_statistics, help="Their pace, agreement and changes."
+            ),
+            "markdown": st.toggle(
+                "Texts are Markdown",
+                rules.markdown,
+                help="Questions and responses are formatted, with code and mathematics. Otherwise they are shown "
+                "exactly as they are, which is what judges receive.",
+            ),
+            "image_hosts": _draw_lines(
+                "Image hosts",
+                rules.image_hosts,
+                "One host a line, such as images.example.org. This server fetches images of items from these hosts "
+                "and shows them. Images of other hosts are not loaded.",
+            ),
+            "families": _draw_lines(
+                "Families of models",
+                [f"{name}: {family}" for name, family in rules.families.items()],
+                "For self-preference: one judge, model or system a line, such as my-judge: OpenAI. The family of "
+                "well-known models is read from their names.",
+            ),
+        }
+    return entered
 
 
-def _lines(text: str) -> list[str]:
-    """Return the lines that are not blank, each with single spaces."""
+def _draw_order(label: str, names: Mapping[str, str], value: str, help: str = "") -> str:
+    orders = list(names)
+    return st.selectbox(label, orders, orders.index(value), format_func=names.__getitem__, help=help or None)
+
+
+def _draw_lines(label: str, lines: Iterable[str], help: str) -> list[str]:
+    """Draw a list with one entry a line; returns the lines that are not blank, each with single spaces."""
+    text = st.text_area(label, "\n".join(lines), height=110, help=help)
     return [line for line in (" ".join(line.split()) for line in text.splitlines()) if line]
+
+
+def _read_rules(entered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the rules; raises TiebreakError for an entry that is missing or cannot be read."""
+    reason = " ".join(entered["response_order_reason"].split())
+    if entered["response_order"] == "as_given" and not reason:
+        raise TiebreakError("The item's order of responses for everybody needs a reason.")
+    return {
+        **entered,
+        "response_order_reason": reason,
+        "annotators": tuple(dict.fromkeys(map(annotators.normalize_name, entered["annotators"]))),
+        "groups": dict(map(_group, entered["groups"])),
+        "adjudication_reasons": tuple(dict.fromkeys(entered["adjudication_reasons"])),
+        "image_hosts": tuple(dict.fromkeys(map(normalize_host, entered["image_hosts"]))),
+        "families": dict(map(_family, entered["families"])),
+    }
 
 
 def _group(line: str) -> tuple[str, tuple[str, ...]]:
@@ -173,8 +154,7 @@ def _family(line: str) -> tuple[str, str]:
 
 def draw_offer_form(study: Study) -> None:
     """Draw the choice of pairs, and add them on a click."""
-    with connections.reading(resources.engine()) as session:
-        criteria = claims.offered_criteria(session, study.id)
+    criteria = resources.read(claims.offered_criteria, study.id)
     if not criteria:
         return
     with st.expander("Offer more pairs of responses"), st.form("offer", border=False):
@@ -189,8 +169,7 @@ def draw_offer_form(study: Study) -> None:
         seed = right.number_input("Random seed", 0, value=0, key="offer_seed")
         if not st.form_submit_button("Offer", key="offer"):
             return
-    with permissions.writing(study.id, Permission.edit, "") as session:
-        result = claims.offer(session, study, criterion, count=count, seed=seed)
+    result = permissions.write(study.id, Permission.edit, "", claims.offer, study, criterion, count=count, seed=seed)
     added = numbers.format_count(result.added, "pair")
     st.toast(f"{added} added to the queue, {result.drawn:,} of {result.total:,} drawn.", icon=":material/check:")
 
@@ -212,8 +191,7 @@ def draw_actions(study: Study) -> None:
     st.divider()
     label = "Activate" if study.archived else "Archive"
     if st.button(label, icon=":material/archive:", key="archive"):
-        with permissions.writing(study.id, Permission.manage, "") as session:
-            studies.archive(session, study.id, archived=not study.archived)
+        permissions.write(study.id, Permission.manage, "", studies.archive, study.id, archived=not study.archived)
         st.rerun()
     st.caption("Nobody is offered targets of an archived study. Its traces, labels and results stay.")
     st.divider()
@@ -227,8 +205,7 @@ def draw_actions(study: Study) -> None:
 def draw_deleted_studies(deleted: Sequence[Deleted]) -> None:
     """Draw the studies that can be restored, if there are any."""
     if (chosen := _draw_deleted(deleted, "study", "studies")) is not None:
-        with permissions.writing(chosen, Permission.manage, "") as session:
-            deletions.restore_study(session, chosen)
+        permissions.write(chosen, Permission.manage, "", deletions.restore_study, chosen)
         st.rerun()
 
 
@@ -236,17 +213,9 @@ def draw_deleted_runs(study: Study) -> None:
     """Draw the runs of a study that can be restored, if there are any and the visitor may."""
     if not permissions.allows(study.id, Permission.edit):
         return
-    with connections.reading(resources.engine()) as session:
-        deleted = deletions.deleted_runs(session, study.id)
-    chosen = _draw_deleted(deleted, "run", "runs")
-    if chosen is None:
-        return
-    try:
-        with permissions.writing(study.id, Permission.edit, "") as session:
-            deletions.restore_run(session, study.id, chosen)
-    except TiebreakError as error:
-        st.error(escape_markdown(str(error)), icon=":material/error:")
-    else:
+    deleted = resources.read(deletions.deleted_runs, study.id)
+    if (chosen := _draw_deleted(deleted, "run", "runs")) is not None:
+        permissions.write(study.id, Permission.edit, "", deletions.restore_run, study.id, chosen)
         st.rerun()
 
 
@@ -255,8 +224,7 @@ def draw_run_deletion(run: Run) -> None:
     if not permissions.allows(run.study_id, Permission.edit):
         return
     if st.button("Delete this run", key=f"delete_{run.id}", icon=":material/delete:"):
-        with permissions.writing(run.study_id, Permission.edit, "") as session:
-            deletions.delete_run(session, run.id)
+        permissions.write(run.study_id, Permission.edit, "", deletions.delete_run, run.id)
         st.toast(f"Deleted. It can be restored for {deletions.PERIOD.days} days, at the end of this page.")
         st.rerun(scope="app")
     st.caption("Its traces and verdicts are deleted, and its labels stay.")
@@ -281,25 +249,16 @@ def _draw_deleted(deleted: Sequence[Deleted], noun: str, nouns: str) -> int | No
 
 
 def _rename(study: Study, name: str) -> None:
-    try:
-        with permissions.writing(study.id, Permission.manage, "") as session:
-            studies.rename(session, study.id, name)
-            new = studies.by_id(session, study.id).name
-    except TiebreakError as error:
-        st.error(escape_markdown(str(error)), icon=":material/error:")
-        return
+    with permissions.writing(study.id, Permission.manage, "") as session:
+        studies.rename(session, study.id, name)
+        new = studies.by_id(session, study.id).name
     current_study.replace(study.name, new)
     current_study.open_view(view="study", open=new)
     st.rerun()
 
 
 def _delete(study: Study) -> None:
-    try:
-        with permissions.writing(study.id, Permission.manage, "") as session:
-            deletions.delete_study(session, study.id)
-    except TiebreakError as error:
-        st.error(escape_markdown(str(error)), icon=":material/error:")
-        return
+    permissions.write(study.id, Permission.manage, "", deletions.delete_study, study.id)
     current_study.replace(study.name, None)
     current_study.open_view()
     st.rerun()
@@ -326,6 +285,7 @@ def draw_study(study: Study) -> None:
 
 
 def _draw_rules(study: Study) -> None:
+    rules = study.rules
     with st.form("rules", border=False):
         description = st.text_area("Description", study.description, height=110)
         guidelines = st.text_area(
@@ -335,45 +295,51 @@ def _draw_rules(study: Study) -> None:
             help="In Markdown. Annotators can open them next to every item.",
         )
         left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
-        overlap = left.number_input(
-            "Labels per target", 1, 100, study.rules.overlap, help="The number of annotators who label each target."
-        )
-        minutes = middle.number_input(
-            "Lease, minutes",
-            1,
-            10_000,
-            study.rules.lease_minutes,
-            help="A target is reserved for an annotator for this long.",
-        )
-        reason = right.selectbox(
-            "Reason", REASONS, index=REASONS.index(study.rules.reason), help="Whether a label has a reason."
-        )
+        changed = {
+            "overlap": left.number_input(
+                "Labels per target", 1, 100, rules.overlap, help="The number of annotators who label each target."
+            ),
+            "lease_minutes": middle.number_input(
+                "Lease, minutes",
+                1,
+                10_000,
+                rules.lease_minutes,
+                help="A target is reserved for an annotator for this long.",
+            ),
+            "reason": right.selectbox(
+                "Reason", REASONS, index=REASONS.index(rules.reason), help="Whether a label has a reason."
+            ),
+        }
         with st.container(horizontal=True, gap="large"):
-            reveal = st.toggle(
+            changed["reveal"] = st.toggle(
                 "Reveal judges after a blind label",
-                study.rules.reveal,
+                rules.reveal,
                 help="Annotators first label without seeing the judges, then see the trace and can change their "
                 "label. Both labels are stored.",
             )
-            evidence = st.toggle(
-                "Evidence",
-                study.rules.evidence,
-                help="Annotators can select passages, which are stored with the label.",
+            changed["evidence"] = st.toggle(
+                "Evidence", rules.evidence, help="Annotators can select passages, which are stored with the label."
             )
         with st.expander("Assignment and adjudication"):
-            more = draw_rules(study.rules)
+            more = _draw_more_rules(rules)
         if not st.form_submit_button("Save", type="primary"):
             return
-    changed = {"overlap": overlap, "reveal": reveal, "lease_minutes": minutes, "reason": reason, "evidence": evidence}
-    rules = StudyRules.model_validate(study.rules.model_dump() | changed | more.rules())
-    with permissions.writing(study.id, Permission.edit, "guidelines and rules") as session:
-        studies.update(session, study.id, description=description, guidelines=guidelines, rules=rules)
+    new = StudyRules.model_validate(rules.model_dump() | changed | _read_rules(more))
+    permissions.write(
+        study.id,
+        Permission.edit,
+        "guidelines and rules",
+        studies.update,
+        study.id,
+        description=description,
+        guidelines=guidelines,
+        rules=new,
+    )
     st.toast("Saved.", icon=":material/check:")
 
 
 def _draw_criteria(study: Study) -> None:
-    with connections.reading(resources.engine()) as session:
-        criteria = studies.criteria(session, study.id)
+    criteria = resources.read(studies.criteria, study.id)
     if not criteria:
         st.caption("This study has no criteria yet. Runs and labels refer to a criterion.")
     for index, criterion in enumerate(criteria):
@@ -384,42 +350,20 @@ def _draw_criteria(study: Study) -> None:
 
 
 def _draw_criterion(study: Study, current: Criterion | None, key: str) -> None:
-    """Draw the form of a criterion. Its name cannot change, because labels and runs refer to it."""
+    """Draw the form of a criterion."""
+    start = {} if current is None else current.model_dump(mode="json")
     with st.form(key, border=False):
-        name = st.text_input("Name", current.name if current else "", disabled=current is not None, key=f"{key}_name")
-        definition = st.text_area(
-            "Definition", current.definition if current else "", height=90, key=f"{key}_definition"
-        )
-        rubric = st.text_area(
-            "Rubric",
-            "\n".join(current.rubric) if current else "",
-            height=160,
-            key=f"{key}_rubric",
-            help="One level per line, lowest first, such as: Not helpful - The response misses the question.",
-        )
-        scale = scale_form.draw_score_scale(f"{key}_", current.scale if current else None)
+        draft = settings_form.draw_criterion(key, start, is_new=current is None)
         if not st.form_submit_button("Save" if current else "Add"):
             return
-    _save_criterion(study, current, name, definition, rubric, scale)
-
-
-def _save_criterion(
-    study: Study, current: Criterion | None, name: str, definition: str, rubric: str, scale: Scale | None
-) -> None:
-    name = " ".join(name.split())
+    name = draft["name"]
     if not name:
         raise TiebreakError("A criterion needs a name.")
-    fields = {
-        "name": name,
-        "definition": definition.strip(),
-        "rubric": tuple(line.strip() for line in rubric.splitlines() if line.strip()),
-        "scale": scale,
-    }
+    changed = Criterion.model_validate({**start, "scale": None, **draft})
     with permissions.writing(study.id, Permission.edit, f"criterion {name}") as session:
         if current is None and name in {criterion.name for criterion in studies.criteria(session, study.id)}:
             raise TiebreakError(f'A criterion named "{name}" already exists.')
-        updated = (current or Criterion(name=name)).model_copy(update=fields)
-        studies.save_criterion(session, study.id, CriterionRecord(criterion=updated))
+        studies.save_criterion(session, study.id, CriterionRecord(criterion=changed))
     st.rerun()
 
 
@@ -466,16 +410,14 @@ def _may_download(study: Study) -> bool:
     if annotator is None:
         st.caption("Sign in on a page of the section Label to download them.")
     elif st.button("Show the downloads", key="show_downloads"):
-        with permissions.writing(study.id, Permission.export, "") as session:
-            views.record_study(session, study.id, annotator)
+        permissions.write(study.id, Permission.export, "", views.record_study, study.id, annotator)
         st.rerun()  # a download would be cancelled when its button moves up
     return False
 
 
 def _draw_gold_export(study: Study) -> None:
     """Draw the choices of the gold export and its download."""
-    with connections.reading(resources.engine()) as session:
-        run_names = verdict_runs(session, study)
+    run_names = resources.read(verdict_runs, study)
     st.markdown("**Gold labels**")
     st.caption("One row per target: people's decision, its source, the labels behind it, and who adjudicated.")
     judges: list[str] = []

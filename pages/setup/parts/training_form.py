@@ -1,12 +1,12 @@
 """The training of a study's annotators: its items, its pass mark, and the share of hidden checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from core.errors import TiebreakError
 from core.formats.study_records import StudyRules
-from core.labels import Kind, Scale, Target, Value
+from core.labels import Kind, Scale, Value
 from pages.parts import numbers, permissions, resources
 from pages.parts.numbers import VERDICT_NAMES, format_value
 from storage.accounts.access import Permission
@@ -16,16 +16,6 @@ from storage.labelling.training import ListedItem
 from storage.runs import aspects
 from storage.studies import studies
 from storage.studies.studies import DEFAULT_SCALES, Study
-
-KIND_NAMES: dict[Kind, str] = {
-    "preference": "Preference",
-    "score": "Score",
-    "answer": "Answer",
-    "likert": "Rating",
-    "aspect_weights": "Aspect weights",
-    "aiu_precision": "AIU: factual",
-    "aiu_recall": "AIU: covered",
-}
 
 
 def draw_training(study: Study) -> None:
@@ -52,51 +42,48 @@ def _draw_rules(study: Study) -> None:
     rules = study.rules
     with st.form("training_rules", border=False):
         left, right = st.columns(2, gap="medium", vertical_alignment="bottom")
-        mark = left.number_input(
-            "Pass mark, percent",
-            0,
-            100,
-            round(100 * rules.training_pass_mark),
-            help="The share of training items that have to be answered correctly.",
-        )
-        required = right.toggle(
-            "Training has to be passed",
-            rules.training_required,
-            help="The queue opens after the training is passed; until then the training is repeated. Otherwise it "
-            "is done once.",
-        )
-        share = left.number_input(
-            "Hidden checks, percent",
-            0,
-            50,
-            round(100 * rules.check_share),
-            help="The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. All "
-            "annotators get them, regardless of the overlap; the results are on the page Annotators.",
-        )
-        tolerance = right.number_input(
-            "Tolerance of scores",
-            0.0,
-            value=float(rules.tolerance),
-            step=0.5,
-            help="The maximum distance of a correct score from the known answer.",
-        )
-        weight_tolerance = right.number_input(
-            "Tolerance of weights, percentage points",
-            0.0,
-            100.0,
-            float(rules.weight_tolerance),
-            step=1.0,
-            help="The maximum distance of each aspect's weight from the known one.",
-        )
+        changed = {
+            "training_pass_mark": left.number_input(
+                "Pass mark, percent",
+                0,
+                100,
+                round(100 * rules.training_pass_mark),
+                help="The share of training items that have to be answered correctly.",
+            )
+            / 100,
+            "training_required": right.toggle(
+                "Training has to be passed",
+                rules.training_required,
+                help="The queue opens after the training is passed; until then the training is repeated. Otherwise it "
+                "is done once.",
+            ),
+            "check_share": left.number_input(
+                "Hidden checks, percent",
+                0,
+                50,
+                round(100 * rules.check_share),
+                help="The share of adjudicated targets in each queue. Annotators cannot tell them from other targets. "
+                "All annotators get them, regardless of the overlap; the results are on the page Annotators.",
+            )
+            / 100,
+            "tolerance": right.number_input(
+                "Tolerance of scores",
+                0.0,
+                value=float(rules.tolerance),
+                step=0.5,
+                help="The maximum distance of a correct score from the known answer.",
+            ),
+            "weight_tolerance": right.number_input(
+                "Tolerance of weights, percentage points",
+                0.0,
+                100.0,
+                float(rules.weight_tolerance),
+                step=1.0,
+                help="The maximum distance of each aspect's weight from the known one.",
+            ),
+        }
         if not st.form_submit_button("Save", type="primary"):
             return
-    changed = {
-        "training_pass_mark": mark / 100,
-        "training_required": required,
-        "check_share": share / 100,
-        "tolerance": tolerance,
-        "weight_tolerance": weight_tolerance,
-    }
     with permissions.writing(study.id, Permission.edit, "training and checks") as session:
         rules = StudyRules.model_validate(rules.model_dump() | changed)
         studies.update(session, study.id, description=study.description, guidelines=study.guidelines, rules=rules)
@@ -104,13 +91,16 @@ def _draw_rules(study: Study) -> None:
 
 
 def _draw_items(study: Study, items: list[ListedItem]) -> None:
+    verdicts = {str(value): name for value, name in VERDICT_NAMES.items()}
     table = st.dataframe(
         [
             {
                 "Item": item.item,
                 "Judgement": _pair_name((item.kind, item.criterion)),
                 "Part": item.part,
-                "Known answer": _value_name(item.queue, item.value),
+                "Known answer": verdicts.get(str(item.value), format_value(item.value))
+                if item.queue == "disagreements"
+                else format_value(item.value),
                 "Reason": item.reason,
             }
             for item in items
@@ -123,15 +113,8 @@ def _draw_items(study: Study, items: list[ListedItem]) -> None:
     )
     chosen = [items[row].target_id for row in table.selection.rows]
     if st.button(f"Remove {len(chosen) or ''} selected".replace("  ", " "), disabled=not chosen, key="training_remove"):
-        with permissions.writing(study.id, Permission.edit, "training items removed") as session:
-            training.remove_item(session, study.id, chosen)
+        permissions.write(study.id, Permission.edit, "training items removed", training.remove_item, study.id, chosen)
         st.rerun()
-
-
-def _value_name(queue: str, value: Value) -> str:
-    if queue == "disagreements" and isinstance(value, int) and value in VERDICT_NAMES:
-        return VERDICT_NAMES[value]
-    return format_value(value)
 
 
 def _draw_candidates(study: Study, count: int) -> None:
@@ -149,8 +132,9 @@ def _draw_candidates(study: Study, count: int) -> None:
             help="Chosen at random from the targets with an adjudicated or imported gold value, unlabelled ones first.",
         )
         if st.button(f"Add from {numbers.format_count(count, 'gold value')}", key="training_draw"):
-            with permissions.writing(study.id, Permission.edit, "training items added") as session:
-                training.draw_items(session, study.id, int(wanted))
+            permissions.write(
+                study.id, Permission.edit, "training items added", training.draw_items, study.id, int(wanted)
+            )
             st.rerun()
 
 
@@ -165,7 +149,9 @@ def _draw_new_item(study: Study) -> None:
     pairs = sorted({(target.kind, target.criterion) for target in possible})
     kind, criterion = st.selectbox("Judgement", pairs, format_func=_pair_name, key="training_pair")
     listed = [target for target in possible if (target.kind, target.criterion) == (kind, criterion)]
-    target = st.selectbox("Item", listed, format_func=lambda one: _target_name(one, texts), key="training_target")
+    parts = {one: texts.get((one.item, one.kind, one.part), one.part) for one in listed}
+    names = {one: f"{one.item} · {part}" if part else one.item for one, part in parts.items()}
+    target = st.selectbox("Item", listed, format_func=names.__getitem__, key="training_target")
     value: Value | None
     if kind == "aspect_weights":
         with connections.reading(resources.engine()) as session:
@@ -182,20 +168,16 @@ def _draw_new_item(study: Study) -> None:
         return
     if value is None:
         raise TiebreakError("A training item needs a known answer.")
-    with permissions.writing(study.id, Permission.edit, "training item added") as session:
-        training.add_item(session, study.id, target, value, reason)
+    permissions.write(
+        study.id, Permission.edit, "training item added", training.add_item, study.id, target, value, reason
+    )
     st.session_state.pop("training_reason")
     st.rerun()
 
 
 def _pair_name(pair: tuple[Kind, str]) -> str:
     kind, criterion = pair
-    return " · ".join(filter(None, (KIND_NAMES.get(kind, kind), criterion)))
-
-
-def _target_name(target: Target, texts: Mapping[tuple[str, Kind, str], str]) -> str:
-    part = texts.get((target.item, target.kind, target.part), target.part)
-    return f"{target.item} · {part}" if part else target.item
+    return " · ".join(filter(None, (kind.replace("_", " "), criterion)))
 
 
 def _draw_weights(names: Sequence[str]) -> dict[str, float]:

@@ -1,20 +1,20 @@
 """A file to import: an upload, or a path on this machine. Uploads are on disk only while they are being read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.errors import FileFormatError
-from core.formats.mapping.fields import Row
-from core.formats.plain_yaml import parse_fields
 from core.formats.text import temporary_folder
 from pages.parts import permissions
 
+Value = TypeVar("Value")
 UPLOAD_OPTION, PATH_OPTION = "Upload a file", "Path on this machine"
 
 
@@ -23,8 +23,7 @@ class FileSource:
     """An upload in memory, or a path."""
 
     name: str
-    key: str
-    """Different for every file, for caches and widget keys."""
+    key: str  # different for every file, for caches and widget keys
     content: UploadedFile | Path
 
     @contextmanager
@@ -37,6 +36,18 @@ class FileSource:
             path = folder / (re.sub(r"[/\\\x00]", "_", self.name).lstrip(".")[-120:] or "file")
             path.write_bytes(self.content.getbuffer())
             yield path
+
+    def read(self, function: Callable[..., Value], *arguments: Any) -> Value:
+        """Return `function(path, *arguments)`, which is computed once for a file and arguments."""
+        value: Value = _read(self, function, self.key, function.__qualname__, arguments)
+        return value
+
+
+# The form reads a file in five ways with every choice: 64 results are those of the last few files and choices.
+@st.cache_data(max_entries=64, show_spinner="Reading the file …")
+def _read(_source: FileSource, _function: Callable[..., Any], key: str, name: str, arguments: tuple[Any, ...]) -> Any:
+    with _source.on_disk() as path:
+        return _function(path, *arguments)
 
 
 def draw_upload(key: str) -> FileSource | None:
@@ -85,14 +96,9 @@ def _draw_path(key: str) -> FileSource | None:
     return FileSource(name=path.name, key=f"{path}:{modified}", content=path)
 
 
-def draw_yaml_upload(label: str, key: str) -> Row | None:
-    """Draw the upload of a YAML file; returns its fields once for each upload, then None."""
-    upload = st.file_uploader(label, type=["yaml", "yml", "json"], key=f"{key}_yaml")
-    if upload is None or isinstance(upload, list) or st.session_state.get(f"{key}_read") == upload.file_id:
-        return None
-    st.session_state[f"{key}_read"] = upload.file_id
+def read_text(upload: UploadedFile) -> str:
+    """Return the text of an upload; raises FileFormatError if it is none."""
     try:
-        text = upload.getvalue().decode("utf-8-sig")
+        return upload.getvalue().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileFormatError("expected text in UTF-8") from None
-    return parse_fields(text)

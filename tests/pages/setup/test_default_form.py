@@ -74,7 +74,7 @@ def test_a_new_criterion_has_the_scale_that_was_entered() -> None:
     app = open_form()
     app.button(key="form_criteria_new").click().run()
     app.text_input(key="form_criteria_new0_name").set_value("depth").run()
-    app.text_input(key="form_criteria_new0_scale_categories").set_value("1, 2, 3").run()
+    app.text_input(key="form_criteria_new0_categories").set_value("1, 2, 3").run()
     scale = Criterion.model_validate(app.session_state["draft"]["criteria"][0]).scale
     assert scale is not None and (scale.level, scale.categories) == ("ordinal", (1, 2, 3))
 

@@ -69,11 +69,6 @@ def click(app: AppTest, label: str) -> AppTest:
     return app.run()
 
 
-def test_an_empty_page_states_what_an_experiment_is() -> None:
-    assert "no experiments yet" in page_text(visit("setup/experiments"))
-    assert "start a run first" in page_text(visit("setup/experiments", view="new"))
-
-
 def test_a_table_of_a_paper_is_started_with_fewer_items() -> None:
     app = visit("setup/experiments", view="new")
     app = app.segmented_control(key="experiment_source").set_value("A table of a paper").run()

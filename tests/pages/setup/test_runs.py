@@ -51,24 +51,14 @@ def visit_form() -> AppTest:
 
 
 def visit_form_with(text: str = SETTINGS) -> AppTest:
-    """Open the form and load pasted settings."""
-    app = visit_form()
-    app.text_area(key="settings_yaml").set_value(text)
-    next(button for button in app.button if button.label == "Load").click()
-    return app.run()
+    """Open the form and load settings."""
+    return upload_settings(text)
 
 
 def upload_settings(content: str) -> AppTest:
     app = visit_form()
     app.file_uploader(key="settings_upload").set_value(("trio.yaml", content.encode(), "application/yaml"))
     return app.run()
-
-
-def test_an_uploaded_settings_file_is_loaded_at_once() -> None:
-    app = upload_settings(SETTINGS)
-    assert not app.exception and not app.error
-    app.button(key="start").click().run()
-    assert [judge["name"] for judge in study_runs()[0].settings["judges"]] == ["ann", "ben"]
 
 
 def test_settings_that_are_not_loaded_are_reported_and_no_run_starts() -> None:
@@ -78,11 +68,6 @@ def test_settings_that_are_not_loaded_are_reported_and_no_run_starts() -> None:
     assert not [button for button in app.button if button.key == "start"]
     app.file_uploader(key="settings_upload").set_value([]).run()
     assert not app.error and [button for button in app.button if button.key == "start"]
-    app.text_area(key="settings_yaml").set_value(SETTINGS).run()
-    assert "press “Load”" in app.error[0].value
-    assert not [button for button in app.button if button.key == "start"]
-    app.button(key="load_text").click().run()
-    assert not app.error and app.text_input(key="scaleeval1_judge0_name").value == "ann"
 
 
 def study_runs() -> list[Run]:
@@ -136,8 +121,7 @@ def test_the_default_form_uses_the_local_model_and_warns() -> None:
     app = visit_form()
     assert not app.exception
     assert "weak judge" in page_text(app)
-    assert "**3 items: at most 27 calls, about" in page_text(app)
-    assert "free" in page_text(app)
+    assert "9 to 27 calls, up to about" in page_text(app)
 
 
 def test_the_reply_length_of_the_local_model_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,19 +144,19 @@ def test_the_estimate_follows_the_settings() -> None:
     app.number_input(key="scaleeval0_rounds").set_value(1).run()
     app.segmented_control(key="run_items").set_value("First").run()
     app.number_input(key="run_limit").set_value(2).run()
-    assert "**2 items: at most 6 calls, about" in page_text(app)
+    assert ": 6 calls, up to about" in page_text(app)
 
 
 def test_items_with_three_responses_are_compared_in_pairs_or_with_a_baseline() -> None:
     responses = tuple(Response(text=name, system=name) for name in ("ant", "bee", "cat"))
     prepare_study([ItemRecord(item=make_item("three", responses=responses))])
     app = visit_form()
-    assert "**4 items in 6 pairs: at most 54 calls, about" in page_text(app)
+    assert ": 18 to 54 calls, up to about" in page_text(app)
     assert "at most 108 calls if every reply has to be requested twice" in page_text(app)
     choice = app.selectbox(key="scaleeval0_pairs")
     assert choice.options[1:] == [f"Compare each response with that of {name}" for name in ("ant", "bee", "cat")]
     choice.set_value(Pairs(baseline="bee")).run()
-    assert "**1 item" not in page_text(app) and app.warning[0].value.startswith("Item item 0 has no response")
+    assert "1 item\\:" not in page_text(app) and app.warning[0].value.startswith("Item item 0 has no response")
 
 
 def test_start_creates_the_run() -> None:
@@ -183,10 +167,10 @@ def test_start_creates_the_run() -> None:
     run = study_runs()[0]
     assert (run.name, run.protocol, run.criterion, run.state) == ("first try", "scaleeval", "helpfulness", "requested")
     assert run.prompts == PROTOCOLS["scaleeval"].prompts
-    assert "Starting…" in page_text(app)
+    assert "Waiting" in page_text(app)
 
 
-def test_pasted_settings_are_used_unchanged() -> None:
+def test_uploaded_settings_are_used_unchanged() -> None:
     app = visit_form_with()
     assert app.text_input(key="scaleeval1_judge0_name").value == "ann"
     assert app.text_input(key="scaleeval1_judge1_variable").value == "MY_API_KEY"
@@ -197,13 +181,6 @@ def test_pasted_settings_are_used_unchanged() -> None:
     assert settings["judges"][1]["spec"]["address"] == "http://127.0.0.1:8000/v1"
     assert (settings["rounds"], settings["stopping"]) == (2, "majority")
     assert settings["criterion"]["rubric"] == list(HELPFULNESS.rubric)
-
-
-def test_wrong_settings_are_one_sentence() -> None:
-    app = visit_form_with("rounds: many")
-    assert not app.exception
-    assert len(app.error) == 1
-    assert "field" in app.error[0].value
 
 
 def test_a_new_criterion_of_a_run_is_added_to_the_study() -> None:
@@ -255,7 +232,7 @@ def test_a_judge_is_added_and_removed() -> None:
     app.button(key="scaleeval0_add_judge").click().run()
     assert "Choose a model for judge 4." in page_text(app)
     app.button(key="scaleeval0_judge3_remove").click().run()
-    assert "at most 27 calls" in page_text(app)
+    assert "9 to 27 calls" in page_text(app)
 
 
 def test_a_prompt_is_replaced_and_restored() -> None:
@@ -312,12 +289,12 @@ def test_a_run_at_its_cost_limit_is_resumed_with_a_higher_one() -> None:
 
 def test_a_requested_run_without_any_worker_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
     a_run()
-    assert "No worker is running" not in page_text(visit("setup/runs"))
+    assert "No worker is connected" not in page_text(visit("setup/runs"))
     monkeypatch.setenv("TIEBREAK_OWN_WORKER", "off")
-    assert "No worker is running" in page_text(visit("setup/runs"))
+    assert "No worker is connected" in page_text(visit("setup/runs"))
     with connections.writing(resources.engine()) as session:
         calls.register_worker(session, "another machine")
-    assert "No worker is running" not in page_text(visit("setup/runs"))
+    assert "No worker is connected" not in page_text(visit("setup/runs"))
 
 
 def test_a_stopped_run_shows_the_reason() -> None:
@@ -331,7 +308,7 @@ def test_a_run_whose_provider_asked_to_wait_states_until_when() -> None:
     with connections.writing(resources.engine()) as session:
         session.get_one(RunRow, run.id).settings = {"judges": [{"model": "gpt-9", "address": None}]}
         calls.record_pause(session, calls.pause_key("gpt-9", None), 90.0)
-    assert "Paused: the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
+    assert "the provider of gpt-9 asked to wait until" in page_text(visit("setup/runs"))
 
 
 def statements_with_runs(count: int) -> int:

@@ -48,7 +48,7 @@ def test_an_empty_database_says_what_to_do_next() -> None:
     prepare_study()
     app = visit("setup/studies")
     assert not app.exception
-    assert "There are no studies yet" in page_text(app)
+    assert "There are no studies." in page_text(app)
     assert app.button(key="open_import")
 
 
@@ -355,27 +355,6 @@ def import_path(file: Path, into: str | None = None) -> AppTest:
 def submit(app: AppTest, label: str, place: int = 0) -> Any:
     """Click the button of a form, by its label."""
     return [button for button in app.button if button.label == label][place].click()
-
-
-def test_judges_on_another_scale_than_labels_are_referred_to_their_own_block() -> None:
-    prepare_study()
-    app = upload_file(
-        b"id,question,response,annotator_1,annotator_2,gpt-4\n1,Why?,So.,4,4,8\n2,When?,Now.,5,5,10\n3,Who?,Me.,1,2,2\n"
-    )
-    assert app.multiselect(key="map1_role_judges").value == ["gpt-4"]
-    assert not app.error
-    app.checkbox[0].check().run()
-    (error,) = app.error
-    assert "The file cannot be imported" in error.value and "gpt-4" in error.value
-    assert "*Edit as YAML* has their block `judges`, with a `scale` of its own" in error.value
-
-
-def test_the_form_states_why_an_id_is_the_number_of_the_row() -> None:
-    prepare_study()
-    app = upload_file(b"id,question,response\n1,Why?,Because.\n,When?,Now.\n")
-    assert "The field id is empty in 1 of the first 2 rows, so `id` is the number of the row." in page_text(
-        app
-    ).replace("\\", "")
 
 
 def test_values_without_a_stated_meaning_are_imported_only_after_a_person_has_stated_them() -> None:
