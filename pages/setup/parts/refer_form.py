@@ -111,7 +111,9 @@ def _finish(form: SettingsForm, draft: Draft) -> Draft:
     key = form.key("guidelines")
     if key not in st.session_state:
         st.session_state[key] = str(form.start.get("guidelines", ""))
-    if draft["verdict"] == "score" and draft["criterion"].get("name"):
+    if draft["verdict"] != "score":  # a reasoning task has no criterion, also none without a name
+        draft = {name: value for name, value in draft.items() if name != "criterion"}
+    elif draft["criterion"].get("name"):
         draw_draft_button(key, draft["criterion"], draft["task"], draft["steps"])
     guidelines = st.text_area(
         "Evaluation guidelines: meaning of each score", key=key, height=260, help=form.help("guidelines")
