@@ -101,9 +101,9 @@ class Answer(ABC, Generic[T]):
     def _field(self) -> Mapping[str, Any]:
         """Return the schema of the value."""
 
-    @abstractmethod
     def _encoded(self, value: T) -> Any:
         """Return the value as the schema has it."""
+        return value
 
     @property
     def _closing(self) -> str:
@@ -143,17 +143,11 @@ def spoken_text(reply: str) -> str:
     objects = documents(whole) if whole.startswith("{") else []
     if len(objects) != 1 or objects[0].end != len(whole) or not isinstance(objects[0].value, Mapping):
         return text
-    return _written(objects[0].value)
-
-
-def _written(fields: Mapping[Any, Any]) -> str:
+    fields = objects[0].value
     reasoning = str(fields.get(REASONING) or "").strip()
-    lines = [f"{_label(name)}: {_text(value)}" for name, value in fields.items() if name != REASONING]
+    named = ((str(name).replace("_", " "), value) for name, value in fields.items() if name != REASONING)
+    lines = [f"{name.capitalize()}: {_text(value)}" for name, value in named]
     return "\n\n".join(filter(None, [reasoning, "\n".join(lines)]))
-
-
-def _label(name: Any) -> str:
-    return str(name).replace("_", " ").capitalize()
 
 
 def _text(value: Any) -> str:
@@ -215,9 +209,6 @@ class Passage(Answer[str]):
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "description": f"The {self.noun}."}
 
-    def _encoded(self, value: str) -> str:
-        return value
-
     def _shape(self) -> str:
         return '"..."'
 
@@ -227,11 +218,8 @@ class Passage(Answer[str]):
 
 def _unwrapped(text: str, key: str) -> str:
     """Return the text of a reply that is a JSON object with this one field; any other text unchanged."""
-    bare = _FENCE.sub("", text) if text.endswith("}") or text.endswith("```") else ""
-    if not bare.startswith("{"):
-        return text
     try:
-        value = json.loads(bare, strict=False)
+        value = json.loads(_FENCE.sub("", text), strict=False)
     except (ValueError, RecursionError):
         return text
     only = isinstance(value, dict) and list(value) == [key] and isinstance(value[key], str)

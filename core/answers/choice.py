@@ -41,18 +41,6 @@ def place_alone(text: str, words: Words, noun: str, *, listed: bool = False) -> 
     return _number(match), match.end()
 
 
-def place_chosen(rest: str, words: Words, noun: str) -> int | None:
-    """Return the response that the words after a verb of choice name: `the second`, `la primera`."""
-    match = _chosen(words, noun).match(rest.lower())
-    return _number(match) if match else None
-
-
-def place_preferred(clause: str, words: Words) -> tuple[int, int] | None:
-    """Return the response that a clause begins with, `the second is`, and where a word such as "better" follows."""
-    match = _subject(words).match(clause.lower())
-    return (_number(match), match.end()) if match else None
-
-
 def _number(match: re.Match[str]) -> int:
     groups = match.groupdict()
     if digit := groups.get("digit") or groups.get("counted"):
@@ -64,10 +52,6 @@ def _ordinals(words: Words) -> str:
     return "|".join(rf"(?P<place{number}>{words.any(f'ordinal_{number}')})" for number in PLACES)
 
 
-def _numerals(words: Words) -> str:
-    return "|".join(rf"(?P<numeral{number}>{words.any(f'numeral_{number}')})" for number in (0, *PLACES))
-
-
 def _nouns(words: Words, noun: str) -> str:
     return rf"(?:{words.any('response')}|(?<!\w){re.escape(noun.lower())}(?!\w))"
 
@@ -77,7 +61,8 @@ def _alone(words: Words, noun: str) -> re.Pattern[str]:
     article, nouns, sign = words.any("article"), _nouns(words, noun), words.any("number")
     digits = rf"{sign}[\s\"'(\[]*(?P<digit>\d)(?![\d%]|[.,/]\d)|(?P<counted>\d)(?=\s*[号號番번つ])"
     places = rf"(?:{digits}|{_ordinals(words)}){_COUNTER}(?:\s*{nouns})?"
-    numerals = rf"(?:{sign}\s*)?(?:{_numerals(words)}){_COUNTER}"  # `one response` names none
+    numeral = "|".join(rf"(?P<numeral{number}>{words.any(f'numeral_{number}')})" for number in (0, *PLACES))
+    numerals = rf"(?:{sign}\s*)?(?:{numeral}){_COUNTER}"  # `one response` names none
     return re.compile(
         rf"{_OPEN}(?:{article}\s*)?(?:{nouns}\s*)?(?:{places}|{numerals}){_CLOSE}(?=$|[.;!。！(\n]|[,，–—]|\s-)"
     )
@@ -130,8 +115,6 @@ MOVED = re.compile(
     r"\bI(?:'m|'ve| am| have)?\s+(?:now\s+)?(?:switch|chang|mov|shift)\w*\b.{0,40}\bfrom\b.{1,40}\bto\b", re.I
 )
 """`I'm switching from Response 2 to Response 1.`"""
-OWN = re.compile(r"(?:I|we|my)\b", re.I)
-"""`I have changed my mind: Response 2 is better.` is no judgement of a part, as `Style: Response 2 is better.` is."""
 THINKS = re.compile(
     r"\b(?:pense|crois|estime|trouve|considère|dirais|creo|pienso|opino|acho|penso|credo)\s+(?:que|che)(?:\s+\w{1,2})?$"
 )
@@ -223,7 +206,6 @@ _MARK_ALONE = re.compile(
     r"[\"'(]*(\d|[A-H])[\"')]*(?:\s+is\s+(?:clearly |slightly |much |the )?(?:better|best|superior|preferable)\b|"
     r"\s*[,–—-]\s*(?:because|since|as it|weil|porque|car|perché)\b)"
 )
-_TOPIC = re.compile(r"\W*(?:[^\W\d]{2,12},\s+)?([^\W\d][\w ]{1,30}):\s+(?=\S+\s+\S)")
 _MANNER = re.compile(r"\b(?:reads|sounds|looks|flows|feels|starts|begins|ends) better\b", re.I)
 _UNCHANGED = re.compile(r"\W*(?:still\s+)?the same(?:\s+as\b.*)?\W*", re.I)
 """`My answer is the same.` repeats an earlier choice in a discussion; it is not a tie."""
@@ -381,9 +363,8 @@ class Choice(Single[int]):
         if _UNCHANGED.fullmatch(first):
             return None
         neither = self.words.starts("neither", first)
-        if (self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)) and not in_doubt(
-            self._without_neither(first), self.words
-        ):
+        tied = self._tied(first) or (neither and len(first[neither.end() :].split()) < 3)
+        if tied and not in_doubt(self._without_neither(first), self.words):
             return self._tie(len(first))
         stated = self._stated(rest)
         return Parsed(stated, len(rest)) if stated is not None else None
@@ -396,9 +377,7 @@ class Choice(Single[int]):
             return False
         if re.search(r"\bneither\b.{0,40}\b(?:better|superior|stronger|best|outperforms|stands out)\b", low):
             return True
-        return self.words.find("tie", low) is not None or bool(
-            re.fullmatch(r"\W*(?:neither|none)\W*(?:of them)?\W*", low)
-        )
+        return self.words.find("tie", low) is not None
 
     def _without_neither(self, text: str) -> str:
         """Return the text without phrases for "none is better": these are not negations."""
@@ -411,10 +390,6 @@ class Choice(Single[int]):
         )
         if match is None or text[: match.start()].count(" ") > 3 or (self.count > 2 and text.count(match[2][0]) == 1):
             return None
-        if match[2] == "=":
-            return (
-                0 if self.neither and not text[match.end() :].strip(_EDGE) and text[: match.start()].strip() else None
-            )
         value = self._bare(match[1] if ">" in match[2] else match[3])
         return value if 1 <= value <= self.count else None
 
@@ -443,8 +418,6 @@ class Choice(Single[int]):
         return (0, neither.end()) if neither else place_alone(text, self.words, self.noun, listed=True)
 
     def _stated(self, sentence: str) -> int | None:
-        if self._about_a_part(sentence):
-            return None
         sentence = FORCED.sub("", sentence)
         if (bare := _MARK_ALONE.match(sentence)) and not in_doubt(sentence, self.words):
             mark = self._bare(bare[1])
@@ -470,13 +443,6 @@ class Choice(Single[int]):
                 parsed = self._checked(subjects.pop(), len(clause))
                 if parsed and parsed.value:
                     yield Candidate(parsed.value, "sentence", unit.start, unit.end, WEAK)
-
-    def _about_a_part(self, sentence: str) -> bool:
-        """Return whether the text is like `Style: Response 1 is better.`"""
-        topic = _TOPIC.match(sentence)
-        if topic is None or OWN.match(topic[1]) or responses(self.words, self.noun).search(topic[1]):
-            return False
-        return not any(self.words.find(kind, topic[1]) for kind in ("answer", "final", "winner", "therefore"))
 
     def _concluded(self, clause: str) -> int | None:
         if self._tied(clause) and self.neither and not in_doubt(self._without_neither(clause), self.words):
@@ -516,12 +482,14 @@ class Choice(Single[int]):
         """Read `I choose the second`, `La première est meilleure`."""
         chosen = self.words.find("choose", clause)
         if chosen and not by_others(clause[: chosen.start()], chosen[0], self.words):
-            value = place_chosen(clause[chosen.end() :], self.words, self.noun)
+            place = _chosen(self.words, self.noun).match(clause[chosen.end() :].lower())
+            value = _number(place) if place else 0
         else:
-            place = place_preferred(clause, self.words)
-            better = self.words.starts("better", clause[place[1] :]) if place else None
-            value = place[0] if place and better and self._stands_alone(clause[place[1] + better.end() :]) else None
-        return value if value is not None and 1 <= value <= self.count else None
+            place = _subject(self.words).match(clause.lower())
+            better = self.words.starts("better", clause[place.end() :]) if place else None
+            stands = place and better and self._stands_alone(clause[place.end() + better.end() :])
+            value = _number(place) if place and stands else 0
+        return value if 1 <= value <= self.count else None
 
     def _chosen_mark(self, clause: str) -> int | None:
         """Read `I choose "1"`."""
@@ -563,9 +531,5 @@ class Choice(Single[int]):
                 yield number, True
                 continue
             follows = self.words.starts("than_after", after[:12]) is not None
-            yield number, follows or _ends_with_than(self.words, before)
-
-
-def _ends_with_than(words: Words, text: str) -> bool:
-    than = words.any("than") + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
-    return re.search(than, text[-40:]) is not None
+            than = self.words.any("than") + r"(?:\s+(?:in|with|that of|those of))?(?:\s+(?:the|la|die|der))?$"
+            yield number, follows or re.search(than, before[-40:]) is not None

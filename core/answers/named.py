@@ -179,11 +179,7 @@ def blocks(text: Text, collected: Sequence[Entry]) -> list[Block]:
     """Return the entries in groups: a repeated name, or a heading, begins the next group."""
     groups: list[list[Entry]] = []
     for entry in collected:
-        fresh = (
-            not groups
-            or entry.name in {member.name for member in groups[-1]}
-            or _apart(text, groups[-1][-1].end, entry.start)
-        )
+        fresh = not groups or entry.name in {member.name for member in groups[-1]}
         groups += [[entry]] if fresh else []
         if not fresh:
             groups[-1].append(entry)
@@ -200,13 +196,9 @@ def repeated(before: Block | None, block: Block, text: Text) -> str:
     return next((name for name, element in before.measures().items() if element.value != numbers[name].value), "")
 
 
+@lru_cache(maxsize=256)
 def mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern with a group for each name."""
-    return _mentions(words, names)
-
-
-@lru_cache(maxsize=256)
-def _mentions(words: Words, names: tuple[str, ...]) -> re.Pattern[str]:
     order = sorted(range(len(names)), key=lambda place: -len(names[place]))
     return re.compile("|".join(rf"(?P<n{place}>{_forms(words, names, place)})" for place in order))
 
@@ -343,13 +335,6 @@ def _doubted(text: Text, line: Unit, entry: Entry) -> bool:
     return in_doubt(before, text.words) or (
         bool(text.words.find("reported", before)) or in_doubt(text.spoken[entry.start : entry.end][:80], text.words)
     )
-
-
-def _apart(text: Text, end: int, start: int) -> bool:
-    """Return whether a heading or sentences separate the lines of two entries."""
-    between = [line for line in text.lines if line.start >= end and line.end <= start]
-    heading = any(line.text.rstrip().endswith(":") and len(line.text) < 60 for line in between)
-    return heading or any(text.words.starts("correction", line.text) for line in between)
 
 
 def _rank(text: Text, first: Entry) -> int:

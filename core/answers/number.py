@@ -30,15 +30,8 @@ from core.answers.words import Words, readable, squash
 _AMOUNT = re.compile(rf"(?<![A-Za-z0-9_.,^])(?:{AMOUNT})(?:[eE][-+]?\d{{1,3}}(?!\w))?|(?<!\w)[½¼¾]")
 _TEN = re.compile(r"\s*(?:[x×·*]\s*|\s\s+)10\s*\^\s*\(?([-−+]?\d{1,3})")
 _TIMES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "万": 1e4, "亿": 1e8}
-_TIMES |= {
-    "millionen": 1e6,
-    "millions": 1e6,
-    "millones": 1e6,
-    "milhões": 1e6,
-    "milioni": 1e6,
-    "миллионов": 1e6,
-    "tausend": 1e3,
-}
+_TIMES |= dict.fromkeys(("millionen", "millions", "millones", "milhões", "milioni", "миллионов"), 1e6)
+_TIMES["tausend"] = 1e3
 _LARGE = re.compile(rf"\s*({'|'.join(sorted(_TIMES, key=len, reverse=True))})(?!\w)", re.I)
 _OVER = re.compile(rf"\s*/\s*({AMOUNT})(?!\s*/)")
 _NUMBERED = re.compile(
@@ -98,9 +91,6 @@ class Number(Single[float]):
     def _described(self) -> str:
         return "one number"
 
-    def _concepts(self) -> tuple[str, ...]:
-        return ("answer",)
-
     def _decoded(self, value: Any) -> Parsed[float] | None:
         if isinstance(value, bool):
             return None
@@ -130,11 +120,7 @@ class Number(Single[float]):
             or len(re.findall(r"[^\W\d]{2,}", line)) > 1
         ):
             return None
-        return (
-            self._parse_rest(line)
-            if not in_doubt(line, self.words) and not self.words.starts("confidence", line)
-            else None
-        )
+        return self._parse_rest(line)
 
     def _parse_rest(self, rest: str) -> Parsed[float] | None:
         """Return the only number before the reasons; after the last "=", if there is one."""
@@ -145,19 +131,16 @@ class Number(Single[float]):
             return None
         start = clause.rfind("=") + 1
         several = Parsed[float](None, len(clause), f"“{shorten(rest)}” is not one number")
-        if self._is_unclear(clause[start:], rest[len(clause.rstrip()) :], bool(start)):
+        after = rest[len(clause.rstrip()) :]
+        another = start and re.match(r"[^=\n]{0,20}=\s*\S", after)  # `x = 2, y = 3`
+        bound = self.words.find("bound", clause[start:])
+        if another or bound or _UNSURE.search(after[:40]) or _NUMBERED.search(clause[start:]):
             return several
         amounts = list(self._amounts(clause, start))
         if not amounts:
             return self._word(clause, start)
         alone = not _OPERATOR.match(clause, amounts[0].end) and not re.match(r"\s*:\s*\d", clause[amounts[0].end :])
         return amounts[0] if alone and len({parsed.value for parsed in amounts}) == 1 else several
-
-    def _is_unclear(self, clause: str, after: str, equation: bool) -> bool:
-        """Return whether it is a bound or one of several numbers: "36 or so, maybe 37", "x = 2, y = 3", "option 2"."""
-        another = equation and re.match(r"[^=\n]{0,20}=\s*\S", after)
-        number = _NUMBERED.search(clause)
-        return bool(self.words.find("bound", clause) or _UNSURE.search(after[:40]) or another or number)
 
     def _begins(self, text: str) -> tuple[float, int] | None:
         match = _AMOUNT.match(text)
@@ -230,9 +213,7 @@ class Number(Single[float]):
         stated = self._predicate(unit.text)
         if len(bold) == 1:
             start, end = bold[0].span()
-            counted = _DEFINITE.search(text.plain[unit.start : start]) and re.match(
-                r"\W*[^\W\d]", text.plain[end : unit.end]
-            )
+            counted = _DEFINITE.search(text.plain[unit.start : start])
             stated = "" if counted else text.plain[start:end]
         parsed = (
             self._parse_rest(stated) if not in_doubt(_COUNTED.sub(" ", _NOT.sub(" ", unit.text)), self.words) else None
@@ -320,9 +301,6 @@ class Rating(Single[Level]):
         """The highest level."""
         return self.levels[-1] if self.levels else self.high
 
-    def _text_instruction(self) -> str:
-        return f'{self._closing}"{self.label}: " and {self._described()}.'
-
     def _field(self) -> dict[str, Any]:
         if self.levels and len(self.levels) <= 25:
             kind = {type(level) for level in self.levels}
@@ -382,9 +360,6 @@ class Rating(Single[Level]):
         return self._named(rest) or self._bracketed(rest) or self._between(rest)
 
     def _begins(self, text: str) -> tuple[Level, int] | None:
-        for level in sorted(self.levels, key=lambda level: -len(str(level))) if self._worded() else ():
-            if match := re.match(rf"{re.escape(str(level))}(?!\w)", text, re.I):
-                return level, match.end()
         amount = self._measured(text) if re.match(r"\W*\d", text) else None
         return (amount.value, amount.end) if amount else None
 
@@ -417,13 +392,11 @@ class Rating(Single[Level]):
         plain = squash(text)
         for level in sorted(map(str, self.levels), key=len, reverse=True):
             name = squash(level)
-            if plain == name or (plain.startswith(f"{name} ") and not alone and not self._another(plain, name)):
+            rest = plain[len(name) :].split()
+            another = {"or", "to", "and"} & {*rest[:1]} or any(squash(str(other)) in rest[:3] for other in self.levels)
+            if plain == name or (plain.startswith(f"{name} ") and not alone and not another):
                 return Parsed(next(amount for amount in self.levels if str(amount) == level), len(text))
         return None
-
-    def _another(self, plain: str, name: str) -> bool:
-        rest = plain[len(name) :].split()
-        return bool({"or", "to", "and"} & set(rest[:1])) or any(squash(str(level)) in rest[:3] for level in self.levels)
 
     def _checked(self, amount: Measure) -> Parsed[Level]:
         if amount.problem:
@@ -468,8 +441,8 @@ class Rating(Single[Level]):
             return []
         if self._worded():
             verb = _CALLS.search(clause)
-            parsed = self._level_word(clause[verb.end() :]) if verb else None
-            return [parsed] if parsed is not None else []
+            last = squash(clause[verb.end() :]).split()[-1:] if verb else []
+            return [level for level in self.levels if [squash(str(level))] == last]
         clause = _SCALE.sub(lambda scale: " " * len(scale[0]), clause)
         levels: list[Level | None] = []
         for match in _DIGITS.finditer(clause):
@@ -478,11 +451,6 @@ class Rating(Single[Level]):
             if amount and given and _ENDS.match(clause[match.start() + amount.end :]):
                 levels.append(self._checked(amount).value)
         return [level for level in levels if level is not None] if None not in levels else []
-
-    def _level_word(self, rest: str) -> Level | None:
-        words = squash(rest).split()
-        named = [level for level in self.levels if squash(str(level)) in (words[-1:] or [""])[0]]
-        return named[0] if len(named) == 1 and words and squash(str(named[0])) == words[-1] else None
 
 
 _ANOTHER = re.compile(r"\s*[,;&]\s*\d+\s*(?:$|[,;.&])")

@@ -67,23 +67,14 @@ class Option(Single[str]):
     def longest(self) -> str:
         return self.letters[-1]
 
-    def _text_instruction(self) -> str:
-        return f'{self._closing}"{self.label}: " and {self._described()}.'
-
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "enum": list(self.letters)}
-
-    def _encoded(self, value: str) -> str:
-        return value
 
     def _shape(self) -> str:
         return '"..."'
 
     def _described(self) -> str:
         return f"one letter, {listed(tuple(self.letters))}"
-
-    def _concepts(self) -> tuple[str, ...]:
-        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         return (self.label, "letter", "selected", "correct")
@@ -178,29 +169,10 @@ class Option(Single[str]):
         return {letter for letter in letters if letter in self.letters}
 
 
-_YES = {
-    "yes": True,
-    "no": False,
-    "t": True,
-    "f": False,
-    "ja": True,
-    "nein": False,
-    "oui": True,
-    "non": False,
-    "sí": True,
-}
-_YES |= {
-    "sim": True,
-    "não": False,
-    "si": True,
-    "sì": True,
-    "是": True,
-    "否": False,
-    "да": True,
-    "нет": False,
-    "はい": True,
-}
-_YES |= {"いいえ": False, "네": True, "예": True, "아니요": False, "نعم": True, "لا": False, "हाँ": True, "नहीं": False}
+_YES = dict.fromkeys(("yes", "t", "ja", "oui", "sí", "sim", "si", "sì", "да", "نعم", "हाँ"), True)
+_YES |= dict.fromkeys(("是", "はい", "네", "예"), True)
+_YES |= dict.fromkeys(["no", "f", "nein", "non", "não", "否", "нет", "いいえ", "아니요", "لا", "नहीं"], False)
+_HEAD_END = re.compile(r"[,:(–—]|\s-\s|\s(?:because|since|as|given|due|weil|da|car|porque)\s")
 _NOT = re.compile(r"(?:not|nicht|pas|no|non|não|niet|не)\s+(?=\w)")
 _ATTRIBUTE = re.compile(
     r"(?:true|false|correct|incorrect|accurate|inaccurate|valid|invalid)\s+(?!(?:because|since|as|by|based|according|in|for|from|given|to|"
@@ -264,17 +236,11 @@ class Truth(Single[bool]):
     def _field(self) -> dict[str, Any]:
         return {"type": "boolean", "description": f"Whether the {self.noun} is true."}
 
-    def _encoded(self, value: bool) -> bool:
-        return value
-
     def _described(self) -> str:
         return "true or false"
 
     def _missing(self) -> str:
         return f"it does not say that the {self.noun} is true, or that it is false"
-
-    def _concepts(self) -> tuple[str, ...]:
-        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         return (self.label, "is true", "claim is true", "true", "is_true", "truth", "truth value", "label", self.noun)
@@ -305,16 +271,12 @@ class Truth(Single[bool]):
     def _parse_rest(self, rest: str) -> Parsed[bool] | None:
         """Read `True, because`, `false (not in the text)`, `the claim is true`; not `partly true`, `true / false`."""
         first = re.split(r"[.;\n。](?=\s|$)", rest, maxsplit=1)[0]
-        head = _head(first)
+        head = _HEAD_END.split(first.lstrip(" \"'([:=-–—|"), maxsplit=1)[0]
         if self.words.find("partly", head) or (self.words.find("true", head) and self.words.find("false", head)):
             both = f"“{shorten(first)}” is neither true nor false"
-            return (
-                Parsed(None, len(first), both)
-                if self._value(head) is not None or self.words.find("true", head)
-                else None
-            )
+            return Parsed(None, len(first), both)
         value = self._value(head)
-        if value is not None and not self._joined(rest, head):
+        if value is not None:
             return Parsed(value, len(head))
         word = re.match(r"\W*(\w+)(?=\s*(?:[,.:;(–—]|-\s|$))", head)
         if word and word[1].lower() in _YES:
@@ -353,10 +315,6 @@ class Truth(Single[bool]):
             ):
                 return value
         return None
-
-    def _joined(self, rest: str, head: str) -> bool:
-        after = rest[len(head) : len(head) + 30]
-        return bool(re.match(r"\s*(?:/|\||or\b|oder\b|ou\b|,\s*(?:partly|partially))", after))
 
     def _stated(self, sentence: str) -> bool | None:
         if _VALUED.match(sentence):
@@ -407,9 +365,7 @@ class Truth(Single[bool]):
             return None
         if re.search(r"\b(?:first|second|other|another|third|previous|part of the)\s+(?:claim|statement)", low):
             return None
-        if _PURPOSE.search(low) or re.search(
-            r"\b(?:it|this|that) (?:is|was) (?:true|false|correct|incorrect) that\b", low
-        ):
+        if _PURPOSE.search(low):
             return None
         predicates = self._predicates(low)
         if len({value for _, value in predicates}) != 1:
@@ -436,10 +392,3 @@ class Truth(Single[bool]):
             lambda match: match[1] + " " * len(match[2]),
             low,
         )
-
-
-def _head(text: str) -> str:
-    """Return the text before a comma, a bracket, a dash or "because"."""
-    return re.split(
-        r"[,:(–—]|\s-\s|\s(?:because|since|as|given|due|weil|da|car|porque)\s", text.lstrip(" \"'([:=-–—|"), maxsplit=1
-    )[0]

@@ -153,7 +153,8 @@ class Weights(ByName):
         )
 
     def _written(self, value: Mapping[str, float]) -> str:
-        return "\n".join(f"{name}: {_digits(value[name])}%" for name in self.names)
+        exact = {name: Decimal(repr(whole(value[name]))) for name in self.names}  # all digits, without an exponent
+        return "\n".join(f"{name}: {number:f}%" for name, number in exact.items())
 
     def _described(self) -> str:
         return f"a percentage for each of {listed(self.names, 'and')}; they sum to 100"
@@ -180,8 +181,9 @@ class Weights(ByName):
 
     def _entries(self, text: Text) -> list[Entry]:
         """Read numbers with a name; "1." and "2." at the beginnings of lines are names if there is nothing else."""
+        sure = [line for line in text.lines if not is_confidence(text, line.text)]
         collected = [
-            entry for entry in entries(text, self.names) if not is_confidence(text, _line_of(text, entry.start))
+            entry for entry in entries(text, self.names) if any(line.start <= entry.start < line.end for line in sure)
         ]
         numbered = [re.fullmatch(r"\(?(\d{1,2})[.):]\s+(\d[\d.,]*\s*%)\W*", line.text) for line in text.lines]
         if collected or sum(match is not None for match in numbered) != len(self.names):
@@ -237,12 +239,3 @@ class Weights(ByName):
         return {
             name: value if exact else value * WHOLE / total for name, value in zip(self.names, values, strict=True)
         }, ""
-
-
-def _digits(value: float) -> str:
-    """Match all digits of a number, without an exponent."""
-    return format(Decimal(repr(whole(value))), "f")
-
-
-def _line_of(text: Text, start: int) -> str:
-    return next((line.text for line in text.lines if line.start <= start < line.end), "")

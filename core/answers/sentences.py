@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
 
 from core.answers.text import Text, Unit
 from core.answers.words import Words, heads_others
@@ -26,24 +25,7 @@ _LEAD = re.compile(r"(?:\W|\b(?:oh|no|hmm|but|sorry|okay|ok|ah|so|and|hm|well)\b
 _OWN = re.compile(r"\b(?:i|we|my|our|me|us|let|should|must)\b")
 _CHOOSES = re.compile(r"(?:prefer|recommend|choos|chose|pick|select|vote|favou?r|opt|go|side|lean|settle|decide)\w*\b")
 _FINDS = re.compile(r"\b(?:finds?|considers?|deems?|regards?|perceives?)\b")
-_ADVERBS = {
-    "clearly",
-    "finally",
-    "then",
-    "now",
-    "still",
-    "also",
-    "and",
-    "so",
-    "to",
-    "would",
-    "the",
-    "have",
-    "had",
-    "this",
-    "that",
-    "it",
-}
+_ADVERBS = set(re.findall(r"\w+", "clearly finally then now still also and so to would the have had this that it"))
 _FIRST_PERSON = re.compile(
     r"\bje (?:pense|crois|estime|trouve|considère) que\b|(?<!不)我(?:个人|還是|还是)?(?:认为|認為|觉得|覺得)"
 )
@@ -52,9 +34,9 @@ _CONTRACTED = re.compile(r"\w+n't\b")
 
 def clauses(sentence: str, words: Words) -> Iterator[str]:
     """Yield the main clauses of a sentence: without reasons, concessions and asides."""
-    if words.find("condition", _without_reasons(sentence, words)) or _is_question(sentence):
-        return
     text = _without_reasons(sentence, words)
+    if words.find("condition", text) or sentence.rstrip(" \"')]").endswith(("?", "？")):
+        return
     start = 0
     borders = list(_boundary(words).finditer(text.lower()))
     if len(borders) > CLAUSES:
@@ -104,10 +86,6 @@ def announcement(sentence: str, words: Words) -> int:
         if match := words.starts("correction", sentence[start:]):
             return start + match.end()
     return 0
-
-
-def _is_question(sentence: str) -> bool:
-    return sentence.rstrip(" \"')]").endswith(("?", "？"))
 
 
 def _without_reasons(sentence: str, words: Words) -> str:
@@ -170,8 +148,6 @@ def introduced(text: Text, start: int) -> bool:
         heading = above.text.rstrip()
         if len(heading) > LONGEST_HEADING:
             return False
-        if heading == "json":  # the sign of a fence
-            continue
         if _is_foreign(heading, text.words) or heads_others(heading):
             return True
         if not heading.endswith(":"):
@@ -243,23 +219,17 @@ def labelled(
     label = _label(text.words, concepts, names)
     places = [
         (unit, following, match)
-        for unit, following in zip_longest(units, units[1:])
-        if unit and not unit.text.rstrip(" \"')]").endswith("?")
+        for unit, following in zip(units, (*units[1:], None), strict=False)
+        if not unit.text.rstrip(" \"')]").endswith("?")
         for match in label.finditer(unit.text.lower())
     ]
     for unit, following, match in places[-LABELS:]:
-        if unit:
-            low = unit.text.lower()
-            before = low[max(0, match.start() - HEAD) : match.start()]
-            ranked = _rank(before, text.words)
-            labelled_text = _behind(text, unit, match, ranked, following) if ranked else None
-            loose = nouns and match[0] in text.words["response"]
-            if labelled_text and (
-                labelled_text.joined
-                or labelled_text.rank == FINAL
-                or not (match[0].isascii() or loose or not _VALUE.match(labelled_text.rest))
-            ):
-                yield labelled_text
+        before = unit.text.lower()[max(0, match.start() - HEAD) : match.start()]
+        ranked = _rank(before, text.words)
+        found = _behind(text, unit, match, ranked, following) if ranked else None
+        loose = match[0].isascii() or (nouns and match[0] in text.words["response"])
+        if found and (found.joined or found.rank == FINAL or (not loose and _VALUE.match(found.rest))):
+            yield found
 
 
 def _behind(
@@ -279,14 +249,8 @@ def _behind(
     begins = not low[: match.start()].strip(_EDGE) or rank == FINAL
     if following is None or not (joined["join"] or begins):
         return None
-    rest, place = _line(text, following)
-    return Labelled(rest, start, place, rank, colon, below=True, joined=True)
-
-
-def _line(text: Text, unit: Unit) -> tuple[str, int]:
-    """Return the line that a sentence begins, and its position."""
-    line = next((line for line in text.lines if line.start <= unit.start < line.end), unit)
-    return line.text[:REST], line.start
+    line = next((line for line in text.lines if line.start <= following.start < line.end), following)
+    return Labelled(line.text[:REST], start, line.start, rank, colon, below=True, joined=True)
 
 
 def _rank(before: str, words: Words) -> tuple[int, int] | None:

@@ -142,19 +142,6 @@ _ABOUT_ITSELF = re.compile(
 )
 """`Strength of preference: 1`, `Reliability of this rating: 5`: a line about the answer."""
 MARKED, SENTENCE, WEAK = FINAL, 1, 0
-__all__ = [
-    "FINAL",
-    "MARKED",
-    "PLAIN",
-    "SENTENCE",
-    "WEAK",
-    "Candidate",
-    "decided",
-    "is_of_others",
-    "refused",
-    "trailing",
-    "without_confidence",
-]
 
 
 @dataclass(frozen=True)
@@ -182,11 +169,13 @@ def decided(candidates: Sequence[Candidate[T]], text: Text, missing: str) -> Rea
         *(candidate for candidate in ordered if candidate.rank < rank and _contradicts(candidate, last, text)),
     ]
     for rival in rivals:
-        if _differ(rival, last) and not _corrected(text, min(rival.start, last.start), max(rival.start, last.start)):
-            raise UnreadableReply(_both(rival, last))
+        start, end = sorted((rival.start, last.start))
+        between = [unit.text for unit in text.units if start < unit.end and unit.start <= end]
+        if _differ(rival, last) and not any(announcement(sentence, text.words) for sentence in between):
+            raise UnreadableReply(last.problem or rival.problem or f"it states both {rival.value} and {last.value}")
     if latest := [candidate for candidate in rivals if candidate.start > last.start and _differ(candidate, last)]:
         last = latest[-1]
-    if _taken_back(text, last.end):
+    if any(announcement(unit.text, text.words) for unit in text.units if unit.start >= last.end):
         raise UnreadableReply("it takes its answer back and gives no other")
     if last.value is None:
         raise UnreadableReply(last.problem)
@@ -211,7 +200,9 @@ def trailing(text: Text) -> int:
     units = list(text.units)
     while units:
         above = units[-2].text if len(units) > 1 else ""
-        below_heading = len(units[-1].text) < 12 and _is_confidence_heading(text, above)
+        is_heading = len(above) <= 40 and not re.search(r"\d", above)  # `## Confidence`, `How sure am I?`
+        about = _ABOUT_ITSELF.match(above) or text.words.starts("confidence", above)
+        below_heading = len(units[-1].text) < 12 and is_heading and about
         if not (below_heading or text.words.starts("courtesy", units[-1].text) or is_confidence(text, units[-1].text)):
             break
         end = units.pop().start
@@ -222,13 +213,6 @@ def without_confidence(text: Text, line: str) -> str:
     """Return a line without the confidence in brackets at its end: `2 (confidence: 1)`."""
     aside = re.search(r"\s*[(\[]([^()\[\]]{3,60})[)\]]\W*$", line)
     return line[: aside.start()] if aside and is_confidence(text, aside[1]) else line
-
-
-def _is_confidence_heading(text: Text, line: str) -> bool:
-    """Return whether a line announces the confidence on the next one: `## Confidence`, `How sure am I?`"""
-    if len(line) > 40 or re.search(r"\d", line):
-        return False
-    return _ABOUT_ITSELF.match(line) is not None or text.words.starts("confidence", line) is not None
 
 
 def is_confidence(text: Text, line: str) -> bool:
@@ -255,21 +239,6 @@ def _contradicts(first: Candidate[T], last: Candidate[T], text: Text) -> bool:
 
 def _differ(first: Candidate[T], second: Candidate[T]) -> bool:
     return first.value != second.value or first.value is None
-
-
-def _both(first: Candidate[T], second: Candidate[T]) -> str:
-    if first.problem or second.problem:
-        return second.problem or first.problem
-    return f"it states both {first.value} and {second.value}"
-
-
-def _corrected(text: Text, start: int, end: int) -> bool:
-    """Return whether a sentence between two places announces a correction."""
-    return any(announcement(unit.text, text.words) for unit in text.units if start < unit.end and unit.start <= end)
-
-
-def _taken_back(text: Text, end: int) -> bool:
-    return any(announcement(unit.text, text.words) for unit in text.units if unit.start >= end)
 
 
 # Lines that state several answers after one label: `1 for accuracy, 2 for style`.
@@ -309,8 +278,11 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
         rest = rest[: reason.start()]
     if words.starts("supposition", rest) and not is_forced(rest):
         return f"its answer {value} depends on a condition"
-    if (other_value := _retracted(line[first[1] :], begins, words)) not in (None, value):
-        return f"it states {value}, and then {other_value}"
+    after = line[first[1] :]  # nothing but a retraction may be between the two: `1. No, sorry: 2.`
+    retraction = _retraction(words).match(after.lower())
+    later = begins(after[retraction.end() :]) if retraction else None
+    if retraction and later and later[0] != value and _END.fullmatch(after, retraction.end() + later[1]):
+        return f"it states {value}, and then {later[0]}"
     for sentence, part in _parts(rest, words):
         other = begins(part)
         if other is None and (sentence == "." or (sentence and ":" in part)):  # another label: `B. Wrong answers: A, C`
@@ -319,13 +291,6 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
         if other and other[0] != value and scoped:
             return f"it states both {value} and {other[0]}"
     return ""
-
-
-def _retracted(rest: str, begins: Begins[T], words: Words) -> T | None:
-    """Return the other answer if nothing but a retraction is between the two: `1. No, sorry: 2.`"""
-    match = _retraction(words).match(rest.lower())
-    other = begins(rest[match.end() :]) if match else None
-    return other[0] if match and other and _END.fullmatch(rest, match.end() + other[1]) else None
 
 
 def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
@@ -402,6 +367,9 @@ class Single(Answer[T]):
         own = [one for one in candidates if not is_of_others(one, text)]
         return decided(own, text, self._missing())
 
+    def _text_instruction(self) -> str:
+        return f'{self._closing}"{self.label}: " and {self._described()}.'
+
     def _written(self, value: T) -> str:
         return f"{self.label}: {self._encoded(value)}"
 
@@ -425,9 +393,9 @@ class Single(Answer[T]):
     def _decoded(self, value: Any) -> Parsed[T] | None:
         """Return the value of a structured answer; None if it is of another kind."""
 
-    @abstractmethod
     def _concepts(self) -> tuple[str, ...]:
         """Return the labels that may precede the value."""
+        return ("answer",)
 
     def _names(self) -> tuple[str, ...]:
         """Return further labels that may precede the value."""
@@ -498,15 +466,9 @@ class Single(Answer[T]):
             sign = re.match(r"\s*[:,-]\s*(?:it is\s|it's\s|make that\s)?", unit.text[end:]) if end else None
             parsed = self._parse_rest(unit.text[end + sign.end() :]) if sign else None
             if sign and parsed:
-                parsed = self._only(parsed, _line(text, unit.start + end + sign.end()))
-                yield Candidate(
-                    parsed.value,
-                    "labelled",
-                    unit.start,
-                    unit.start + end + sign.end() + parsed.end,
-                    FINAL,
-                    parsed.problem,
-                )
+                place = unit.start + end + sign.end()
+                parsed = self._only(parsed, _line(text, place))
+                yield Candidate(parsed.value, "labelled", unit.start, place + parsed.end, FINAL, parsed.problem)
 
     def _lines(self, text: Text) -> Iterator[Candidate[T]]:
         """Yield the value alone on the last line, or on the first one before an explanation."""
@@ -523,7 +485,7 @@ class Single(Answer[T]):
         """Read plain sentences at the end of the reply, or at its beginning."""
         end = trailing(text)
         units = [unit for unit in text.units if unit.start < end]
-        for unit in _ending(units):
+        for unit in dict.fromkeys([*units[:1], *units[-2:]]):
             value = self._stated(unit.text)
             if value is not None:
                 yield Candidate(value, "sentence", unit.start, unit.end, SENTENCE)
@@ -546,11 +508,6 @@ class Single(Answer[T]):
 def _line(text: Text, start: int) -> str:
     """Return the rest of a line, up to the length that is parsed."""
     return text.plain[start : start + REST].partition("\n")[0]
-
-
-def _ending(units: list[Unit]) -> list[Unit]:
-    """Return the first sentence and the last two."""
-    return units if len(units) <= 3 else [units[0], *units[-2:]]
 
 
 def _inner(value: Any) -> Any:

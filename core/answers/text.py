@@ -41,11 +41,8 @@ class Document:
     @property
     def is_object(self) -> bool:
         """It has named fields: a list of numbers may be prose."""
-        return isinstance(self.value, Mapping) or (isinstance(self.value, list) and any(map(_is_object, self.value)))
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, Mapping)
+        values = self.value if isinstance(self.value, list) else [self.value]
+        return any(isinstance(value, Mapping) for value in values)
 
 
 def documents(text: str) -> list[Document]:
@@ -93,20 +90,14 @@ def pairs(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
     ]
     if texts and len(numbers) == 1:
         return [(texts[0], numbers[0])]
-    inner = [
-        pair
-        for key, element in value.items()
-        if isinstance(element, Mapping | list)
-        for pair in _named_also(str(key), element, pairs(element, depth - 1))
-    ]
-    return [(str(key), element) for key, element in value.items() if isinstance(element, int | float | str)] + inner
-
-
-def _named_also(key: str, value: Any, named: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Return the pairs in the field `key`; the number of an object with one also under `key`, because either can be
-    the name: `{"clarity": {"points": 4}}` and `{"weights": {"clarity": 4}}`."""
-    is_one = isinstance(value, Mapping) and len(pairs(value, 1)) == 1
-    return [*named, *((key, number) for _, number in named)] if is_one else named
+    named = [(str(key), element) for key, element in value.items() if isinstance(element, int | float | str)]
+    for key, element in value.items():
+        inner = pairs(element, depth - 1)
+        named += inner
+        # Either can be the name: `{"clarity": {"points": 4}}` and `{"weights": {"clarity": 4}}`.
+        if isinstance(element, Mapping) and len(pairs(element, 1)) == 1:
+            named += [(str(key), number) for _, number in inner]
+    return named
 
 
 def listed_numbers(value: Any, count: int) -> list[float] | None:
@@ -279,10 +270,8 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
     With `lists` a block is a list that the reply was asked for: only an author who declines quotes it.
     """
     found = _found(text)
-    if not found:
-        return []
     own = _without(text, found)
-    if not re.search(r"[^\W\d_]", own):
+    if not found or not re.search(r"[^\W\d_]", own):
         return []
     refuses = undecided(own)
     if lists:  # the block holds the list, unless the list is elsewhere
@@ -293,8 +282,6 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
 
 
 def _found(text: str) -> list[Span]:
-    if not any(sign in text for sign in ("```", "~~~", ">", '"""', "'''", "[quote]", "[QUOTE]")):
-        return []
     begin = max(0, len(text) - SEARCHED)
     spans = sorted(match.span() for pattern in _BLOCKS for match in pattern.finditer(text, begin))
     merged: list[Span] = []
@@ -481,12 +468,12 @@ class Text:
     @cached_property
     def own(self) -> str:
         """`clean` with quoted answers blank as well, for marks."""
-        return _blanked_within(self.clean, self._quotations)
+        return _without(self.clean, self._quotations)
 
     @cached_property
     def spoken(self) -> str:
         """`plain` with quotations of others blank as well."""
-        plain = _blanked_within(self.plain, self._quotations)
+        plain = _without(self.plain, self._quotations)
         return _QUOTE.sub(self._unquoted, _without_block_quotes(plain, self.clean))
 
     @cached_property
@@ -510,12 +497,9 @@ class Text:
         repeated = is_repeated(stated, self.shown)
         if (within or repeated or rule in ("json", "sentence")) and self._is_undecided:
             return True
-        return repeated and (within or not self._is_at_an_end(start, end) or self._is_copied(begin))
-
-    def _is_copied(self, begin: int) -> bool:
-        """Return whether the line above the one at `begin` shows that this one is copied from a shown text."""
         above = next((line.text for line in reversed(self.lines) if line.start < begin), "")
-        return copies_others(above, self.words, self.shown)
+        copied = repeated and copies_others(above, self.words, self.shown)
+        return repeated and (within or copied or not self._is_at_an_end(start, end))
 
     @cached_property
     def _is_undecided(self) -> bool:
@@ -607,19 +591,8 @@ def _blanked(text: str, spans: list[tuple[int, int]], blank: str = " ") -> str:
     return "".join([*pieces, text[done:]])
 
 
-def _blanked_within(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """Return the text with spaces in place of each span of a line."""
-    pieces, done = [], 0
-    for start, end in spans:
-        pieces += [text[done:start], " " * (end - start)]
-        done = end
-    return "".join([*pieces, text[done:]])
-
-
 def _without_block_quotes(plain: str, clean: str) -> str:
     """Blank lines that begin with ">", which are another person's words unless nothing follows them."""
-    if ">" not in clean:
-        return plain
     own = [match.start() for match in re.finditer(r"^(?! *>)[^\n\w]*\w", clean, re.M)]
     spans = [match.span() for match in re.finditer(r"^ *>.*$", clean, re.M) if own and match.start() < own[-1]]
     return _blanked(plain, spans)

@@ -4,9 +4,10 @@ import asyncio
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
-from contextlib import AbstractAsyncContextManager
-from functools import lru_cache
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from types import ModuleType
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,11 +18,10 @@ from core.errors import TemporaryFailure
 from core.frozen import Frozen
 from core.llm import errors, local_server
 from core.llm.errors import (
+    ParameterRefused,
     RefusedParameters,
-    describe_omissions,
     is_refusal,
     refused_parameter,
-    schema_refused,
     to_problem,
     to_server_error,
 )
@@ -33,10 +33,12 @@ from core.llm.wire import (
     Finish,
     TokenChoice,
     clean_text,
+    content_text,
     extra_parameters,
     messages,
     optional_parameters,
     parameters,
+    reasoning_text,
     split_usage,
     to_finish,
     token_choices,
@@ -102,6 +104,46 @@ class StoredReplies(Protocol):
 
     async def stored(self, replies: Sequence[Reply]) -> None:
         """Return when replies of `complete` or `sample` are stored, which these do not wait for."""
+
+
+@dataclass(frozen=True)
+class WrappedModel:
+    """A model that passes on what it does not change itself."""
+
+    model: Model
+
+    async def complete(self, ask: Ask) -> Reply:
+        """Return the reply of the wrapped model."""
+        return await self.model.complete(ask)
+
+    async def answer_format(self, spec: Spec) -> Format:
+        """Return the wrapped model's format."""
+        return await self.model.answer_format(spec)
+
+    async def sample(self, ask: Ask) -> list[Reply]:
+        """Return several replies from one call, if the model supports it."""
+        return await self.model.sample(ask) if isinstance(self.model, Sampler) else []
+
+    async def find(self, ask: Ask) -> list[Reply]:
+        """Return the replies that the wrapped model has stored."""
+        return [] if self._store is None else await self._store.find(ask)
+
+    def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
+        """Record the call of an ask before it is sent, if the wrapped model does."""
+        return nullcontext() if self._store is None else self._store.recorded(ask)
+
+    async def stored(self, replies: Sequence[Reply]) -> None:
+        """Return when the wrapped model has stored replies."""
+        if self._store is not None:
+            await self._store.stored(replies)
+
+    async def close(self) -> None:
+        """Close the wrapped model."""
+        await self.model.close()
+
+    @cached_property  # this check takes longer than the others of a call
+    def _store(self) -> StoredReplies | None:
+        return self.model if isinstance(self.model, StoredReplies) else None
 
 
 Answer = Reply | str
@@ -170,34 +212,40 @@ class LiteLLM:
         start = time.perf_counter()
         try:
             async with asyncio.timeout(ask.spec.timeout):  # litellm's own time-out does not cover every provider
-                return await self._call_without_refused(litellm, ask, start)
+                return await self._replies(litellm, ask, start)
         except Exception as error:
             if is_refusal(error):
-                return [Reply(text="", finish="refused", usage=Usage(seconds=_seconds_since(start)))]
+                return [refusal(start)]
             raise to_problem(error, ask.spec) from None
 
-    async def _call_without_refused(self, litellm: ModuleType, ask: Ask, start: float) -> list[Reply]:
+    async def _replies(self, litellm: ModuleType, ask: Ask, start: float) -> list[Reply]:
         """Make the call, and repeat it without each parameter that the provider refuses; raises UnsupportedSchema."""
-        omitted = self._refused.names(ask.spec) | _unsupported_parameters(ask)
-        if FORMAT in omitted:
-            raise schema_refused(ask.spec)
-        refused: set[str] = set()
-        while True:
-            request = _request(ask, omitted)
+
+        async def request(omitted: frozenset[str]) -> Any:
+            arguments = _request(ask, omitted)
             try:
-                response = await litellm.acompletion(**request)
-                break
+                return await litellm.acompletion(**arguments)
             except Exception as error:
                 server_error = to_server_error(error)
-                name = refused_parameter(server_error, request) if server_error else None
-                if server_error is None or name is None:
+                name = refused_parameter(server_error, arguments) if server_error else None
+                if name is None:
                     raise
-                if name == FORMAT:
-                    raise schema_refused(ask.spec) from None
-                refused.add(name)
-                omitted |= {name}
-        self._refused.add(ask.spec, refused)
-        return _parse_response(response, ask, _seconds_since(start), describe_omissions(ask, omitted))
+                raise ParameterRefused(name) from None
+
+        supported = _supported_parameters(ask.spec.model, ask.spec.address is None)
+        unsupported = frozenset(optional_parameters(ask)) - supported - {LIMIT} if supported else frozenset[str]()
+        response, notes = await self._refused.send(ask, unsupported, request)
+        data = response.model_dump()
+        for choice in data["choices"]:
+            fields = choice["message"].get("provider_specific_fields") or {}
+            choice["message"]["refusal"] = fields.get("refusal")
+        # The price list says nothing about a server at its own address, whatever its model is called.
+        cost = None if ask.spec.address else response._hidden_params.get("response_cost")
+        dollars = None if cost is None else float(cost)
+        replies = parse_replies(data, ask, seconds_since(start), dollars, notes)
+        if sum(len(reply.text) for reply in replies) > MAX_BYTES:
+            raise too_large(ask.spec)
+        return replies
 
     async def close(self) -> None:
         """Close the connections of this event loop only; call it before the loop ends."""
@@ -265,12 +313,6 @@ def _route(spec: Spec) -> dict[str, Any]:
     return {"model": f"openai/{spec.model}", "api_base": spec.address, "api_key": key}
 
 
-def _unsupported_parameters(ask: Ask) -> frozenset[str]:
-    """Return the parameters of an ask that its model does not accept, according to litellm."""
-    supported = _supported_parameters(ask.spec.model, ask.spec.address is None)
-    return frozenset(optional_parameters(ask)) - supported - {LIMIT} if supported else frozenset()
-
-
 @lru_cache(maxsize=256)
 def _supported_parameters(model: str, is_provider_model: bool) -> frozenset[str]:
     """Return the parameters that a model accepts, according to litellm; empty if it does not know."""
@@ -285,56 +327,54 @@ def _supported_parameters(model: str, is_provider_model: bool) -> frozenset[str]
     return supported
 
 
-def _parse_response(response: Any, ask: Ask, seconds: float, notes: tuple[str, ...]) -> list[Reply]:
-    """Return the replies of a call, at most as many as were requested."""
-    choices = response.choices[: ask.samples]
-    if not choices:
+def parse_replies(
+    data: Any, ask: Ask, seconds: float, dollars: float | None, notes: tuple[str, ...] = ()
+) -> list[Reply]:
+    """Return the replies of a response, which is untrusted, at most as many as were requested.
+
+    Raises TemporaryFailure if there is none, or if one ended with an error.
+    """
+    fields = data if isinstance(data, Mapping) else {}
+    choices = fields.get("choices") if isinstance(fields.get("choices"), list) else []
+    with_message = [one for one in choices if isinstance(one, Mapping) and isinstance(one.get("message"), Mapping)]
+    chosen = with_message[: ask.samples]
+    if not chosen:
         raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
-    if sum(len(choice.message.content or "") for choice in choices) > MAX_BYTES:
-        raise too_large(ask.spec)
-    usages = split_usage(with_entered_price(_usage(response, ask.spec, seconds), ask.spec), len(choices))
-    replies = [_reply(choice, usage, notes) for choice, usage in zip(choices, usages, strict=True)]
+    if any(choice.get("finish_reason") == "error" for choice in chosen):
+        raise TemporaryFailure(f"{ask.spec.model} ended its reply with an error.")
+    counts = fields.get("usage") if isinstance(fields.get("usage"), Mapping) else {}
+    usage = Usage(
+        prompt_tokens=token_count(counts.get("prompt_tokens")),
+        completion_tokens=token_count(counts.get("completion_tokens")),
+        seconds=seconds,
+        dollars=dollars,
+    )
+    shares = split_usage(with_entered_price(usage, ask.spec), len(chosen))
+    replies = [_reply(choice, share, notes) for choice, share in zip(chosen, shares, strict=True)]
     return [reply.model_copy(update={"samples": len(replies)}) for reply in replies]
 
 
-def _reply(choice: Any, usage: Usage, notes: tuple[str, ...]) -> Reply:
-    message = choice.message
-    refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal") or ""
-    text = clean_text(message.content or refusal)
+def _reply(choice: Mapping[str, Any], usage: Usage, notes: tuple[str, ...]) -> Reply:
+    message = choice["message"]
+    declined = content_text(message.get("refusal"))
+    text = clean_text(content_text(message.get("content")) or declined)
     return Reply(
         text=text,
-        tokens=token_choices(_as_mapping(getattr(choice, "logprobs", None)), text),
-        finish=to_finish(choice.finish_reason, refusal),
+        tokens=token_choices(choice.get("logprobs"), text),
+        finish=to_finish(choice.get("finish_reason"), declined),
         usage=usage,
-        reasoning=clean_text(getattr(message, "reasoning_content", None) or ""),
+        reasoning=clean_text(reasoning_text(message)),
         notes=notes,
     )
 
 
-def _as_mapping(value: Any) -> Any:
-    """Return an object of litellm as a mapping; anything else unchanged."""
-    return value.model_dump() if hasattr(value, "model_dump") else value
+def refusal(start: float) -> Reply:
+    """Return the empty reply of a provider that declined because of its policy."""
+    return Reply(text="", finish="refused", usage=Usage(seconds=seconds_since(start)))
 
 
-def _usage(response: Any, spec: Spec, seconds: float) -> Usage:
-    usage = getattr(response, "usage", None)
-    return Usage(
-        prompt_tokens=token_count(getattr(usage, "prompt_tokens", None)),
-        completion_tokens=token_count(getattr(usage, "completion_tokens", None)),
-        seconds=seconds,
-        dollars=_dollars(response, spec),
-    )
-
-
-def _dollars(response: Any, spec: Spec) -> float | None:
-    """Return the cost by litellm's price list; None for a server at its own address, whatever its model is called."""
-    if spec.address is not None:
-        return None
-    cost = response._hidden_params.get("response_cost")  # computed by litellm with every call
-    return None if cost is None else float(cost)
-
-
-def _seconds_since(start: float) -> float:
+def seconds_since(start: float) -> float:
+    """Return the duration of a call that began at `start`."""
     return round(time.perf_counter() - start, 3)
 
 

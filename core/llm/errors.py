@@ -9,18 +9,20 @@ import logging
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from json import JSONDecodeError
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from core.errors import ContextExceeded, PermanentFailure, TemporaryFailure, TiebreakError, UnsupportedSchema
 from core.llm.wire import FORMAT, LIMIT, OPTIONAL, optional_parameters
 from core.trace import Ask, Spec
+
+T = TypeVar("T")
 
 # Imports litellm on first use: the import takes seconds, and most pages and commands do not need it.
 
@@ -104,7 +106,8 @@ def to_problem(error: Exception, spec: Spec) -> TiebreakError:
     if "LLM Provider NOT provided" in detail:
         return PermanentFailure(f"The provider of {spec.model!r} is unknown: write provider/model, or give an address.")
     if server_error := to_server_error(error):
-        return server_problem(server_error, spec, _retry_after(error))
+        headers: Any = getattr(error, "litellm_response_headers", None) or {}
+        return server_problem(server_error, spec, parse_retry_after(headers.get("retry-after")))
     if _codes(error) & _NO_CREDIT_CODES:
         return _no_credit(spec)
     return PermanentFailure(f"{spec.model} could not be called ({type(error).__name__}): {detail}")
@@ -123,7 +126,8 @@ def server_problem(error: ServerError, spec: Spec, retry_after: float | None) ->
     if error.codes & _NO_CREDIT_CODES:
         return _no_credit(spec)
     detail = plain_detail(error.message) or "the reply has no message"
-    message = f"{spec.model} {_meaning(error.status)} ({error.status}): {detail}"
+    meaning = "had an internal error" if error.status >= 500 else _MEANINGS.get(error.status, "could not be called")
+    message = f"{spec.model} {meaning} ({error.status}): {detail}"
     if error.codes & _CONTEXT_CODES or (error.status in (400, 413) and _CONTEXT_MESSAGE.search(error.message)):
         return ContextExceeded(message)
     if error.status >= 500 or error.status in _TEMPORARY_STATUSES:
@@ -166,10 +170,6 @@ def _no_credit(spec: Spec) -> PermanentFailure:
     return PermanentFailure(f"The account for {spec.model} has no credit left.")
 
 
-def _meaning(status: int) -> str:
-    return "had an internal error" if status >= 500 else _MEANINGS.get(status, "could not be called")
-
-
 def _is_caused_by(error: BaseException, *classes: type[BaseException]) -> bool:
     return any(isinstance(cause, classes) for cause in _causes(error))
 
@@ -191,11 +191,6 @@ def _body_fields(error: Exception, name: str) -> Iterator[str]:
     """Yield a field of every error body in the chain of exceptions."""
     bodies = [getattr(cause, "body", None) for cause in _causes(error)]
     return (str(body[name]) for body in bodies if isinstance(body, dict) and body.get(name))
-
-
-def _retry_after(error: Exception) -> float | None:
-    headers: Any = getattr(error, "litellm_response_headers", None) or {}
-    return parse_retry_after(headers.get("retry-after"))
 
 
 def parse_retry_after(value: str | None) -> float | None:
@@ -234,20 +229,41 @@ _REFUSING = {400, 415, 422, 501}
 """Statuses with which servers refuse a parameter."""
 
 
+class ParameterRefused(Exception):
+    """A request was refused because of the parameter that the message names."""
+
+
 class RefusedParameters:
-    """The parameters refused by each model at each address."""
+    """The parameters refused by each model at each address, which later calls omit."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str | None, str], frozenset[str]] = {}
 
-    def names(self, spec: Spec) -> frozenset[str]:
-        """Return the parameters to omit from the calls of a model."""
-        return self._names.get((spec.address, spec.model), frozenset())
+    async def send(
+        self, ask: Ask, omitted: frozenset[str], request: Callable[[frozenset[str]], Awaitable[T]]
+    ) -> tuple[T, tuple[str, ...]]:
+        """Return the result of a request, repeated without each parameter that it raises ParameterRefused for.
 
-    def add(self, spec: Spec, refused: Set[str]) -> None:
-        """Remember the parameters without which a request succeeded."""
-        if refused:
-            self._names[spec.address, spec.model] = self.names(spec) | frozenset(refused)
+        `request` gets the names of the parameters to omit, at first those known and `omitted`. In addition a sentence
+        for each omission. Raises UnsupportedSchema: without a schema the prompt has to change.
+        """
+        known = self._names.get((ask.spec.address, ask.spec.model), frozenset())
+        refused = frozenset[str]()
+        while FORMAT not in (without := known | omitted | refused):  # ends: each repetition omits one more
+            try:
+                result = await request(without)
+            except ParameterRefused as error:
+                refused |= {str(error)}
+                continue
+            if refused:
+                self._names[ask.spec.address, ask.spec.model] = known | refused
+            names = [name for name in optional_parameters(ask) if name in without and name != LIMIT]
+            return result, tuple(
+                f"{ask.spec.model} does not accept {name}: the parameter was omitted." for name in names
+            )
+        raise UnsupportedSchema(
+            f"{ask.spec.model} does not accept the JSON schema of the answer; it is asked for text instead."
+        )
 
 
 def refused_parameter(error: ServerError, sent: Mapping[str, Any]) -> str | None:
@@ -262,16 +278,3 @@ def refused_parameter(error: ServerError, sent: Mapping[str, Any]) -> str | None
         if name in sent and (error.param == name or re.search(rf"\b{name}\b", error.message)):
             return name
     return None
-
-
-def describe_omissions(ask: Ask, omitted: Set[str]) -> tuple[str, ...]:
-    """Return a sentence for each parameter that was omitted from the request for an ask."""
-    names = [name for name in optional_parameters(ask) if name in omitted and name != LIMIT]
-    return tuple(f"{ask.spec.model} does not accept {name}: the parameter was omitted." for name in names)
-
-
-def schema_refused(spec: Spec) -> UnsupportedSchema:
-    """Return the problem to raise if a server does not accept structured output."""
-    return UnsupportedSchema(
-        f"{spec.model} does not accept the JSON schema of the answer; it is asked for text instead."
-    )

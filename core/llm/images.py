@@ -10,19 +10,17 @@ import io
 import ipaddress
 import os
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from core.answers import Format
 from core.errors import PermanentFailure, TiebreakError
 from core.items import Item
 from core.llm import costs, local_server
-from core.llm.client import Model, Reply, Sampler, StoredReplies
+from core.llm.client import Reply, WrappedModel
 from core.trace import Ask, Spec, model_specs
 
 FOLDER_VARIABLE = "TIEBREAK_MEDIA"
@@ -133,50 +131,31 @@ def image_url(folder: Path, image: str) -> str:
 
 
 @dataclass(frozen=True)
-class ModelWithImages:
+class ModelWithImages(WrappedModel):
     """A model whose asks refer to images by path; the files are read when an ask is sent."""
 
-    model: Model
     folder: Path
 
     async def complete(self, ask: Ask) -> Reply:
         """Return the reply; raises PermanentFailure for an image that cannot be read."""
         return await self.model.complete(await self._with_images(ask))
 
-    async def answer_format(self, spec: Spec) -> Format:
-        """Return the wrapped model's format."""
-        return await self.model.answer_format(spec)
-
     async def sample(self, ask: Ask) -> list[Reply]:
         """Return several replies from one call, if the model supports it."""
-        return await self.model.sample(await self._with_images(ask)) if isinstance(self.model, Sampler) else []
+        return await super().sample(await self._with_images(ask))
 
     async def find(self, ask: Ask) -> list[Reply]:
         """Return the replies that the wrapped model has stored; none for an image that cannot be read."""
-        if self._store is None:
-            return []
         try:
-            return await self._store.find(await self._with_images(ask))
+            return await super().find(await self._with_images(ask))
         except PermanentFailure:
             return []
 
     @asynccontextmanager
     async def recorded(self, ask: Ask) -> AsyncIterator[None]:
         """Record the call of an ask before it is sent, if the wrapped model does; raises PermanentFailure as above."""
-        if self._store is None:
+        async with super().recorded(await self._with_images(ask)):
             yield
-            return
-        async with self._store.recorded(await self._with_images(ask)):
-            yield
-
-    async def stored(self, replies: Sequence[Reply]) -> None:
-        """Return when the wrapped model has stored replies."""
-        if self._store is not None:
-            await self._store.stored(replies)
-
-    @cached_property  # this check takes longer than the others of a call
-    def _store(self) -> StoredReplies | None:
-        return self.model if isinstance(self.model, StoredReplies) else None
 
     async def _with_images(self, ask: Ask) -> Ask:
         if not ask.images:
@@ -186,10 +165,6 @@ class ModelWithImages:
         except TiebreakError as error:
             raise PermanentFailure(str(error)) from None
         return replace(ask, images=images)
-
-    async def close(self) -> None:
-        """Close the wrapped model."""
-        await self.model.close()
 
 
 def item_images(item: Item) -> Iterator[str]:

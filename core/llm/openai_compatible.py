@@ -26,33 +26,21 @@ from yarl import URL
 from core.answers import Format
 from core.errors import PermanentFailure, TemporaryFailure, TiebreakError
 from core.llm import local_server, wire
-from core.llm.client import Reply
+from core.llm.client import Reply, parse_replies, refusal, seconds_since
 from core.llm.errors import (
+    ParameterRefused,
     RefusedParameters,
     ServerError,
-    describe_omissions,
     has_policy_code,
     parse_retry_after,
     plain_detail,
     refused_parameter,
-    schema_refused,
     server_problem,
 )
 from core.llm.local_server import is_local
 from core.llm.secrets import api_key, describe_problem
-from core.llm.wire import (
-    MAX_BYTES,
-    clean_text,
-    content_text,
-    reasoning_text,
-    split_usage,
-    to_finish,
-    token_choices,
-    token_count,
-    too_large,
-    with_entered_price,
-)
-from core.trace import Ask, Spec, Usage
+from core.llm.wire import MAX_BYTES, too_large
+from core.trace import Ask, Spec
 
 if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
@@ -183,24 +171,6 @@ def page_text(body: bytes) -> str:
     return title[1].strip() if title else " ".join(_TAG.sub(" ", text).split())
 
 
-def parse_replies(
-    data: Any, ask: Ask, seconds: float, dollars: float | None, notes: tuple[str, ...] = ()
-) -> list[Reply]:
-    """Return the replies of a response, at most as many as were requested.
-
-    Raises TemporaryFailure if there is none, or if one ended with an error.
-    """
-    choices = data.get("choices") if isinstance(data, Mapping) else None
-    chosen = [choice for choice in choices if _is_message(choice)][: ask.samples] if isinstance(choices, list) else []
-    if not chosen:
-        raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
-    if any(choice.get("finish_reason") == "error" for choice in chosen):
-        raise TemporaryFailure(f"{ask.spec.model} ended its reply with an error.")
-    used = split_usage(with_entered_price(_usage(data, seconds, dollars), ask.spec), len(chosen))
-    replies = [_reply(choice, usage, notes) for choice, usage in zip(chosen, used, strict=True)]
-    return [reply.model_copy(update={"samples": len(replies)}) for reply in replies]
-
-
 def invalid_response(body: bytes, ask: Ask) -> TemporaryFailure:
     """Return the problem of a body that is not valid JSON."""
     start = body[:64].lstrip()
@@ -225,35 +195,6 @@ def _message(fields: Mapping[str, Any]) -> str:
         if value:
             return value if isinstance(value, str) else json.dumps(value)[:_TEXT_EXAMINED]
     return json.dumps(fields)[:_TEXT_EXAMINED]
-
-
-def _is_message(choice: object) -> bool:
-    return isinstance(choice, Mapping) and isinstance(choice.get("message"), Mapping)
-
-
-def _reply(choice: Mapping[str, Any], usage: Usage, notes: tuple[str, ...]) -> Reply:
-    message = choice["message"]
-    refusal = content_text(message.get("refusal"))
-    text = clean_text(content_text(message.get("content")) or refusal)
-    return Reply(
-        text=text,
-        tokens=token_choices(choice.get("logprobs"), text),
-        finish=to_finish(choice.get("finish_reason"), refusal),
-        usage=usage,
-        reasoning=clean_text(reasoning_text(message)),
-        notes=notes,
-    )
-
-
-def _usage(data: Mapping[str, Any], seconds: float, dollars: float | None) -> Usage:
-    usage = data.get("usage")
-    counts = usage if isinstance(usage, Mapping) else {}
-    return Usage(
-        prompt_tokens=token_count(counts.get("prompt_tokens")),
-        completion_tokens=token_count(counts.get("completion_tokens")),
-        seconds=seconds,
-        dollars=dollars,
-    )
 
 
 MAX_ERROR_BYTES = 2**16
@@ -313,39 +254,38 @@ class OpenAICompatible:
     async def _call(self, ask: Ask) -> list[Reply]:
         spec = ask.spec
         route = await route_to(spec)
-        start = time.perf_counter()
         try:
             async with asyncio.timeout(spec.timeout):
-                return await self._call_without_refused(ask, route, start)
+                return await self._replies(ask, route)
         except TimeoutError:
             raise TemporaryFailure(f"{spec.model} did not answer within {spec.timeout:g} seconds.") from None
         except (aiohttp.ClientError, OSError) as error:
             raise _connection_problem(error, spec) from error
 
-    async def _call_without_refused(self, ask: Ask, route: Route, start: float) -> list[Reply]:
+    async def _replies(self, ask: Ask, route: Route) -> list[Reply]:
         """Send the request, and repeat it without each parameter that the server refuses; raises UnsupportedSchema."""
-        omitted = self._refused.names(ask.spec)
-        refused: set[str] = set()
-        while True:  # ends: each repetition omits one more of the optional parameters
+        start = time.perf_counter()
+
+        async def request(omitted: frozenset[str]) -> Any:
             body = wire.chat_body(ask, omitted)
             response = await self._post(route, json.dumps(body).encode(), ask.spec)
             data = parse_json(response.body)
             error = parse_error(response.status, response.body, data)
+            if error is None and data is None:
+                raise invalid_response(response.body, ask)
             if error is None:
-                break
-            name = refused_parameter(error, body)
-            if name is None:
-                return [_refusal(error, response, ask, start)]
-            if name == wire.FORMAT:
-                raise schema_refused(ask.spec)
-            refused.add(name)
-            omitted |= {name}
-        self._refused.add(ask.spec, refused)
+                return data
+            if name := refused_parameter(error, body):
+                raise ParameterRefused(name)
+            if has_policy_code(error.codes):
+                return None
+            raise server_problem(error, ask.spec, response.retry_after)
+
+        data, notes = await self._refused.send(ask, frozenset(), request)
         if data is None:
-            raise invalid_response(response.body, ask)
+            return [refusal(start)]
         dollars = 0.0 if is_local(ask.spec) else None  # the prices of a server at an address are unknown
-        omissions = describe_omissions(ask, omitted)
-        return parse_replies(data, ask, _seconds_since(start), dollars, omissions)
+        return parse_replies(data, ask, seconds_since(start), dollars, notes)
 
     async def _post(self, route: Route, body: bytes, spec: Spec) -> Response:
         """Send a request; raises PermanentFailure for a redirect, and a problem for a response that is too large."""
@@ -405,13 +345,6 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int, truncate: bool
     return b"".join(pieces)
 
 
-def _refusal(error: ServerError, response: Response, ask: Ask, start: float) -> Reply:
-    """Return an empty reply if the server declined because of its policy; raise the problem of any other error."""
-    if has_policy_code(error.codes):
-        return Reply(text="", finish="refused", usage=Usage(seconds=_seconds_since(start)))
-    raise server_problem(error, ask.spec, response.retry_after)
-
-
 def _connection_problem(error: Exception, spec: Spec) -> TiebreakError:
     """Return the problem to raise in place of an error of aiohttp or of the operating system."""
     match error:
@@ -434,7 +367,3 @@ def _connection_problem(error: Exception, spec: Spec) -> TiebreakError:
         case _:
             reason = "the server closed the connection without a response"
     return TemporaryFailure(f"The connection to {spec.model} failed: {reason}.")
-
-
-def _seconds_since(start: float) -> float:
-    return round(time.perf_counter() - start, 3)

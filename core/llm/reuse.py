@@ -4,14 +4,12 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from core.answers import Format
-from core.llm.client import Model, Reply, Sampler, StoredReplies
+from core.llm.client import Reply, WrappedModel
 from core.llm.wire import messages, optional_parameters
 from core.templates import with_system_lines
-from core.trace import Ask, Spec, Turn, Usage
+from core.trace import Ask, Turn, Usage
 
 ReplyKey = tuple[str, str, str]
 """Speaker, step, and the whole prompt with the system message."""
@@ -31,11 +29,10 @@ def reply_key(turn: Turn) -> ReplyKey:
     return turn.speaker, turn.step, turn.prompt
 
 
-@dataclass
-class ReusedReplies:
+@dataclass(frozen=True)
+class ReusedReplies(WrappedModel):
     """A model that is only asked what earlier runs have not asked; their judges must have the same settings."""
 
-    model: Model
     replies: Mapping[ReplyKey, Sequence[EarlierReply]]
     """Several if an ask was repeated: each is used once."""
     used: Counter[ReplyKey] = field(default_factory=Counter)
@@ -50,28 +47,7 @@ class ReusedReplies:
         """Return the earlier replies, else what the wrapped model has stored."""
         if earlier := self._take(ask, ask.samples):
             return [_reply(reply) for reply in earlier]
-        return await self.model.find(ask) if isinstance(self.model, StoredReplies) else []
-
-    def recorded(self, ask: Ask) -> AbstractAsyncContextManager[None]:
-        """Record the call of an ask before it is sent, if the wrapped model does."""
-        return self.model.recorded(ask) if isinstance(self.model, StoredReplies) else nullcontext()
-
-    async def stored(self, replies: Sequence[Reply]) -> None:
-        """Return when the wrapped model has stored replies."""
-        if isinstance(self.model, StoredReplies):
-            await self.model.stored(replies)
-
-    async def answer_format(self, spec: Spec) -> Format:
-        """Return the wrapped model's format."""
-        return await self.model.answer_format(spec)
-
-    async def sample(self, ask: Ask) -> list[Reply]:
-        """Return several replies from one call, if the model supports it."""
-        return await self.model.sample(ask) if isinstance(self.model, Sampler) else []
-
-    async def close(self) -> None:
-        """Close the wrapped model."""
-        await self.model.close()
+        return await super().find(ask)
 
     def _take(self, ask: Ask, count: int) -> Sequence[EarlierReply]:
         """Return the next unused replies to an ask, at most `count`."""
@@ -122,11 +98,10 @@ class DrawCounter:
 
     def draws(self, asks: Sequence[Ask]) -> list[int]:
         """Return the draw of each ask of the next round, from 0."""
-        return [self._next(ask) for ask in asks]
-
-    def _next(self, ask: Ask) -> int:
-        parameters = (getattr(ask.spec, name) for name in SENT)
-        content = (*parameters, json.dumps(ask.spec.extra, sort_keys=True, default=str), ask.prompt, ask.images)
-        draw = self._counts[content]
-        self._counts[content] += 1
-        return draw
+        found = []
+        for ask in asks:
+            parameters = (getattr(ask.spec, name) for name in SENT)
+            content = (*parameters, json.dumps(ask.spec.extra, sort_keys=True, default=str), ask.prompt, ask.images)
+            found.append(self._counts[content])
+            self._counts[content] += 1
+        return found

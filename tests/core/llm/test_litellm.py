@@ -35,9 +35,8 @@ def test_a_parameter_that_a_provider_does_not_support_is_omitted_with_a_note(
 
     async def acompletion(**request: object) -> object:
         requests.append(request)
-        message = SimpleNamespace(content="1")
-        choice = SimpleNamespace(message=message, finish_reason="stop")
-        return SimpleNamespace(choices=[choice], _hidden_params={})
+        choice = {"message": {"content": "1"}, "finish_reason": "stop"}
+        return SimpleNamespace(model_dump=lambda: {"choices": [choice]}, _hidden_params={})
 
     complete_ask(make_ask(None, model="nonsense"), LiteLLM)  # imports litellm as the client does
     monkeypatch.setattr("litellm.acompletion", acompletion)
