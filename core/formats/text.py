@@ -103,7 +103,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         with refuse_read_errors(path), _open_binary(path) as file:
             for number, raw in enumerate(limited_lines(file), 1):
-                text = _decode_line(raw.removeprefix(UTF8_MARK) if number == 1 else raw, number)
+                raw = raw.removeprefix(UTF8_MARK) if number == 1 else raw
+                try:
+                    text = raw.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    raise _bad_byte(raw, error.start, number) from None
                 if text and not text.isspace():
                     refuse_large_json(text, number)
                     _line.set(number)
@@ -203,13 +207,6 @@ def read_head(path: Path, length: int = 4096) -> str:
     with refuse_read_errors(path), _open_binary(path) as file:
         head = file.read(length).removeprefix(UTF8_MARK)
     return head.decode("utf-8", errors="replace").lstrip()
-
-
-def _decode_line(raw: bytes, number: int) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _bad_byte(raw, error.start, number) from None
 
 
 def _find_bad_line(path: Path) -> FileFormatError:

@@ -8,7 +8,6 @@ stay.
 import gzip
 import hmac
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,7 +17,6 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from core.formats.records import Record
 from storage.accounts import access, sign_in
 from storage.accounts.registry import Actor
 from storage.db import audit, dialects
@@ -110,13 +108,16 @@ def delete_run(session: Session, run_id: int) -> None:
     session.refresh(row)
     if row.state in ACTIVE:
         raise TiebreakError(f"The run {row.name!r} is being executed; cancel it first.")
+    content = io.BytesIO()
+    with gzip.open(content, "wt", encoding="utf-8", newline="\n") as stream:
+        tiebreak.write(exports.run_records(session, row.study_id, run_id), stream)
     session.add(
         DeletedRunRow(
             study_id=row.study_id,
             name=row.name,
             traces=session.scalars(select(func.count()).where(col(TraceRow.run_id) == run_id)).one(),
             fields=row.model_dump(include=set(RUN_FIELDS)),
-            records=_compress(exports.run_records(session, row.study_id, run_id)),
+            records=content.getvalue(),
             deleted_at=clock(session),
         )
     )
@@ -134,7 +135,9 @@ def restore_run(session: Session, study_id: int, deleted_id: int) -> str:
     same_name = select(RunRow).where(col(RunRow.study_id) == row.study_id, col(RunRow.name) == row.name)
     if session.scalars(same_name).first() is not None:
         raise TiebreakError(f"The study has another run called {row.name!r}, so the deleted one cannot be restored.")
-    imports.add_records(session, row.study_id, _decompress(row.records))
+    with gzip.open(io.BytesIO(row.records), "rt", encoding="utf-8", newline="\n") as stream:
+        stored = (tiebreak.parse_record(line, number) for number, line in enumerate(stream, 1))
+        imports.add_records(session, row.study_id, stored)
     restored = session.scalars(same_name).one()
     experiment = row.fields.get("experiment_id")
     is_gone = experiment is not None and session.get(ExperimentRow, experiment) is None
@@ -179,19 +182,6 @@ def _count_change(session: Session, study_id: int) -> None:
     session.get_one(StudyRow, study_id).removals += 1
     session.flush()
     targets.mark_disputed_of_study(session, study_id)
-
-
-def _compress(records: Iterator[Record]) -> bytes:
-    content = io.BytesIO()
-    with gzip.open(content, "wt", encoding="utf-8", newline="\n") as stream:
-        tiebreak.write(records, stream)
-    return content.getvalue()
-
-
-def _decompress(content: bytes) -> Iterator[Record]:
-    with gzip.open(io.BytesIO(content), "rt", encoding="utf-8", newline="\n") as stream:
-        for number, line in enumerate(stream, 1):
-            yield tiebreak.parse_record(line, number)
 
 
 # Studies that were renamed or deleted, or that their members lost, for windows and links of earlier times.

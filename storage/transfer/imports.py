@@ -166,13 +166,14 @@ class _Import:
         self.find_ids()
         added = self.records.of(ExperimentRecord)
         experiment_ids = experiments.add_records(self.session, self.study_id, added)
+        rulings = [record.ruling for record in self.records.of(AdjudicationRecord)]
         return ImportCounts(
             items=new_items,
             runs=spool.add_runs(self.session, self.study_id, self.records.of(RunRecord), experiment_ids),
             traces=spool.add_traces(self.session, self.study_id, self.records.traces, self.target_ids, self.advance),
             labels=self.import_labels(),
-            marks=self.insert_new(MarkRow, self.mark_rows()),
-            rulings=self.insert_new(AdjudicationRow, self.adjudication_rows()),
+            marks=self.insert_new(MarkRow, mark_row, [(mark, mark.annotator) for mark in self.records.of(MarkRecord)]),
+            rulings=self.insert_new(AdjudicationRow, adjudication_row, [(own, own.adjudicator) for own in rulings]),
             edits=aius.add_records(self.session, self.study_id, self.records.of(AiuEditRecord)),
             replies=self.import_participation(),
         )
@@ -285,26 +286,15 @@ class _Import:
             added.add_missing(record_type, self.records.of(record_type))
         return added.add_replies(self.records.of(ReplyRecord))
 
-    def mark_rows(self) -> Iterator[Row]:
-        """Yield the file's skips, flags and notes as rows."""
-        for mark in self.records.of(MarkRecord):
-            target_id = self.target_ids[targets.key_of(mark.target)]
-            row = mark_row(mark, target_id, self.annotator_ids[mark.annotator])
-            yield self.fingerprints_of_file.add_to(row)
-
-    def adjudication_rows(self) -> Iterator[Row]:
-        """Yield the file's adjudications as rows."""
-        for adjudication in (record.ruling for record in self.records.of(AdjudicationRecord)):
-            annotator_id = self.annotator_ids[adjudication.adjudicator]
-            target_id = self.target_ids[targets.key_of(adjudication.target)]
-            row = adjudication_row(adjudication, target_id, annotator_id)
-            yield self.fingerprints_of_file.add_to(row)
-
-    def insert_new(self, table: Any, rows: Iterable[Row]) -> int:
-        """Insert the rows that the study does not have, and return their number."""
-        found = list(rows)
-        known = self.fingerprints(table) if found else set()
-        new = [row for row in found if bytes.fromhex(row["fingerprint"]) not in known]
+    def insert_new(self, table: Any, make_row: Callable[..., Row], records: Iterable[tuple[Any, str]]) -> int:
+        """Insert the rows of records and their annotators that the study does not have, and return their number."""
+        rows = []
+        for record, annotator in records:
+            target_id = self.target_ids[targets.key_of(record.target)]
+            row = make_row(record, target_id, self.annotator_ids[annotator])
+            rows.append(self.fingerprints_of_file.add_to(row))
+        known = self.fingerprints(table) if rows else set()
+        new = [row for row in rows if bytes.fromhex(row["fingerprint"]) not in known]
         insert_all(self.session, table, new)
         return len(new)
 

@@ -435,7 +435,9 @@ def add_traces(
             if place in new
         ]
         insert_all(session, TraceRow, added)
-    ids = _trace_ids(session, study_id)
+    key = (col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
+    stored = session.execute(select(*key, col(TraceRow.id)).where(col(TraceRow.study_id) == study_id))
+    ids = {(run, item, part): id for run, item, part, id in stored}
     advance(len(traces.heads) - len(new))
     for batch in traces.events.numbered() if new else ():
         owned = [
@@ -517,12 +519,6 @@ def _event_counts(session: Session, study_id: int) -> dict[TraceKey, int]:
         .group_by(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part))
     )
     return {(run, item, part): events for run, item, part, events in session.execute(query)}
-
-
-def _trace_ids(session: Session, study_id: int) -> dict[TraceKey, int]:
-    query = select(col(TraceRow.run_id), col(TraceRow.item_id), col(TraceRow.part), col(TraceRow.id))
-    query = query.where(col(TraceRow.study_id) == study_id)
-    return {(run, item, part): id for run, item, part, id in session.execute(query)}
 
 
 def _run_row(study_id: int, record: RunRecord, experiment_ids: Mapping[str, int]) -> RunRow:

@@ -302,7 +302,10 @@ class WeightsReader:
         yield LabelRecord(label=Label(target=target, annotator=rater, value=weights))
 
     def _weights(self, scope: Scope) -> dict[str, float] | None:
-        raw = {aspect: self._weight(cell, scope.line, path) for aspect, (cell, path) in self._cells(scope).items()}
+        raw = {}
+        for aspect, (cell, path) in self._cells(scope).items():
+            text = cell.strip().removesuffix("%") if isinstance(cell, str) else cell
+            raw[aspect] = expect_number(text, scope.line, path, "a weight") or 0.0
         if not any(raw.values()):
             return None
         try:
@@ -330,10 +333,3 @@ class WeightsReader:
             message = f"expected one weight for each of {len(names)} different aspects, and there are {len(values)}"
             raise FileFormatError(message, line=scope.line, field=block.value)
         return {name: (value, block.value) for name, value in zip(names, values, strict=True)}
-
-    @staticmethod
-    def _weight(cell: Any, line: int, path: str) -> float:
-        if is_empty(cell):
-            return 0.0
-        text = cell.strip().removesuffix("%") if isinstance(cell, str) else cell
-        return expect_number(text, line, path, "a weight") or 0.0

@@ -119,7 +119,13 @@ def unused_fields(path: Path, mapping: Mapping) -> list[str]:
     """
     columns = preview_table(path, ROWS, mapping.explode, mapping.separator).columns
     used = set(_used_paths(mapping))
-    return [column for column in columns if not any(_overlap(parse_path(column), keys) for keys in used)]
+    unused = []
+    for column in columns:
+        own = parse_path(column)
+        # A column is used if its path is one of the mapping's, is inside it, or contains it.
+        if not any(own[: len(keys)] == keys[: len(own)] for keys in used):
+            unused.append(column)
+    return unused
 
 
 def format_unused(fields: Sequence[str]) -> str:
@@ -138,9 +144,3 @@ def _used_paths(mapping: Mapping) -> Iterator[Keys]:
         yield (path,)  # a column of delimited text whose name has a dot needs no quotes
         if own[0] == "parent" and len(own) > 1:
             yield own[1:]
-
-
-def _overlap(column: Keys, used: Keys) -> bool:
-    """Return whether one path is the other, or inside it."""
-    shared = min(len(column), len(used))
-    return column[:shared] == used[:shared]

@@ -327,7 +327,7 @@ def read_rows(path: Path, separator: str | None = None, quotes: bool | None = No
     if suffix not in SUFFIXES:
         raise FileFormatError(f"{path.name} is not a table; readable files end in {', '.join(SUFFIXES)}")
     is_empty = True
-    for pair in _reader(path, suffix, separator, quotes):
+    for pair in _records(path, suffix, separator, quotes):
         is_empty = False
         yield pair
     if is_empty:
@@ -339,14 +339,27 @@ def has_header(path: Path) -> bool:
     return data_suffix(path) in (".csv", ".tsv", ".tab")
 
 
-def _reader(path: Path, suffix: str, separator: str | None, quotes: bool | None) -> Iterator[tuple[int, Row]]:
+def _records(path: Path, suffix: str, separator: str | None, quotes: bool | None) -> Iterator[tuple[int, Row]]:
     if suffix == ".parquet":
-        return read_parquet(path)
-    if has_header(path):
-        return read_delimited(path, separator, quotes)
-    if read_head(path).startswith("["):
-        return _array(path)
-    return _json_lines(path) if _is_lines(path) else _object(path)
+        yield from read_parquet(path)
+    elif has_header(path):
+        yield from read_delimited(path, separator, quotes)
+    elif read_head(path).startswith("["):
+        with read_chunks(path) as chunks:  # decoded one at a time: the text of the other elements is not in memory
+            yield from _ArrayText(chunks).elements()
+    elif _is_lines(path):
+        for number, text in read_lines(path):
+            value, end = _value(text, _skip(text, 0), number)
+            if text[end:].strip():
+                raise FileFormatError("expected one JSON value on this line", line=number)
+            yield number, _fields(value, number)
+    else:
+        text = read_text(path)
+        start = _skip(text, 0)
+        value, end = _value(text, start, 1 + text.count("\n", 0, start))
+        if _skip(text, end) != len(text):
+            raise FileFormatError("expected nothing after the first JSON value", line=1 + text.count("\n", 0, end))
+        yield 1, _fields(value, 1)
 
 
 def _is_lines(path: Path) -> bool:
@@ -356,29 +369,6 @@ def _is_lines(path: Path) -> bool:
     except (ValueError, RecursionError):
         return data_suffix(path) != ".json"
     return True
-
-
-def _json_lines(path: Path) -> Iterator[tuple[int, Row]]:
-    for number, text in read_lines(path):
-        value, end = _value(text, WHITESPACE.match(text).end(), number)  # type: ignore[union-attr]
-        if text[end:].strip():
-            raise FileFormatError("expected one JSON value on this line", line=number)
-        yield number, _fields(value, number)
-
-
-def _object(path: Path) -> Iterator[tuple[int, Row]]:
-    text = read_text(path)
-    start = _skip(text, 0)
-    value, end = _value(text, start, 1 + text.count("\n", 0, start))
-    if _skip(text, end) != len(text):
-        raise FileFormatError("expected nothing after the first JSON value", line=1 + text.count("\n", 0, end))
-    yield 1, _fields(value, 1)
-
-
-def _array(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield the elements of one JSON array, decoded one at a time: the text of the others is not in memory."""
-    with read_chunks(path) as chunks:
-        yield from _ArrayText(chunks).elements()
 
 
 class _ArrayText:

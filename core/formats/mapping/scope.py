@@ -175,7 +175,9 @@ def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
         raise FileFormatError(message, line=line, field=explode)
     name = "value" if explode in WHOLE_RECORD else parse_path(explode)[-1]
     outer = {} if explode in WHOLE_RECORD else {"parent": row, **row}
-    for key, element in _elements(cell, line, explode):
+    is_object = isinstance(cell, dict)
+    for name_or_number, element in cell.items() if is_object else enumerate(parse_list(cell, line, explode), 1):
+        key = str(name_or_number) if is_object else name_or_number
         if explode == EVERY_ELEMENT:
             for position, inner in enumerate(parse_list(element, line, str(key)), 1):
                 fields = inner if isinstance(inner, dict) else {name: inner}
@@ -183,14 +185,6 @@ def _explode(scope: Scope, explode: str) -> Iterator[Scope]:
         else:
             fields = element if isinstance(element, dict) else {name: element}
             yield Scope({**outer, **fields}, line, number, key)
-
-
-def _elements(cell: Any, line: int, explode: str) -> Iterator[tuple[int | str, Any]]:
-    """Yield (number from 1, element) of a list, or (key, value) of an object."""
-    if isinstance(cell, dict):
-        yield from ((str(key), element) for key, element in cell.items())
-    else:
-        yield from enumerate(parse_list(cell, line, explode), 1)
 
 
 # Counts what a mapping leaves out of a table: rows by `where`, and values that it turns into none.

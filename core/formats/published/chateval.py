@@ -140,6 +140,7 @@ def read(path: Path) -> Records:
 def _files(path: Path) -> dict[Path, str]:
     """Return file -> its kind, for a file, or for a folder and its subfolders."""
     candidates = [path] if path.is_file() else sorted([*path.glob("*.json"), *path.glob("*/*.json")])
+    # Of several kinds the first one counts, which comes last here.
     found = ((file, kind) for file in candidates for kind in reversed(KINDS) if _is_of_kind(file, kind))
     return dict(found)
 
