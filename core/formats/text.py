@@ -321,7 +321,9 @@ def temporary_folder(target: Path | None = None) -> Iterator[Path]:
     _remove_abandoned(place.parent, prefix)
     folder = place.with_name(f"{prefix}{secrets.token_hex(8)}.part")
     folder.mkdir(mode=0o700 if target is None else 0o777)
-    descriptor = _open_folder(folder)
+    descriptor = None
+    with suppress(OSError):  # a folder cannot be opened everywhere
+        descriptor = os.open(folder, os.O_RDONLY)
     try:
         if descriptor is not None:
             _lock(descriptor)
@@ -331,14 +333,6 @@ def temporary_folder(target: Path | None = None) -> Iterator[Path]:
             os.close(descriptor)
         with suppress(FileNotFoundError):
             shutil.rmtree(folder)
-
-
-def _open_folder(folder: Path) -> int | None:
-    """Return a file descriptor of a folder for its lock; None where folders cannot be opened."""
-    try:
-        return os.open(folder, os.O_RDONLY)
-    except OSError:
-        return None
 
 
 def _open(path: Path, mode: str) -> TextIO:
@@ -366,14 +360,10 @@ def _remove_abandoned(folder: Path, prefix: str, *, of_others: bool = False) -> 
         for path in folder.iterdir():
             is_own = path.name.startswith(prefix) and path.name.endswith(".part")
             with suppress(OSError):
-                if not path.is_symlink() and (is_own or (of_others and _is_old_file(path))):
+                is_temporary = of_others and TEMPORARY_NAME.fullmatch(path.name) is not None and path.is_file()
+                is_old = is_temporary and time.time() - path.stat().st_mtime > MIN_AGE
+                if not path.is_symlink() and (is_own or is_old):
                     _remove_unlocked(path)
-
-
-def _is_old_file(path: Path) -> bool:
-    """Return whether a file has the name of a temporary file of `open_output`, and has not changed for MIN_AGE."""
-    is_temporary = TEMPORARY_NAME.fullmatch(path.name) is not None and path.is_file()
-    return is_temporary and time.time() - path.stat().st_mtime > MIN_AGE
 
 
 def _remove_unlocked(path: Path) -> None:

@@ -14,7 +14,7 @@ from core.critiques import RECALL_SEPARATOR
 from core.errors import TiebreakError
 from core.formats.gold import GoldRow
 from core.items import Item, target_item
-from core.labels import Adjudication, Gold, Label, Scale, Target, Value, judges_gold
+from core.labels import Gold, Label, Scale, Target, Value, judges_gold
 from core.protocols.critique_baselines.protocol import QUALITY, pair_name
 from core.verdicts import contention
 from storage.db.tables import ItemRow, OpinionRow, RunRow, TargetRow, TraceRow
@@ -78,10 +78,9 @@ def gold_rows(session: Session, study: Study, options: GoldOptions | None = None
 
 def _rows(session: Session, study: Study, golds: Iterator[Gold]) -> Iterator[GoldRow]:
     """Yield the rows of targets; the items and labels of some of them are in memory at once."""
-    scales: Scales = dict(studies.scales(session, study.id))  # type: ignore[arg-type]
-    adjudications = labels.newest_adjudications(session, study.id)
+    export = _GoldExport(session, study)
     while batch := list(islice(golds, BATCH)):
-        export = _GoldExport(session, study, {gold.target.item for gold in batch}, scales, adjudications)
+        export.load({gold.target.item for gold in batch})
         yield from map(export.row, batch)
 
 
@@ -130,19 +129,17 @@ class _TargetHistory:
 class _GoldExport:
     """The data common to the rows of some items of one study."""
 
-    def __init__(
-        self,
-        session: Session,
-        study: Study,
-        keys: Collection[str],
-        scales: Scales,
-        adjudications: Mapping[Target, Adjudication],
-    ) -> None:
-        self.study, self.scales, self.adjudications = study, scales, adjudications
-        self.items = items.by_keys(session, study.id, keys)
-        self.aiu_texts = _aiu_texts(session, study.id, self.items)
+    def __init__(self, session: Session, study: Study) -> None:
+        self.session, self.study = session, study
+        self.scales: Scales = dict(studies.scales(session, study.id))  # type: ignore[arg-type]
+        self.adjudications = labels.newest_adjudications(session, study.id)
+
+    def load(self, keys: Collection[str]) -> None:
+        """Load the items with these keys and their labels, in place of those before."""
+        self.items = items.by_keys(self.session, self.study.id, keys)
+        self.aiu_texts = _aiu_texts(self.session, self.study.id, self.items)
         self.histories: dict[Target, _TargetHistory] = defaultdict(_TargetHistory)
-        for label in labels.of_items(session, study.id, keys):
+        for label in labels.of_items(self.session, self.study.id, keys):
             self.histories[label.target].add(label)
 
     def row(self, gold: Gold) -> GoldRow:
