@@ -13,8 +13,9 @@ NEVER = "never"
 
 @dataclass(frozen=True)
 class Section:
-    """A page: its script below `pages`, and the permission that the visitor needs in its study."""
+    """A page of an entry: its script below `pages`, and the permission that the visitor needs in its study."""
 
+    entry: str
     script: str
     title: str
     permission: Permission
@@ -45,98 +46,61 @@ class Entry:
     sections: tuple[Section, ...]
 
 
-WATCH = Entry(
-    "Watch",
-    "forum",
-    (
-        Section("watch/traces.py", "Traces", Permission.view, ("runs",)),
-        Section("watch/search.py", "Search", Permission.view, ("runs",)),
-        Section("watch/unread.py", "Unreadable replies", Permission.view, ("runs",)),
-    ),
+ICONS = {
+    "Overview": "home",
+    "Watch": "forum",
+    "Label": "checklist",
+    "Adjudicate": "gavel",
+    "Judges": "verified",
+    "People": "group",
+    "Systems": "leaderboard",
+    "Methods": "science",
+    "Data": "folder_open",
+    "Runs": "play_circle",
+    "Admin": "shield_person",
+}
+"""The entries of the sidebar in their order, each with its icon. "Methods" is one, so that a study of all methods has
+no more entries than fit; it is named after the method if it is one."""
+SECTIONS: tuple[Section, ...] = (
+    Section("Overview", "results/overview.py", "Overview", Permission.open),
+    Section("Watch", "watch/traces.py", "Traces", Permission.view, ("runs",)),
+    Section("Watch", "watch/search.py", "Search", Permission.view, ("runs",)),
+    Section("Watch", "watch/unread.py", "Unreadable replies", Permission.view, ("runs",)),
+    Section("Label", "label/home.py", "My work", Permission.label, ("items",)),
+    Section("Label", "label/inbox.py", "Inbox", Permission.label, ("items",)),
+    Section("Label", "label/disagreements.py", "Disagreements", Permission.label, (NEVER,)),
+    Section("Label", "label/aius.py", "AIUs", Permission.label, (NEVER,)),
+    Section("Label", "label/critiques.py", "Critiques", Permission.label, (NEVER,), "critique_labels"),
+    Section("Label", "label/scores.py", "Scores", Permission.label, (NEVER,)),
+    Section("Label", "label/weights.py", "Aspect weights", Permission.label, (NEVER,), "aspect_weights"),
+    Section("Adjudicate", "label/adjudication.py", "Adjudication", Permission.adjudicate, ("labels",)),
+    Section("Judges", "results/judges.py", "Judges", Permission.view, ("verdicts",)),
+    Section("Judges", "results/alignment.py", "Alignment", Permission.view, (NEVER,)),
+    Section("Judges", "results/biases.py", "Biases", Permission.view, ("verdicts",)),
+    Section("Judges", "results/causes.py", "Causes", Permission.view, ("verdicts",)),
+    Section("Judges", "results/discussions.py", "Discussions", Permission.view, ("verdicts",)),
+    Section("People", "results/agreement.py", "Agreement", Permission.view, ("labels", "verdicts")),
+    Section("People", "setup/annotators.py", "Annotators", Permission.open, ("labels",)),
+    Section("Systems", "results/systems.py", "Systems", Permission.view, ("systems",)),
+    Section("Methods", "results/critiques.py", "Critiques", Permission.view, ("critiques",)),
+    Section("Methods", "results/weights.py", "Weights", Permission.view, ("aspects",)),
+    Section("Methods", "results/laboratory.py", "Weights laboratory", Permission.view, ("aspects",)),
+    Section("Methods", "results/peer_errors.py", "Peer errors", Permission.view, ("peer_reviews",)),
+    Section("Data", "setup/studies.py", "Studies", Permission.open),
+    Section("Data", "setup/inputs.py", "Inputs", Permission.edit, ("items",)),
+    Section("Data", "results/published.py", "Published tables", Permission.view, ("labels", "verdicts")),
+    Section("Runs", "setup/runs.py", "Runs", Permission.run, ("items",)),
+    Section("Runs", "setup/experiments.py", "Experiments", Permission.run, ("items",)),
+    Section("Runs", "results/compare_runs.py", "Compare runs", Permission.view, ("runs",), number=2),
+    Section("Runs", "setup/improve.py", "Improve a judge", Permission.edit, ("runs",)),
+    Section("Admin", "setup/access.py", "Access", Permission.manage),
+    Section("Admin", "setup/audit.py", "Audit", Permission.manage),
+    Section("Admin", "setup/account.py", "Account", Permission.open),
 )
-METHODS = Entry(
-    "Methods",
-    "science",
-    (
-        Section("results/critiques.py", "Critiques", Permission.view, ("critiques",)),
-        Section("results/weights.py", "Weights", Permission.view, ("aspects",)),
-        Section("results/laboratory.py", "Weights laboratory", Permission.view, ("aspects",)),
-        Section("results/peer_errors.py", "Peer errors", Permission.view, ("peer_reviews",)),
-    ),
+ENTRIES = tuple(
+    Entry(title, icon, tuple(section for section in SECTIONS if section.entry == title))
+    for title, icon in ICONS.items()
 )
-"""One entry, so that a study of all methods has no more entries than fit; named after the method if it is one."""
-ENTRIES: tuple[Entry, ...] = (
-    Entry("Overview", "home", (Section("results/overview.py", "Overview", Permission.open),)),
-    WATCH,
-    Entry(
-        "Label",
-        "checklist",
-        (
-            Section("label/home.py", "My work", Permission.label, ("items",)),
-            Section("label/inbox.py", "Inbox", Permission.label, ("items",)),
-            Section("label/disagreements.py", "Disagreements", Permission.label, (NEVER,)),
-            Section("label/aius.py", "AIUs", Permission.label, (NEVER,)),
-            Section("label/critiques.py", "Critiques", Permission.label, (NEVER,), "critique_labels"),
-            Section("label/scores.py", "Scores", Permission.label, (NEVER,)),
-            Section("label/weights.py", "Aspect weights", Permission.label, (NEVER,), "aspect_weights"),
-        ),
-    ),
-    Entry(
-        "Adjudicate",
-        "gavel",
-        (Section("label/adjudication.py", "Adjudication", Permission.adjudicate, ("labels",)),),
-    ),
-    Entry(
-        "Judges",
-        "verified",
-        (
-            Section("results/judges.py", "Judges", Permission.view, ("verdicts",)),
-            Section("results/alignment.py", "Alignment", Permission.view, (NEVER,)),
-            Section("results/biases.py", "Biases", Permission.view, ("verdicts",)),
-            Section("results/causes.py", "Causes", Permission.view, ("verdicts",)),
-            Section("results/discussions.py", "Discussions", Permission.view, ("verdicts",)),
-        ),
-    ),
-    Entry(
-        "People",
-        "group",
-        (
-            Section("results/agreement.py", "Agreement", Permission.view, ("labels", "verdicts")),
-            Section("setup/annotators.py", "Annotators", Permission.open, ("labels",)),
-        ),
-    ),
-    Entry("Systems", "leaderboard", (Section("results/systems.py", "Systems", Permission.view, ("systems",)),)),
-    METHODS,
-    Entry(
-        "Data",
-        "folder_open",
-        (
-            Section("setup/studies.py", "Studies", Permission.open),
-            Section("setup/inputs.py", "Inputs", Permission.edit, ("items",)),
-            Section("results/published.py", "Published tables", Permission.view, ("labels", "verdicts")),
-        ),
-    ),
-    Entry(
-        "Runs",
-        "play_circle",
-        (
-            Section("setup/runs.py", "Runs", Permission.run, ("items",)),
-            Section("setup/experiments.py", "Experiments", Permission.run, ("items",)),
-            Section("results/compare_runs.py", "Compare runs", Permission.view, ("runs",), number=2),
-            Section("setup/improve.py", "Improve a judge", Permission.edit, ("runs",)),
-        ),
-    ),
-    Entry(
-        "Admin",
-        "shield_person",
-        (
-            Section("setup/access.py", "Access", Permission.manage),
-            Section("setup/audit.py", "Audit", Permission.manage),
-            Section("setup/account.py", "Account", Permission.open),
-        ),
-    ),
-)
-SECTIONS: tuple[Section, ...] = tuple(section for entry in ENTRIES for section in entry.sections)
 
 
 def section_of(script: str) -> Section:
@@ -151,7 +115,7 @@ def offered(entry: Entry, granted: Collection[Permission], contents: StudyConten
     and messages link to the results.
     """
     is_after_labelling = Permission.label in granted and Permission.export not in granted
-    hidden = Permission.view if is_after_labelling and entry is not WATCH else None
+    hidden = Permission.view if is_after_labelling and entry.title != "Watch" else None
     return [
         section
         for section in entry.sections
@@ -161,5 +125,5 @@ def offered(entry: Entry, granted: Collection[Permission], contents: StudyConten
 
 def title_of(entry: Entry, sections: Sequence[Section]) -> str:
     """Return the title of an entry: that of its method for methods, if the study has one."""
-    one_method = entry is METHODS and len({section.needs for section in sections}) == 1
+    one_method = entry.title == "Methods" and len({section.needs for section in sections}) == 1
     return sections[0].title if one_method else entry.title

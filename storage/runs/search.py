@@ -71,10 +71,9 @@ class Match:
 
 def parse_area(text: str) -> Area:
     """Return the area of this name; raises TiebreakError for any other."""
-    for area in AREAS:
-        if area == text:
-            return area
-    raise TiebreakError(f"There is no area {text!r} to search in; there are {', '.join(AREAS)}.")
+    if text not in AREAS:
+        raise TiebreakError(f"There is no area {text!r} to search in; there are {', '.join(AREAS)}.")
+    return text
 
 
 @dataclass(frozen=True)

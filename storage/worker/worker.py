@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -51,6 +51,9 @@ from storage.worker.shared_limits import ProcessLimits
 from storage.worker.stored_calls import StoredCalls
 from storage.worker.trace_execution import LoadedTrace, RunSetup, describe, execute_trace, load_traces, update_prompts
 from storage.worker.transactions import EventWriter, Transactions, run_claim
+
+if TYPE_CHECKING:
+    from storage.worker.job_worker import JobWorker
 
 log = logging.getLogger("tiebreak")
 HEARTBEAT_SECONDS = 1.0
@@ -338,19 +341,6 @@ THREADS = 16
 """For operations of the database, which may wait for locks."""
 
 
-class _Executor(Protocol):
-    """Executes requested runs in the worker's event loop."""
-
-    async def step(self) -> None:
-        """Start what is requested; called again and again, also after an error."""
-
-    async def wait(self, seconds: float) -> None:
-        """Wait for the next step."""
-
-    async def end(self) -> None:
-        """Stop what is in progress."""
-
-
 class RunWorker:
     """Executes every requested run, and continues after errors.
 
@@ -401,7 +391,8 @@ class RunWorker:
             await executor.wait(wait)
         await executor.end()
 
-    def _create_executor(self) -> _Executor:
+    def _create_executor(self) -> "_WholeRuns | JobWorker":
+        """Return what steps, waits for the next step, and ends in the event loop of the thread."""
         if self._engine.dialect.name != "postgresql":
             return _WholeRuns(self._engine, self._create_model, self._grace)
         from storage.worker.job_worker import TRACES, JobWorker

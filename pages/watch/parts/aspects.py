@@ -122,7 +122,7 @@ def draw_weights(judge: str, weights: Weights, people_weights: Mapping[str, Weig
             y=letters,
             mode="markers",
             name=_short(person, 24),
-            marker={"size": 11, "symbol": SYMBOLS[index % len(SYMBOLS)], "color": charts.GREY},
+            marker={"size": 11, "symbol": SYMBOLS[index % len(SYMBOLS)], "color": colours.RESPONSE[2]},
             hovertemplate="%{x:.0f} %",
         )
     figure.update_yaxes(autorange="reversed")
