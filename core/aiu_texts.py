@@ -56,7 +56,8 @@ class _Word:
 
 def locate_aius(critique: Critique) -> dict[str, Span]:
     """Return the span of each AIU by its id; AIUs without a span are left out."""
-    sentences = _split_sentences(critique.text)
+    starts = [0, *(match.end() for match in _SENTENCE_END.finditer(critique.text)), len(critique.text)]
+    sentences = [_words(critique.text[start:end], start) for start, end in pairwise(starts)]
     spans: dict[str, Span] = {}
     previous_start = 0
     for aiu in critique.aius or ():
@@ -122,11 +123,6 @@ def _extend(sentence: Sequence[_Word], first: int, last: int, words: frozenset[s
         end += 1
         last = last if sentence[end].text in _STOP_WORDS else end
     return sentence[first].start, sentence[last].end
-
-
-def _split_sentences(text: str) -> list[list[_Word]]:
-    starts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
-    return [_words(text[start:end], start) for start, end in pairwise(starts)]
 
 
 def _words(text: str, offset: int) -> list[_Word]:

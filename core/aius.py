@@ -245,8 +245,10 @@ def apply_edit(state: EditedAius, edit: Edit) -> EditedAius:
             return replace(edited, answer=text)
         case SetAspects(aspects=aspects):
             return replace(edited, aspects=aspects)
-        case Adopt() | Reextract():
-            return _from_run(edited, edit.change)
+        case Adopt(critiques=critiques, answer=answer):
+            return _adopt(edited, critiques, answer)
+        case Reextract(critique=critique, aius=aius):
+            return _reextract(edited, critique, aius)
         case Undo():
             raise TypeError(f"an undo cannot be applied: {edit.change!r}")
     return _edit_aius(edited, edit.change, edit.number)
@@ -295,12 +297,6 @@ def _add_aiu(state: EditedAius, critique: str, piece: Piece, id: str) -> EditedA
         raise TiebreakError(f"There is no critique {critique!r} here.")
     aiu = Aiu(id=id, text=piece.text.strip(), at=piece.at)
     return replace(_change_aius(state, critique, lambda aius: (*aius, aiu)), origins=state.origins | {id: ()})
-
-
-def _from_run(state: EditedAius, change: Adopt | Reextract) -> EditedAius:
-    if isinstance(change, Adopt):
-        return _adopt(state, change.critiques, change.answer)
-    return _reextract(state, change.critique, change.aius)
 
 
 def _reextract(state: EditedAius, critique: str, aius: tuple[Aiu, ...]) -> EditedAius:

@@ -8,7 +8,6 @@ import asyncio
 import io
 import ipaddress
 import re
-import socket
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -66,40 +65,24 @@ def markdown_images(text: str, hosts: Collection[str]) -> list[str]:
 
 def public_resolver() -> "AbstractResolver":
     """Return a resolver that refuses a host unless all of its addresses are public."""
-    from aiohttp.abc import AbstractResolver, ResolveResult
-    from aiohttp.resolver import ThreadedResolver
+    from core.llm.openai_compatible import CheckedResolver  # imports aiohttp
 
-    class PublicResolver(AbstractResolver):
-        def __init__(self) -> None:
-            self._system = ThreadedResolver()
+    def check_public(ip: str) -> None:
+        if not is_public(ip):
+            raise RemoteImageError("The image host is on a private network.")
 
-        async def resolve(
-            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-        ) -> list[ResolveResult]:
-            resolved = await self._system.resolve(host, port, family)
-            if not all(is_public(result["host"]) for result in resolved):
-                raise RemoteImageError(f"The image host {host} is on a private network.")
-            return resolved
-
-        async def close(self) -> None:
-            await self._system.close()
-
-    return PublicResolver()
+    return CheckedResolver(check_public)
 
 
 def is_public(address: str) -> bool:
     """Return whether an IP address is public, also in the forms in which IPv6 contains an IPv4 address."""
+    from core.llm.openai_compatible import address_forms
+
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(ip, ipaddress.IPv6Address):
-        contained = ip.ipv4_mapped or ip.sixtofour
-        if ip in ipaddress.ip_network("64:ff9b::/96") or ip in ipaddress.ip_network("::/96"):
-            contained = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if contained is not None and not is_public(str(contained)):
-            return False
-    return ip.is_global and not ip.is_multicast
+    return all(form.is_global and not form.is_multicast for form in address_forms(ip))
 
 
 async def fetch(

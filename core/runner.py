@@ -174,7 +174,8 @@ class _TraceRunner:
         results = await asyncio.gather(*pending, return_exceptions=True)
         errors = [result for result in results if isinstance(result, BaseException)]
         if errors:
-            raise min(errors, key=_priority)
+            # The most important: bugs, then failed calls, then a clean stop.
+            raise min(errors, key=lambda error: (isinstance(error, RunStopped), isinstance(error, TiebreakError)))
         return [result for result in results if isinstance(result, Turn)]
 
     def group_samples(self, asks: Sequence[Ask], first: int) -> "dict[int, _SampleBatch]":
@@ -399,8 +400,3 @@ def _advance(flow: Flow, turns: list[Turn] | None) -> tuple[Sequence[Ask], Verdi
         return (next(flow) if turns is None else flow.send(turns)), None
     except StopIteration as end:
         return (), end.value
-
-
-def _priority(error: BaseException) -> int:
-    """Order the errors of one round, most important first: bugs, then failed calls, then a clean stop."""
-    return 2 if isinstance(error, RunStopped) else 1 if isinstance(error, TiebreakError) else 0

@@ -102,8 +102,9 @@ def render(templates: Templates, name: str, **values: object) -> str:
     template, blanks = _parsed(name, templates[name])
     if unknown := sorted(blanks - values.keys() - {"answer"}):
         raise TiebreakError(f'The prompt "{name}" has blanks that nothing fills: {_dollar_names(unknown)}.')
-    _check_required(name, blanks, [blank for blank, value in values.items() if _is_required(value)])
-    suffix = _unused_suffix([material for value in values.values() for material in _materials(value) or ()])
+    materials = {blank: _materials(value) or () for blank, value in values.items()}
+    _check_required(name, blanks, [blank for blank, found in materials.items() if any(one.required for one in found)])
+    suffix = _unused_suffix([material for found in materials.values() for material in found])
     filled = {blank: _filled(values[blank], suffix) for blank in blanks & values.keys()}
     lines = _BLANK_PARAGRAPH.sub(
         lambda line: "" if filled.get(line[1] or line[2]) == "" else line[0], template.template
@@ -182,10 +183,6 @@ def _check_required(name: str, present: Collection[str], required: Collection[st
     """Raise TiebreakError if a template lacks a required blank."""
     if left_out := sorted(set(required) - set(present)):
         raise TiebreakError(f'The prompt "{name}" has to contain {_dollar_names(left_out)}.')
-
-
-def _is_required(value: object) -> bool:
-    return any(material.required for material in _materials(value) or ())
 
 
 def _materials(value: object) -> Sequence[Material] | None:

@@ -400,11 +400,14 @@ def current_numbered_events(events: Sequence[NumberedEvent]) -> list[NumberedEve
     current = events[restarts[-1] if restarts else 0 :]
     readings = _current_readings([event for _, event in current])
     last_verdict = max((seq for seq, event in current if isinstance(event, VerdictReached)), default=None)
-    return [
-        (seq, _with_reading(event, readings))
-        for seq, event in current
-        if not isinstance(event, VerdictReached) or seq == last_verdict
-    ]
+    counting: list[NumberedEvent] = []
+    for seq, event in current:
+        if isinstance(event, TurnCompleted) and event.ask in readings:
+            turn = with_reading(event.turn, readings[event.ask])
+            counting.append((seq, event.model_copy(update={"turn": turn})))
+        elif not isinstance(event, VerdictReached) or seq == last_verdict:
+            counting.append((seq, event))
+    return counting
 
 
 def _current_readings(events: Sequence[Event]) -> dict[int, ReadingReplaced]:
@@ -424,12 +427,6 @@ def _current_readings(events: Sequence[Event]) -> dict[int, ReadingReplaced]:
 def extracted_reading(ask: int, turn: Turn) -> ReadingReplaced:
     """Return the result of an extractor's turn about the reply to an ask. It has no span in that reply."""
     return ReadingReplaced(ask=ask, reading=turn.reading, reading_rule="extracted", read_by=f"extractor: {turn.model}")
-
-
-def _with_reading(event: Event, readings: Mapping[int, ReadingReplaced]) -> Event:
-    if not isinstance(event, TurnCompleted) or event.ask not in readings:
-        return event
-    return event.model_copy(update={"turn": with_reading(event.turn, readings[event.ask])})
 
 
 def with_reading(turn: Turn, reading: ReadingReplaced) -> Turn:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.labels import Kind, Scale, Value
+from core.labels import Kind, Opinion, Scale, Value
 from core.trace import Event, Outcome, TurnCompleted, Verdict
 
 UNORDERED_KINDS: frozenset[Kind] = frozenset({"preference", "aiu_precision", "aiu_recall"})
@@ -52,6 +52,12 @@ def verdict_contention(verdict: Verdict) -> float | None:
             by_target[opinion.kind, opinion.criterion, opinion.part].append(opinion.value)
     values = [contention(opinions) for opinions in by_target.values() if len(opinions) > 1]
     return max((value for value in values if value is not None), default=None)
+
+
+def conclusion(judge: str, kind: Kind, value: Value | None, reason: str, criterion: str) -> Opinion:
+    """Return what a trace concludes about a criterion; without a value the reason is its problem."""
+    problem = "" if value is not None else reason
+    return Opinion(kind=kind, judge=judge, stage="verdict", value=value, criterion=criterion, problem=problem)
 
 
 def is_disputed(contention: float | None, threshold: float) -> bool:
@@ -166,13 +172,13 @@ def list_stances(events: Sequence[tuple[int, Event]]) -> list[Stance]:
     """Return every stance of a debate in the order of its turns; `events` are (number, event) pairs."""
     latest_values: dict[tuple[str, tuple[int, ...]], Value] = {}
     stances = []
-    for seq, event in sorted(events, key=_turn_order):
-        if isinstance(event, TurnCompleted):
-            turn = event.turn
-            previous_value = latest_values.get((turn.speaker, turn.shown))
-            stances.append(Stance(seq, turn.speaker, turn.round, turn.reading, turn.problem, previous_value))
-            if turn.reading is not None:
-                latest_values[turn.speaker, turn.shown] = turn.reading
+    # Sorted by their asks: the replies of one round arrive, and are stored, in any order.
+    answered = sorted((event.ask, seq, event.turn) for seq, event in events if isinstance(event, TurnCompleted))
+    for _, seq, turn in answered:
+        previous_value = latest_values.get((turn.speaker, turn.shown))
+        stances.append(Stance(seq, turn.speaker, turn.round, turn.reading, turn.problem, previous_value))
+        if turn.reading is not None:
+            latest_values[turn.speaker, turn.shown] = turn.reading
     return stances
 
 
@@ -186,12 +192,6 @@ def find_disagreements(stances: Sequence[Stance]) -> list[int]:
             numbers.append(stance.seq)
         previous = stance.value
     return numbers
-
-
-def _turn_order(numbered_event: tuple[int, Event]) -> tuple[int, int]:
-    """Sort turns by their asks: the replies of one round arrive, and are stored, in any order."""
-    seq, event = numbered_event
-    return (event.ask, seq) if isinstance(event, TurnCompleted) else (-1, seq)
 
 
 def choice_of_orders(first: Value | None, second: Value | None) -> Value | None:

@@ -217,6 +217,8 @@ def estimate_run(
         simulated = (simulation.simulate(fewest.reading, usual), simulation.simulate(most.reading, usual))
     mean_tokens = reply_tokens if usual_tokens is None else usual_tokens
     expected = _mean_usage([_expected_usage(one.requests, mean_tokens, factor) for one in simulated])
+    per_call = None if recorded is None else recorded.seconds
+    at_a_time = max(1, min(parallel, expected.calls))  # a small run has fewer calls at a time
     return CostEstimate(
         items=count,
         traces=traces,
@@ -227,13 +229,8 @@ def estimate_run(
         dollars=usage.dollars,
         upper_bound=_expected_usage([*sent, *further], reply_tokens, factor, together=False),
         expected=expected,
-        seconds=None if recorded is None else _duration(recorded, expected.calls, parallel),
+        seconds=None if per_call is None else per_call * expected.calls / at_a_time,
     )
-
-
-def _duration(recorded: RecordedCalls, calls: int, parallel: int) -> float | None:
-    """Return the seconds of a number of calls, of which a small run has fewer at a time than `parallel`."""
-    return None if recorded.seconds is None else recorded.seconds * calls / max(1, min(parallel, calls))
 
 
 @dataclass(frozen=True)
@@ -257,7 +254,7 @@ class _Simulation:
     def extremes(self, reply: str) -> tuple["_Simulated", "_Simulated"]:
         """Return the simulation with the reading that takes the fewest calls, and with the one that takes the most."""
         alike, different = ([self.simulate(reading, reply) for reading in group] for group in _extreme_readings())
-        return min(alike, key=_calls), max(different + alike, key=_calls)
+        return min(alike, key=_Simulated.calls), max(different + alike, key=_Simulated.calls)
 
 
 @dataclass(frozen=True)
@@ -267,15 +264,14 @@ class _Simulated:
     reading: SimulatedReading
     asks: Sequence[Ask]
 
+    def calls(self) -> int:
+        return len(self.asks)
+
     @property
     def requests(self) -> list[Ask]:
         """The first request of each ask; samples of one ask have the same object, as in the flow."""
         requests: dict[int, Ask] = {}
         return [requests.setdefault(id(ask), first_request(ask, "text")) for ask in self.asks]
-
-
-def _calls(simulated: _Simulated) -> int:
-    return len(simulated.asks)
 
 
 def sample_traces(

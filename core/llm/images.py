@@ -116,12 +116,7 @@ def detect_type(content: bytes, image: str) -> str:
     try:
         with pillow.open(io.BytesIO(content), formats=ACCEPTED_FORMATS) as opened:
             return pillow.MIME[opened.format or ""]
-    except (
-        OSError,
-        SyntaxError,
-        ValueError,
-        pillow.DecompressionBombError,
-    ):  # raised by its parsers for invalid headers
+    except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError):  # of its parsers, for invalid headers
         raise TiebreakError(f"The image {image!r} is not PNG, JPEG, GIF or WebP.") from None
 
 

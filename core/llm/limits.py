@@ -17,10 +17,6 @@ Recording = Callable[[], AbstractAsyncContextManager[None]]
 """Returns a context that records a call as about to be sent, and withdraws the record at its end if it was not sent."""
 
 
-def _never() -> bool:
-    return False
-
-
 class Limits:
     """The limits of one run, used inside one event loop."""
 
@@ -33,7 +29,7 @@ class Limits:
         max_wait: float = 60.0,
         max_retry_after: float = 600.0,
         budget: "Budget | None" = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Allow `parallel` concurrent calls to each model and `max_tries` attempts of each call.
 
@@ -93,7 +89,9 @@ class Limits:
         limit = self.concurrency_limit(ask.spec)
         async with limit.recorded:
             while True:
-                await self._wait_for_pause(limit)
+                while (remaining := limit.remaining_pause()) > 0:
+                    await self.pause(remaining)
+                self.raise_if_cancelled()
                 async with recording(), limit.semaphore:
                     if limit.remaining_pause() > 0:
                         continue
@@ -101,11 +99,6 @@ class Limits:
                     async with self._reserved_cost(ask):
                         yield
                     return
-
-    async def _wait_for_pause(self, limit: "ConcurrencyLimit") -> None:
-        while (remaining := limit.remaining_pause()) > 0:
-            await self.pause(remaining)
-        self.raise_if_cancelled()
 
     @asynccontextmanager
     async def _reserved_cost(self, ask: Ask) -> AsyncIterator[None]:

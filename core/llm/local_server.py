@@ -55,17 +55,14 @@ def is_installed() -> bool:
 def limit_lengths(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema with maximum lengths of the reasoning and of lists: the model repeats itself until its limit
     of tokens otherwise."""
-    properties = {name: _limited(name, field) for name, field in schema["properties"].items()}
+    properties = {}
+    for name, field in schema["properties"].items():
+        properties[name] = dict(field)
+        if name == REASONING:
+            properties[name] |= {"minLength": 40, "maxLength": 400}
+        elif field.get("type") == "array":
+            properties[name] = {"maxItems": MAX_LISTED, **field, "items": {**field["items"], **LISTED_TEXT}}
     return {**schema, "properties": properties}
-
-
-def _limited(name: str, field: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a field of a schema with its maximum length."""
-    if name == REASONING:
-        return {**field, "minLength": 40, "maxLength": 400}
-    if field.get("type") == "array":
-        return {"maxItems": MAX_LISTED, **field, "items": {**field["items"], **LISTED_TEXT}}
-    return dict(field)
 
 
 def start_server() -> str:
@@ -88,7 +85,9 @@ def _start() -> tuple[str, Any]:
     settings = xllamacpp.CommonParams()
     settings.model.path = str(weights)
     settings.hostnames = ["127.0.0.1"]
-    settings.port = _free_port()
+    with socket.socket() as probe:  # a free port
+        probe.bind(("127.0.0.1", 0))
+        settings.port = int(probe.getsockname()[1])
     settings.n_parallel = SLOTS
     settings.n_ctx = CONTEXT_TOKENS * SLOTS
     threads = max(1, (os.cpu_count() or 2) - 1)  # threads that wait for a busy core make it ten times slower
@@ -106,12 +105,6 @@ def _weights_path() -> Path | None:
     if package is None or package.origin is None:
         return None
     return next(Path(package.origin).parent.glob("*.gguf"), None)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_until_healthy(url: str) -> None:

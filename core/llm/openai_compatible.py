@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -90,13 +90,13 @@ def check_host(host: str) -> None:
         ip = ipaddress.ip_address(host)
     except ValueError:
         return
-    if any(form in network for form in _forms(ip) for network in BLOCKED):
+    if any(form in network for form in address_forms(ip) for network in BLOCKED):
         raise PermanentFailure(
             "Requests to link-local addresses and to the metadata services of cloud machines are refused."
         )
 
 
-def _forms(ip: IP) -> list[IP]:
+def address_forms(ip: IP) -> list[IP]:
     """Return the address without its zone, and the IPv4 address that an IPv6 address contains."""
     if isinstance(ip, ipaddress.IPv4Address):
         return [ip]
@@ -108,18 +108,18 @@ def _forms(ip: IP) -> list[IP]:
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves names as the system does, and rejects a name with a blocked address."""
+    """Resolves names as the system does, and rejects a name with an address for which `check` raises an error."""
 
-    def __init__(self) -> None:
-        self._system = ThreadedResolver()
+    def __init__(self, check: Callable[[str], None] = check_host) -> None:
+        self._system, self._check = ThreadedResolver(), check
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> "list[ResolveResult]":
-        """Return the addresses of a host; raise PermanentFailure when one of them is blocked."""
+        """Return the addresses of a host; raises the error of the check for any of them."""
         resolved = await self._system.resolve(host, port, family)
         for result in resolved:
-            check_host(result["host"])
+            self._check(result["host"])
         return resolved
 
     async def close(self) -> None:

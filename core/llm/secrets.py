@@ -32,11 +32,7 @@ def is_key_allowed(variable: str, address: str) -> bool:
     return requested is not None and any(name == variable and _normalized(url) == requested for name, _, url in pairs)
 
 
-def describe_refusal(variable: str, address: str) -> str:
-    """Return a sentence, without its subject, about a key that may not be sent to an address."""
-    return (
-        f'may not be sent to {address}: the operator of this server allows it with {VARIABLE}="{variable}={address}".'
-    )
+_REFUSAL = 'may not be sent to {1}: the operator of this server allows it with TIEBREAK_KEY_ADDRESSES="{0}={1}".'
 
 
 def _normalized(address: str) -> tuple[str, str, int, str] | None:
@@ -77,7 +73,7 @@ def describe_problem(model: str, address: str, variable: str) -> str:
     if parts.username or parts.password or parts.query:
         return f"the server's address contains more than an address. {ADVICE}"
     if variable and not is_key_allowed(variable, address):
-        return f"the key in {variable} {describe_refusal(variable, address)}"
+        return f"the key in {variable} {_REFUSAL.format(variable, address)}"
     return ""
 
 
@@ -124,7 +120,7 @@ def api_key(spec: Spec) -> str:
             f'The key of {spec.model} cannot come from {variable}: the name has to end in "_API_KEY".'
         )
     if not is_key_allowed(variable, spec.address or ""):
-        refusal = describe_refusal(variable, spec.address or "its provider")
+        refusal = _REFUSAL.format(variable, spec.address or "its provider")
         raise PermanentFailure(f"The key of {spec.model}, {variable}, {refusal}")
     key = os.environ.get(variable, "").strip()
     if not key:

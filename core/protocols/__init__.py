@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from core.errors import TiebreakError
 from core.frozen import Frozen
@@ -47,6 +47,15 @@ def check_unique_names(names: Iterable[str], role: str) -> None:
         if name in seen:
             raise ValueError(f"two {role} are called {name!r}; give each a unique name")
         seen.add(name)
+
+
+def _with_unique_names(judges: Any) -> Any:
+    check_unique_names((judge.name for judge in judges), "judges")
+    return judges
+
+
+UNIQUE_JUDGES = AfterValidator(_with_unique_names)
+"""The annotation of a field of judges with unique names."""
 
 
 def criteria_of(settings: Any) -> Sequence[Criterion]:

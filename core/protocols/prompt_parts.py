@@ -8,7 +8,7 @@ A choice is converted from the order shown to the item's own; a scale gives the 
 import re
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from core.errors import check_literal
 from core.items import Criterion, Item
@@ -91,7 +91,9 @@ def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> 
     check_literal("form", form, CriterionFormat)
     levels = [f'"{level}": "{FORMATTERS[form](text, rng)}"' for level, text in criterion.levels]
     if criterion.definition or not levels:
-        levels.insert(0, _definition_text(criterion, form, rng))
+        text = criterion.definition or criterion.name
+        # A definition has no level name: " - " inside it is part of the sentence.
+        levels.insert(0, text if form == "shortened" else FORMATTERS[form](text, rng))
     return "\n".join(levels)
 
 
@@ -109,11 +111,6 @@ def format_note(settings: object) -> str:
         f"The format 'shortened' of {criterion.name!r} equals 'general': its rubric has no level named as "
         '"Name - description". Both have the same prompts and share their replies.'
     )
-
-
-def keep_text(text: str, rng: Random) -> str:
-    """Return `Level name - text` unchanged."""
-    return text
 
 
 def drop_level_name(text: str, rng: Random) -> str:
@@ -144,7 +141,7 @@ def mask_letters(text: str, rng: Random) -> str:
 
 
 FORMATTERS: dict[CriterionFormat, Callable[[str, Random], str]] = {
-    "general": keep_text,
+    "general": lambda text, rng: text,
     "shortened": drop_level_name,
     "gibberish": replace_letters_with_symbols,
     "shuffled": shuffle_words,
@@ -153,14 +150,16 @@ FORMATTERS: dict[CriterionFormat, Callable[[str, Random], str]] = {
 }
 
 
-def _definition_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> str:
-    text = criterion.definition or criterion.name
-    # A definition has no level name: " - " inside it is part of the sentence.
-    return text if form == "shortened" else FORMATTERS[form](text, rng)
-
-
 def _replace_sometimes(rng: Random, letter: str, replacement: str, share: float) -> str:
     return replacement if rng.random() < share else letter
+
+
+def draw_orders(count: int, settings: Any, rng: Random) -> list[tuple[int, ...]]:
+    """Return the orders in which responses are read: the item's or one drawn, and its reverse for both orders."""
+    shown = list(range(1, count + 1))
+    if settings.shuffle_responses and not settings.both_orders:
+        rng.shuffle(shown)
+    return [tuple(shown), tuple(reversed(shown))][: 1 + settings.both_orders]
 
 
 def in_item_order(shown: tuple[int, ...]) -> Callable[[int], int]:

@@ -172,9 +172,11 @@ def _expand(value: Any, models: set[type[BaseModel]], criteria: Sequence[Criteri
     """Expand the short forms in the value of a field whose type contains `models`."""
     if isinstance(value, list):
         return [_expand(element, models, criteria) for element in value]
-    if isinstance(value, str) and Criterion in models:
-        return _criterion_fields(value, criteria)
-    if isinstance(value, Mapping) and any(_has_spec(model) for model in models):
+    if isinstance(value, str) and Criterion in models:  # the study's, or one with only this name
+        criterion = next((criterion for criterion in criteria if criterion.name == value), Criterion(name=value))
+        return criterion.model_dump(mode="json")
+    fields = [model.model_fields["spec"] for model in models if "spec" in model.model_fields]
+    if isinstance(value, Mapping) and any(field.annotation is Spec for field in fields):
         return _judge_fields(value)
     return value
 
@@ -185,17 +187,6 @@ def _models_in(annotation: Any) -> set[type[BaseModel]]:
     if arguments:
         return set().union(*map(_models_in, arguments))
     return {annotation} if isinstance(annotation, type) and issubclass(annotation, BaseModel) else set()
-
-
-def _has_spec(model: type[BaseModel]) -> bool:
-    field = model.model_fields.get("spec")
-    return field is not None and field.annotation is Spec
-
-
-def _criterion_fields(name: str, criteria: Sequence[Criterion]) -> dict[str, Any]:
-    """Return the fields of the study's criterion called `name`, or of one with only this name."""
-    criterion = next((criterion for criterion in criteria if criterion.name == name), Criterion(name=name))
-    return criterion.model_dump(mode="json")
 
 
 def _judge_fields(judge: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,11 @@ a run has stored are reused.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, Self
 
+from pydantic import model_validator
+
+from core.frozen import Frozen
 from core.items import Criterion, Item
 from core.templates import Templates
 from core.trace import Ask, Flow, Turn, Verdict
@@ -26,6 +29,17 @@ def further_criteria_problem(criterion: Criterion | None, criteria: Sequence[Cri
     names = [criterion.name, *(one.name for one in criteria)]
     repeated = next((name for name in names if names.count(name) > 1), None)
     return "" if repeated is None else f"the criterion {repeated!r} occurs twice"
+
+
+class WithCriteria(Frozen):
+    """Settings with a `criterion` and further `criteria`, which differ."""
+
+    @model_validator(mode="after")
+    def _has_distinct_criteria(self) -> Self:
+        fields: Any = self
+        if problem := further_criteria_problem(fields.criterion, fields.criteria):
+            raise ValueError(problem)
+        return self
 
 
 def for_each_criterion(flow: FlowFunction) -> FlowFunction:

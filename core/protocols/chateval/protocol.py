@@ -82,7 +82,8 @@ def with_summary(discussion: Discussion) -> PartialFlow:
         ]
         if number + 1 < discussion.settings.turns:
             (summary,) = yield [ask_summary(discussion, number, turns)]
-            history = contributions(discussion, turns) if summary.problem else [_quote_summary(summary)]
+            quoted = Material("Summary of the discussion", summary.statement, required=False)
+            history = contributions(discussion, turns) if summary.problem else [quoted]
 
 
 def independent(discussion: Discussion) -> PartialFlow:
@@ -145,15 +146,13 @@ def start_discussion(
         }
     else:
         material = {"response": Material("Response", item.responses[0].text)}
-    criteria = Material("Criteria", criteria_text(settings, rng, templates), required=False)
+    criterion = settings.criterion
+    if criterion is None:
+        text = render(templates, "qualities")  # the paper's four
+    else:
+        text = f"{criterion.name}\n{criterion_text(criterion, 'general', rng)}"
+    criteria = Material("Criteria", text, required=False)
     return Discussion(settings, templates, item, images, material | {"criteria": criteria}, shown)
-
-
-def criteria_text(settings: Settings, rng: Random, templates: Templates) -> str:
-    """Return the study's criterion, or the paper's four qualities."""
-    if settings.criterion is None:
-        return render(templates, "qualities")
-    return f"{settings.criterion.name}\n{criterion_text(settings.criterion, 'general', rng)}"
 
 
 def ask_contribution(
@@ -226,10 +225,6 @@ def in_own_order(settings: Settings, shown: tuple[int, ...]) -> Callable[[Any], 
             return in_item_order(shown)
         case "rating":
             return unchanged
-
-
-def _quote_summary(summary: Turn) -> Material:
-    return Material("Summary of the discussion", summary.statement, required=False)
 
 
 def _scores_in_item_order(scores: Sequence[float], shown: Sequence[int]) -> dict[str, float]:

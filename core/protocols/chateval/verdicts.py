@@ -14,7 +14,7 @@ from core.labels import Opinion, Scale, Value
 from core.protocols.chateval.settings import Settings
 from core.protocols.prompt_parts import describe_choice
 from core.trace import Turn, Verdict
-from core.verdicts import contention, is_disputed
+from core.verdicts import conclusion, contention, is_disputed
 
 NAME = "chateval"
 TurnsByPersona = Mapping[tuple[str, tuple[int, ...]], Turn]
@@ -30,21 +30,17 @@ def conclude(turns: Sequence[Turn], settings: Settings) -> Verdict:
     last = turns_by_persona(turns)
     distance = measure_contention(last, settings)
     missing = _describe_missing(last, settings)
-    value, reason = (None, missing) if missing else _conclude_readable(last, settings)
+    value, reason = (None, missing) if missing else _CONCLUSIONS[settings.outcome](last, settings)
+    unread = len(settings.personas) * len(settings.orders) - sum(turn.reading is not None for turn in last.values())
+    if unread and not missing:
+        reason = f"{reason}; {_describe_count(unread, settings)} could not be read"
     has_split = value is None and not missing
     outcome: Literal["agreed", "disputed", "no_verdict"]
     outcome = "no_verdict" if missing else "agreed"
     if has_split or (value is not None and is_disputed(distance, settings.dispute_threshold)):
         outcome = "disputed"
-    conclusion = Opinion(
-        kind=settings.kind,
-        judge=NAME,
-        stage="verdict",
-        value=value,
-        criterion=settings.criterion_name,
-        problem="" if value is not None else reason,
-    )
-    opinions = (*persona_opinions(turns, settings), conclusion)
+    concluded = conclusion(NAME, settings.kind, value, reason, settings.criterion_name)
+    opinions = (*persona_opinions(turns, settings), concluded)
     return Verdict(outcome=outcome, value=value, reason=reason, opinions=opinions, contention=distance)
 
 
@@ -166,12 +162,6 @@ def _describe_missing(last: TurnsByPersona, settings: Settings) -> str:
     return ""
 
 
-def _conclude_readable(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
-    value, reason = _CONCLUSIONS[settings.outcome](last, settings)
-    unread = len(settings.personas) * len(settings.orders) - _count_readable(last)
-    return value, f"{reason}; {_describe_count(unread, settings)} could not be read" if unread else reason
-
-
 def _conclude_scores(last: TurnsByPersona, settings: Settings) -> tuple[Value | None, str]:
     means = mean_scores(last, settings)
     if means is None:
@@ -213,10 +203,6 @@ def _opinion(name: str, stage: Literal["first", "last"], turns: TurnsByPersona, 
     return Opinion(
         kind=settings.kind, judge=name, stage=stage, value=value, criterion=settings.criterion_name, problem=problem
     )
-
-
-def _count_readable(turns: TurnsByPersona) -> int:
-    return sum(turn.reading is not None for turn in turns.values())
 
 
 def _total_scores(readings: Sequence[Value]) -> tuple[float, float]:

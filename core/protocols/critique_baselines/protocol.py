@@ -6,8 +6,8 @@ Refinement: the answer is improved by each of two critiques (Table 17), and the 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from random import Random
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from core.protocols.metacritique.settings import CritiqueJudge
 from core.protocols.metacritique.settings import Settings as MetaCritiqueSettings
 from core.protocols.prompt_parts import in_item_order, item_material
 from core.templates import Material, Templates, render
-from core.trace import Ask, Flow, Outcome, Turn, Verdict, unchanged
+from core.trace import Ask, Flow, Outcome, Turn, Verdict
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 
 SINGLE_NAME, PAIRWISE_NAME, REFINEMENT_NAME = "metacritique-single", "metacritique-pairwise", "metacritique-refinement"
@@ -35,8 +35,6 @@ PAIR_SEPARATOR = " or "
 ANSWERS: Mapping[str, Answer[Any]] = {
     "rate": Rating(levels=SEVEN_POINT_SCALE.categories),
     "refine": Passage(noun="refined answer"),
-    "compare critiques": Choice(noun="Critique", letters=True),
-    "compare answers": Choice(noun="Answer", letters=True),
 }
 CritiquePair = tuple[Critique, Critique]
 
@@ -85,7 +83,7 @@ def single_flow(item: Item, settings: SingleSettings, rng: Random, templates: Te
     """Yield one ask for each judge and critique."""
     critiques = _evaluable_critiques(item, settings.judges)
     jobs = [(judge, critique) for judge in settings.judges for critique in critiques]
-    turns = yield [_ask_rating(item, judge, critique, templates) for judge, critique in jobs]
+    turns = yield [_ask(item, judge, "rate", templates, _criticised(item, critique)) for judge, critique in jobs]
     results = [Result(judge.name, critique.id, (turn,)) for (judge, critique), turn in zip(jobs, turns, strict=True)]
     return _conclude(results, "likert", QUALITY, settings.dispute_threshold)
 
@@ -93,7 +91,7 @@ def single_flow(item: Item, settings: SingleSettings, rng: Random, templates: Te
 def pairwise_flow(item: Item, settings: PairwiseSettings, rng: Random, templates: Templates) -> Flow:
     """Yield one ask for each judge and pair of critiques, or one for each order of the pair."""
     jobs = _draw_comparisons(settings, critique_pairs(item, settings), rng)
-    turns = yield [_ask_preference(item, job, templates) for job in jobs]
+    turns = yield [_ask_comparison(item, job, "Critique", [c.text for c in job.pair], templates) for job in jobs]
     return _conclude(_results(zip(jobs, turns, strict=True)), "preference", QUALITY, settings.dispute_threshold)
 
 
@@ -101,14 +99,16 @@ def refinement_flow(item: Item, settings: RefinementSettings, rng: Random, templ
     """Refine the answer by each critique of a pair, then compare the refined answers, pair by pair."""
     pairs = critique_pairs(item, settings)
     critiques = list(dict.fromkeys(critique for pair in pairs for critique in pair))
-    turns = yield [_ask_refinement(item, settings.effective_writer, critique, templates) for critique in critiques]
+    writer = settings.effective_writer
+    turns = yield [_ask(item, writer, "refine", templates, _criticised(item, critique)) for critique in critiques]
     refined = dict(zip(critiques, turns, strict=True))
     jobs = _draw_comparisons(settings, pairs, rng)
     ready = [job for job in jobs if all(refined[critique].reading is not None for critique in job.pair)]
     compared: list[Turn] = []
     if ready:
         compared = yield [
-            _ask_refined_preference(item, job, [str(refined[c].reading) for c in job.pair], templates) for job in ready
+            _ask_comparison(item, job, "Answer", [str(refined[c].reading) for c in job.pair], templates)
+            for job in ready
         ]
     comparisons = dict(zip(ready, compared, strict=True))
     unrefined = {pair: next((refined[c] for c in pair if refined[c].reading is None), None) for pair in pairs}
@@ -164,12 +164,12 @@ class Result:
 
 def _draw_comparisons(settings: PairwiseSettings, pairs: Sequence[CritiquePair], rng: Random) -> list[Comparison]:
     """Return the comparisons by judge and pair; the order is drawn unless both are asked."""
-    return [
-        Comparison(judge, pair, shown)
-        for judge in settings.judges
-        for pair in pairs
-        for shown in (((1, 2), (2, 1)) if settings.both_orders else (_draw_order(settings, rng),))
-    ]
+    comparisons = []
+    for judge, pair in product(settings.judges, pairs):
+        first = (2, 1) if not settings.both_orders and settings.shuffle and rng.random() < 0.5 else (1, 2)
+        orders = [first, (2, 1)] if settings.both_orders else [first]
+        comparisons += [Comparison(judge, pair, shown) for shown in orders]
+    return comparisons
 
 
 def _results(answered: Iterable[tuple[Comparison, Turn | None]]) -> list[Result]:
@@ -236,56 +236,30 @@ def _evaluable_critiques(item: Item, judges: Sequence[CritiqueJudge]) -> tuple[C
     return hypothesis_critiques(item.critiques)
 
 
-def _draw_order(settings: PairwiseSettings, rng: Random) -> tuple[int, int]:
-    return (2, 1) if settings.shuffle and rng.random() < 0.5 else (1, 2)
-
-
-def _ask_rating(item: Item, judge: CritiqueJudge, critique: Critique, templates: Templates) -> Ask:
-    values = _criticised(item, critique) | {"critique": Material("Critique", critique.text)}
-    return _ask(item, judge, "rate", templates, ANSWERS["rate"], values)
-
-
-def _ask_refinement(item: Item, writer: CritiqueJudge, critique: Critique, templates: Templates) -> Ask:
-    values = _criticised(item, critique) | {"critique": Material("Critique", critique.text)}
-    return _ask(item, writer, "refine", templates, ANSWERS["refine"], values)
-
-
-def _ask_preference(item: Item, job: Comparison, templates: Templates) -> Ask:
-    first, second = (job.pair[number - 1].text for number in job.shown)
-    critiques = {"critique_a": Material("Critique A", first), "critique_b": Material("Critique B", second)}
-    values = _criticised(item, job.pair[0]) | critiques
-    return _ask(item, job.judge, "compare", templates, ANSWERS["compare critiques"], values, job.shown)
-
-
-def _ask_refined_preference(item: Item, job: Comparison, texts: Sequence[str], templates: Templates) -> Ask:
-    first, second = (texts[number - 1] for number in job.shown)
-    values = {"answer_a": Material("Answer A", first), "answer_b": Material("Answer B", second)}
-    return _ask(item, job.judge, "compare", templates, ANSWERS["compare answers"], values, job.shown)
-
-
 def _criticised(item: Item, critique: Critique) -> dict[str, Material]:
-    """Return the value of the blank for the answer that a critique is about."""
-    return {"response": Material("Model-generated answer", criticised_answer(item, critique))}
+    """Return the values of the blanks for a critique and the answer that it is about."""
+    answer = Material("Model-generated answer", criticised_answer(item, critique))
+    return {"response": answer, "critique": Material("Critique", critique.text)}
 
 
-def _ask(
-    item: Item,
-    judge: CritiqueJudge,
-    step: str,
-    templates: Templates,
-    answer: Answer[Any],
-    values: Mapping[str, Material],
-    shown: tuple[int, ...] = (),
-) -> Ask:
+def _ask_comparison(item: Item, job: Comparison, noun: str, texts: Sequence[str], templates: Templates) -> Ask:
+    """Ask which of two texts of a pair is better: its critiques, or the answers refined with them."""
+    values = {} if noun == "Answer" else {"response": _criticised(item, job.pair[0])["response"]}
+    for letter, number in zip("ab", job.shown, strict=True):
+        values[f"{noun.lower()}_{letter}"] = Material(f"{noun} {letter.upper()}", texts[number - 1])
+    ask = _ask(item, job.judge, "compare", templates, values)
+    answer = Choice(noun=noun, letters=True)
+    return replace(ask, answer=answer, value=in_item_order(job.shown), shown=job.shown)
+
+
+def _ask(item: Item, judge: CritiqueJudge, step: str, templates: Templates, values: Mapping[str, Material]) -> Ask:
     return Ask(
         speaker=judge.name,
         step=step,
         round=0,
         spec=judge.spec,
         prompt=render(templates, step, **item_material(item, templates, step), **values),
-        answer=answer,
-        value=in_item_order(shown) if shown else unchanged,
-        shown=shown,
+        answer=ANSWERS.get(step),
     )
 
 
@@ -317,15 +291,12 @@ def _conclude(results: Sequence[Result], kind: Kind, criterion: str, threshold: 
     ]
     distance = max((distance for distance in distances if distance is not None), default=None)
     has_unread = any(opinion.value is None for opinion in opinions)
+    stated = {part: ["–" if one.value is None else str(one.value) for one in of] for part, of in by_part.items()}
     outcome: Outcome = "no_verdict" if has_unread else "agreed"
     return Verdict(
         outcome="disputed" if is_disputed(distance, threshold) else outcome,
         value=opinions[0].value if len(opinions) == 1 else None,
-        reason="; ".join(f"{part}: {', '.join(map(_describe_value, of_part))}" for part, of_part in by_part.items()),
+        reason="; ".join(f"{part}: {', '.join(values)}" for part, values in stated.items()),
         opinions=tuple(opinions),
         contention=distance,
     )
-
-
-def _describe_value(result: Result) -> str:
-    return "–" if result.value is None else str(result.value)

@@ -16,14 +16,13 @@ from core.items import Item
 from core.protocols import Judge
 from core.protocols.dna_eval.settings import ScoringSettings, Settings, settings_of_item
 from core.protocols.dna_eval.verdicts import (
-    Judgement,
     collect_judgements,
     collect_judgements_of_order,
     conclude,
     judge_aspects,
     weightings_needed,
 )
-from core.protocols.prompt_parts import item_material
+from core.protocols.prompt_parts import draw_orders, item_material
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn
 
@@ -81,10 +80,7 @@ def start_scoring(item: Item, settings: ScoringSettings, rng: Random, templates:
     """Draw the order of the responses; return a task for each order in which they are read."""
     if len(item.responses) < 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; DnA-Eval compares two or more.")
-    shown = list(range(1, len(item.responses) + 1))
-    if settings.shuffle_responses and not settings.both_orders:
-        rng.shuffle(shown)
-    orders = [tuple(shown), tuple(reversed(shown))][: 1 + settings.both_orders]
+    orders = draw_orders(len(item.responses), settings, rng)
     return [ScoringTask(item, settings, templates, order) for order in orders]
 
 
@@ -102,11 +98,11 @@ def ask_aspects(task: ScoringTask, proposer: Judge, count: int) -> Ask:
         spec=proposer.spec,
         prompt=task.render("aspects", count=count),
         answer=Aspects(count=count, definitions=True, reasoning=False),
-        value=aspect_lines,
+        value=_aspect_lines,
     )
 
 
-def aspect_lines(aspects: Mapping[str, str]) -> str:
+def _aspect_lines(aspects: Mapping[str, str]) -> str:
     """Return proposed aspects one per line, each with its definition: `Accuracy: Are the facts right?`."""
     lines = (f"{name}: {definition}" if definition else name for name, definition in aspects.items())
     return "\n".join(" ".join(line.split()) for line in lines)
@@ -155,20 +151,16 @@ def ask_overall_scores(task: ScoringTask, turns: Sequence[Turn]) -> list[Ask]:
     """Ask each model itself for the overall scores, from its scores by aspect in the task's order (Section 4.3)."""
     assert isinstance(task.settings, Settings), "the baselines have no chain of aspects"
     judgements = collect_judgements_of_order(turns, task.settings, len(task.item.responses), task.shown)
-    return [_ask_overall_scores(task, judgement) for judgement in judgements if judgement.complete]
-
-
-def _ask_overall_scores(task: ScoringTask, judgement: Judgement) -> Ask:
-    judge = next(judge for judge in task.settings.judges if judge.name == judgement.judge)
-    lines = [
-        f"{aspect_text(task.settings, name)} - "
-        + ", ".join(
-            f"{position}: {judgement.scores[number - 1][name]:g}"
-            for position, number in zip(response_names(task.shown), task.shown, strict=True)
-        )
-        for name in judgement.aspects
-    ]
-    return ask_scores(task, judge, "overall", 0, scores=Material("Scores by aspect", "\n".join(lines)))
+    places, asks = list(zip(response_names(task.shown), task.shown, strict=True)), []
+    for judge, judgement in zip(task.settings.judges, judgements, strict=True):
+        if judgement.complete:
+            lines = []
+            for name in judgement.aspects:
+                scores = [f"{place}: {judgement.scores[number - 1][name]:g}" for place, number in places]
+                lines.append(f"{aspect_text(task.settings, name)} - {', '.join(scores)}")
+            stated = Material("Scores by aspect", "\n".join(lines))
+            asks.append(ask_scores(task, judge, "overall", 0, scores=stated))
+    return asks
 
 
 def aspect_text(settings: ScoringSettings, name: str) -> str:

@@ -1,14 +1,12 @@
 """DnA-Eval's settings: how aspects are defined, scored and weighted (arXiv:2405.15329)."""
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Literal, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
 from core.frozen import Frozen
 from core.items import Criterion, Item
-from core.protocols import Judge, check_unique_names
+from core.protocols import UNIQUE_JUDGES, Judge
 from core.verdicts import DISPUTE_THRESHOLD
 
 Aggregation = Literal["weighted sum", "chain of aspects"]
@@ -23,7 +21,7 @@ AnySettings = TypeVar("AnySettings", bound="ScoringSettings")
 class ScoringSettings(Frozen):
     """The common settings of DnA-Eval and its baselines: the judges, the aspects and the range of the scores."""
 
-    judges: tuple[Judge, ...] = Field(min_length=1)
+    judges: Annotated[tuple[Judge, ...], UNIQUE_JUDGES] = Field(min_length=1)
     """The judges. The paper uses one model at a time, at temperature 0; several work independently, and if their
     verdicts differ an annotator decides."""
     aspects: tuple[Criterion, ...] = ()
@@ -59,8 +57,8 @@ class ScoringSettings(Frozen):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        check_unique_names((judge.name for judge in self.judges), "judges")
-        if duplicate := _first_duplicate([aspect.name.casefold() for aspect in self.aspects]):
+        names = [aspect.name.casefold() for aspect in self.aspects]
+        if duplicate := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"the aspect {duplicate!r} is given twice")
         if self.lowest >= self.highest:
             raise ValueError("the best score has to be above the worst one")
@@ -100,7 +98,3 @@ def settings_of_item(settings: AnySettings, item: Item) -> AnySettings:
     parts = [aspect.partition(": ") for aspect in item.aspects]
     aspects = tuple(Criterion(name=name.strip(), definition=definition.strip()) for name, _, definition in parts)
     return settings.model_copy(update={"aspects": aspects})
-
-
-def _first_duplicate(names: Sequence[str]) -> str | None:
-    return next((name for name, count in Counter(names).items() if count > 1), None)

@@ -148,7 +148,7 @@ def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protoco
     criterion = settings.criterion_name
     decisions = [_decision(judgement.overalls) for judgement in judgements if judgement.overalls]
     has_flip = any(judgement.flipped for judgement in judgements)
-    distance = contention(map(_comparable, decisions), flipped=has_flip)
+    distance = contention(map(str, decisions), flipped=has_flip)
     majority = _majority(decisions)
     has_dispute = bool(decisions) and (majority is None or is_disputed(distance, settings.dispute_threshold))
     has_value = majority is not None and len(decisions) == len(judgements)
@@ -160,7 +160,10 @@ def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protoco
     means = tuple(sum(column) / len(supporting) for column in zip(*supporting, strict=True)) if supporting else None
     reason = _describe_outcome(judgements, len(supporting), means, has_dispute)
     responses = max(len(judgement.scores) for judgement in judgements)
-    opinions = _distinct([opinion for judgement in judgements for opinion in _judge_opinions(judgement, criterion)])
+    opinions: list[Opinion] = []
+    for opinion in (one for judgement in judgements for one in _judge_opinions(judgement, criterion)):
+        if opinion not in opinions:  # several judges may share the weights of one weigher
+            opinions.append(opinion)
     opinions += _opinions(protocol, "verdict", means, responses, criterion, "" if has_value else reason)
     return Verdict(
         outcome="disputed" if has_dispute else "agreed" if has_value else "no_verdict",
@@ -208,15 +211,6 @@ def _majority(decisions: Sequence[Decision]) -> Decision | None:
     """Return the most frequent decision; None if two are equally frequent, and without decisions."""
     ranked = Counter(decisions).most_common(2)
     return ranked[0][0] if ranked and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]) else None
-
-
-def _comparable(decision: Decision) -> Value:
-    return " ".join(map(str, decision)) if isinstance(decision, tuple) else decision
-
-
-def _distinct(opinions: Sequence[Opinion]) -> list[Opinion]:
-    """Return the opinions without repetitions: several judges may share the weights of one weigher."""
-    return [opinion for index, opinion in enumerate(opinions) if opinion not in opinions[:index]]
 
 
 def _overall_scores(

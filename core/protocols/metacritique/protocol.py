@@ -5,8 +5,10 @@ recall the share of the reference critique's AIUs that it covers (Eq. 3), F1 the
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -156,7 +158,7 @@ class Evaluation:
             spec=self._spec(job),
             prompt=render(templates, template, **material, words=self.settings.words),
             answer=ANSWERS[job.step],
-            value=claim_lines if job.step == "extract" else unchanged,
+            value=_claim_lines if job.step == "extract" else unchanged,
         )
 
     def _writing_jobs(self) -> list[Job]:
@@ -239,8 +241,9 @@ class Evaluation:
             case "reference_critique" | "hypothesis_critique":
                 return {"response": response}
             case "extract":
-                shown = [*self._extraction_context(response), Material("Critique", critique_text)]
-                return {"critique": shown, "response": unjudged}
+                context = [Material("Question", question_text(self.item)), response]
+                before = [] if self.settings.extraction == "critique alone" else context
+                return {"critique": [*before, Material("Critique", critique_text)], "response": unjudged}
             case "precision":
                 answer = Material("Reference answer", self.answer or "", required=False)
                 return {"response": response, "claim": claim, "reference_answer": answer, "reference": answer}
@@ -253,14 +256,8 @@ class Evaluation:
                     "response": unjudged,
                 }
 
-    def _extraction_context(self, response: Material) -> list[Material]:
-        """Return the text before a critique whose AIUs are extracted: question and answer, if the settings say so."""
-        if self.settings.extraction == "critique alone":
-            return []
-        return [Material("Question", question_text(self.item)), response]
 
-
-def claim_lines(claims: Sequence[str]) -> str:
+def _claim_lines(claims: Sequence[str]) -> str:
     """Return AIUs one per line; empty if the critique has none."""
     return "\n".join(" ".join(claim.split()) for claim in claims)
 
@@ -362,24 +359,17 @@ class ScoreRange:
 
 def critique_scores(evaluation: Evaluation) -> dict[tuple[str, str], ScoreRange]:
     """Return precision, recall and F1 by (judge, critique)."""
-    values: dict[tuple[str, str, Kind], list[bool | None]] = {}
+    values: dict[tuple[str, str, Kind], list[bool | None]] = defaultdict(list)
     for judgement in collect_judgements(evaluation):
-        key = (judgement.judge, judgement.critique, judgement.target.kind)
-        values.setdefault(key, []).append(judgement.value)
-    return {
-        (judge.name, critique.id): _score_range(
-            values.get((judge.name, critique.id, "aiu_precision"), ()),
-            values.get((judge.name, critique.id, "aiu_recall"), ()),
-        )
-        for judge in evaluation.settings.judges
-        for critique in evaluation.critiques
-    }
-
-
-def _score_range(factual: Sequence[bool | None], covered: Sequence[bool | None]) -> ScoreRange:
-    low, high = score_bounds(factual, covered)
-    together = (*factual, *covered)
-    return ScoreRange(score_critique(factual, covered), low, high, together.count(None), len(together))
+        values[judgement.judge, judgement.critique, judgement.target.kind].append(judgement.value)
+    scores = {}
+    for judge, critique in product(evaluation.settings.judges, evaluation.critiques):
+        factual = values[judge.name, critique.id, "aiu_precision"]
+        covered = values[judge.name, critique.id, "aiu_recall"]
+        together, score = [*factual, *covered], score_critique(factual, covered)
+        bounds = score_bounds(factual, covered)
+        scores[judge.name, critique.id] = ScoreRange(score, *bounds, together.count(None), len(together))
+    return scores
 
 
 def conclude(evaluation: Evaluation) -> Verdict:
@@ -397,7 +387,11 @@ def conclude(evaluation: Evaluation) -> Verdict:
         outcome = "no_verdict"
     has_one_judge = len(evaluation.settings.judges) == 1
     f1 = {critique: rated.score.f1 for (_, critique), rated in scores.items() if rated.score.f1 is not None}
-    lines = [_describe_score(judge, critique, rated, has_one_judge) for (judge, critique), rated in scores.items()]
+    lines = []
+    for (judge, critique), rated in scores.items():
+        ranges = ", ".join(f"{name} {describe_range(rated, one)}" for name, one in SCORES.items())
+        unread = f"; {rated.unread} of {rated.aius} judgements were unreadable" if rated.unread else ""
+        lines.append(f"{critique if has_one_judge else f'{judge} on {critique}'}: {ranges}{unread}")
     return Verdict(
         outcome=outcome,
         value=(f1 or None) if has_one_judge else None,
@@ -427,13 +421,6 @@ def _opinion(judgement: AiuJudgement, stage: Literal["last", "verdict"]) -> Opin
         part=judgement.target.part,
         problem=judgement.problem,
     )
-
-
-def _describe_score(judge: str, critique: str, rated: ScoreRange, has_one_judge: bool) -> str:
-    """Return `human: P 0.71, R 0.40, F1 0.51`; with ranges and the number of unreadable judgements if there are."""
-    text = ", ".join(f"{name} {describe_range(rated, field)}" for name, field in SCORES.items())
-    unread = f"; {rated.unread} of {rated.aius} judgements were unreadable" if rated.unread else ""
-    return f"{critique}: {text}{unread}" if has_one_judge else f"{judge} on {critique}: {text}{unread}"
 
 
 def describe_range(rated: ScoreRange, field: Literal["precision", "recall", "f1"]) -> str:

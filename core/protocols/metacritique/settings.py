@@ -1,6 +1,6 @@
 """MetaCritique's settings: the judges, the writer of missing inputs, and the paper's variants (arXiv:2401.04518)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -24,7 +24,7 @@ class CritiqueJudge(protocols.Judge):
 class Settings(Frozen):
     """How critiques are evaluated; every default is the paper's."""
 
-    judges: tuple[CritiqueJudge, ...] = Field(min_length=1)
+    judges: Annotated[tuple[CritiqueJudge, ...], protocols.UNIQUE_JUDGES] = Field(min_length=1)
     """The judges of which AIUs are factual and which are covered. The paper has one, GPT-4. Several work independently,
     and if they differ, an annotator decides."""
     writer: CritiqueJudge | None = None
@@ -59,12 +59,6 @@ class Settings(Frozen):
     edited_aius: bool | None = None
     """Whether the run judges the current AIUs, critiques and references: with annotators' edits before its start. New
     runs do, unless this is false; runs of earlier versions judged items as they were imported."""
-
-    @field_validator("judges")
-    @classmethod
-    def _names_differ(cls, judges: tuple[CritiqueJudge, ...]) -> tuple[CritiqueJudge, ...]:
-        check_unique_names((judge.name for judge in judges), "judges")
-        return judges
 
     @field_validator("critics")
     @classmethod

@@ -21,7 +21,7 @@ from core.protocols.prompt_parts import describe_scale, number_images, rating_an
 from core.protocols.refer.settings import Reviewer, Settings
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
-from core.verdicts import contention, is_disputed
+from core.verdicts import conclusion, contention, is_disputed
 
 NAME = "refer"
 
@@ -34,8 +34,9 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
     """Run one review. The protocol itself makes no random choice."""
     task = start_review(item, settings, templates)
     if not settings.peers:
-        return conclude((), (yield [ask_alone(task)] * settings.samples), settings)
-    reviews = yield [ask_review(task, peer) for peer in settings.peers]
+        alone = _ask(task, settings.chair, "chair", 1, alone=True)  # the single-agent baseline
+        return conclude((), (yield [alone] * settings.samples), settings)
+    reviews = yield [_ask(task, peer, "peer", 0) for peer in settings.peers]
     samples = yield [ask_decision(task, reviews)] * settings.samples
     return conclude(reviews, samples, settings)
 
@@ -58,16 +59,6 @@ def start_review(item: Item, settings: Settings, templates: Templates) -> Review
         item = item.model_copy(update={"responses": ()})
     item, images = number_images(item)
     return ReviewTask(settings, templates, item, images)
-
-
-def ask_review(task: ReviewTask, peer: Reviewer) -> Ask:
-    """Ask a peer for its comment and score (Eq. 1)."""
-    return _ask(task, peer, "peer", 0)
-
-
-def ask_alone(task: ReviewTask) -> Ask:
-    """Ask the chair what a peer is asked: the single-agent baseline."""
-    return _ask(task, task.settings.chair, "chair", 1, alone=True)
 
 
 def ask_decision(task: ReviewTask, reviews: Sequence[Turn]) -> Ask:
@@ -146,22 +137,19 @@ def conclude(reviews: Sequence[Turn], samples: Sequence[Turn], settings: Setting
     Disputed if answers tie, or if the contention of the samples is above the threshold in the settings.
     """
     readings = [turn.reading for turn in samples if turn.reading is not None]
-    value = _mean(readings) if settings.verdict == "score" else _most_frequent(readings)
+    counts = Counter(readings).most_common(2)
+    is_unique = len(counts) == 1 or (len(counts) == 2 and counts[0][1] > counts[1][1])
+    value = counts[0][0] if is_unique else None
+    if settings.verdict == "score":
+        value = fmean(map(_as_number, readings)) if readings else None
     distance = contention(readings, settings.scale)
     outcome: Literal["agreed", "disputed", "no_verdict"] = "agreed" if readings else "no_verdict"
     if readings and (value is None or is_disputed(distance, settings.dispute_threshold)):
         outcome = "disputed"
     reason = _describe_outcome(value, readings, samples, settings)
     opinions = [_opinion(turn, settings) for turn in reviews]
-    conclusion = Opinion(
-        kind=settings.kind,
-        judge=settings.chair.name,
-        stage="verdict",
-        value=value,
-        criterion=settings.criterion.name,
-        problem="" if value is not None else reason,
-    )
-    return Verdict(outcome=outcome, value=value, reason=reason, opinions=(*opinions, conclusion), contention=distance)
+    opinions.append(conclusion(settings.chair.name, settings.kind, value, reason, settings.criterion.name))
+    return Verdict(outcome=outcome, value=value, reason=reason, opinions=tuple(opinions), contention=distance)
 
 
 def representative_sample(samples: Sequence[Turn], value: Value | None) -> int | None:
@@ -208,18 +196,6 @@ def _ask(
         answer=expected_answer(task.settings),
         images=task.images,
     )
-
-
-def _mean(readings: Sequence[Value]) -> Value | None:
-    """Return S_final = 1/n Σ S_AC(j), over the readable samples."""
-    return fmean(_as_number(reading) for reading in readings) if readings else None
-
-
-def _most_frequent(readings: Sequence[Value]) -> Value | None:
-    """Return the reading that occurs more often than any other; None if two tie."""
-    counts = Counter(readings).most_common(2)
-    is_unique = len(counts) == 1 or (len(counts) == 2 and counts[0][1] > counts[1][1])
-    return counts[0][0] if is_unique else None
 
 
 def _describe_outcome(

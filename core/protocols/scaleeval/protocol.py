@@ -16,11 +16,11 @@ from core.errors import TiebreakError
 from core.items import Item
 from core.labels import Opinion, Value
 from core.protocols import Judge, PartialFlow, run_in_parallel
-from core.protocols.prompt_parts import criterion_text, describe_choice, in_item_order, item_material
+from core.protocols.prompt_parts import criterion_text, describe_choice, draw_orders, in_item_order, item_material
 from core.protocols.scaleeval.settings import Settings, Stopping
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
-from core.verdicts import contention
+from core.verdicts import conclusion, contention
 
 NAME = "scaleeval"
 CHOICE = Choice(noun="Submission")
@@ -35,11 +35,13 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
 
 def discuss(debate: "Debate") -> PartialFlow:
     """Run one debate: first opinions, then rounds of replies until the stopping rule is satisfied."""
-    turns = list((yield [ask_opinion(debate, judge) for judge in debate.speakers]))
+    turns = list((yield [_ask(debate, judge, "opinion", 0) for judge in debate.speakers]))  # Table 6, given alone
+    in_turn = debate.settings.reply_order == "sequential"
+    groups = [(judge,) for judge in debate.speakers] if in_turn else [debate.speakers]
     for number in range(1, debate.settings.rounds):
         if find_consensus(latest_turns(turns), debate.judges, debate.settings.stopping) is not None:
             break
-        for speakers in speaking_groups(debate):
+        for speakers in groups:
             turns += yield [ask_reply(debate, judge, turns, number) for judge in speakers]
 
 
@@ -69,36 +71,19 @@ def start_debates(item: Item, settings: Settings, rng: Random, templates: Templa
     """Draw the order of responses and speakers, and format the criterion; return a debate for each order."""
     if len(item.responses) != 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; ScaleEval compares two.")
-    shown, speakers = [1, 2], list(settings.judges)
-    if settings.shuffle_responses and not settings.both_orders:
-        rng.shuffle(shown)
+    orders, speakers = draw_orders(2, settings, rng), list(settings.judges)
     if settings.shuffle_speakers:
         rng.shuffle(speakers)
-    orders = [tuple(shown), tuple(reversed(shown))][: 1 + settings.both_orders]
     criteria = Material("Criteria", criterion_text(settings.criterion, settings.format, rng), required=False)
-    return [
-        Debate(settings, templates, item, _material(item, order) | {"criteria": criteria}, order, tuple(speakers))
-        for order in orders
-    ]
-
-
-def _material(item: Item, shown: tuple[int, ...]) -> dict[str, Material]:
-    return {
-        f"submission_{place}": Material(f"Submission {place}", item.responses[number - 1].text)
-        for place, number in enumerate(shown, start=1)
-    }
-
-
-def speaking_groups(debate: Debate) -> list[tuple[Judge, ...]]:
-    """Return the judges of one discussion round, grouped by who is asked in parallel."""
-    return (
-        [debate.speakers] if debate.settings.reply_order == "simultaneous" else [(judge,) for judge in debate.speakers]
-    )
-
-
-def ask_opinion(debate: Debate, judge: Judge) -> Ask:
-    """Ask for the first opinion, given alone (Table 6, "Initial Evaluation")."""
-    return _ask(debate, judge, "opinion", 0)
+    debates = []
+    for order in orders:
+        material = {
+            f"submission_{place}": Material(f"Submission {place}", item.responses[number - 1].text)
+            for place, number in enumerate(order, start=1)
+        }
+        material["criteria"] = criteria
+        debates.append(Debate(settings, templates, item, material, order, tuple(speakers)))
+    return debates
 
 
 def ask_reply(debate: Debate, judge: Judge, turns: Sequence[Turn], number: int) -> Ask:
@@ -154,21 +139,13 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
     reason = _describe_orders(
         orders, [_describe_outcome(*outcome, len(judges)) for outcome in zip(counts, choices, strict=True)]
     )
-    conclusion = Opinion(
-        kind="preference",
-        judge=NAME,
-        stage="verdict",
-        value=value,
-        criterion=criterion,
-        problem="" if value is not None else reason,
-    )
     opinions = [_opinion(judge, "first", first, criterion) for judge in judges]
     opinions += [_opinion(judge, "last", last, criterion) for judge in judges]
     return Verdict(
         outcome="agreed" if value is not None else "disputed" if differ else "no_verdict",
         value=value,
         reason=reason,
-        opinions=(*opinions, conclusion),
+        opinions=(*opinions, conclusion(NAME, "preference", value, reason, criterion)),
         contention=contention([choice for count in counts for choice in count.elements()], flipped=has_flip),
     )
 

@@ -1,23 +1,23 @@
 """ScaleEval's settings: the judges, the criterion, the rounds and the stopping rule (arXiv:2401.16788)."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import AliasChoices, Field
 
-from core.frozen import Frozen, accept_former_values
+from core.frozen import accept_former_values
 from core.items import Criterion
-from core.protocols import Judge, check_unique_names
+from core.protocols import UNIQUE_JUDGES, Judge
 from core.protocols.prompt_parts import CriterionFormat
-from core.protocols.several_criteria import further_criteria_problem
+from core.protocols.several_criteria import WithCriteria
 
 Stopping = Literal["unanimity", "majority"]
 ReplyOrder = Literal["simultaneous", "sequential"]
 
 
-class Settings(Frozen):
+class Settings(WithCriteria):
     """A debate's configuration; every default is the paper's."""
 
-    judges: tuple[Judge, ...] = Field(min_length=2)
+    judges: Annotated[tuple[Judge, ...], UNIQUE_JUDGES] = Field(min_length=2)
     """The m judges of the debate, each with a unique name. The paper uses three different models."""
     criterion: Criterion
     """What "better" means. The paper gives a rubric of five levels, "Level name - description"."""
@@ -51,15 +51,3 @@ class Settings(Frozen):
     """Randomise for each item the order in which the judges are numbered and speak (Section 7)."""
     words: int = Field(default=150, ge=20, le=2000)
     """Maximum number of words of each explanation, as stated in the prompts."""
-
-    @field_validator("judges")
-    @classmethod
-    def _names_differ(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
-        check_unique_names((judge.name for judge in judges), "judges")
-        return judges
-
-    @model_validator(mode="after")
-    def _has_distinct_criteria(self) -> Self:
-        if problem := further_criteria_problem(self.criterion, self.criteria):
-            raise ValueError(problem)
-        return self

@@ -1,5 +1,6 @@
 """Single judges, the baseline of every method: one on a pair of responses, one that scores a response."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from core.protocols import Protocol
@@ -31,7 +32,8 @@ PAIR_PROTOCOL = Protocol(
     form="pages.setup.parts.protocol_forms:PAIR.render",
 )
 
-SCORE_PROTOCOL = Protocol(
+SCORE_PROTOCOL = replace(
+    PAIR_PROTOCOL,
     name=SCORE_NAME,
     title="Single judge, score",
     description="One judge scores one response, directly or after an analysis; n samples are averaged.",
@@ -39,13 +41,9 @@ SCORE_PROTOCOL = Protocol(
     settings=ScoreSettings,
     flow=for_each_criterion(score_flow),
     judges="score",
-    reply_words=reply_words,
-    folder=Path(__file__).parent,
     prompt_folder="prompts/score",
     examples=("single-score",),
     sends_images=True,
-    optional_blanks=("context", "reference"),
     required_blanks=("response",),
-    view="pages.watch.parts.single_judge",
     form="pages.setup.parts.protocol_forms:SCORE.render",
 )

@@ -15,11 +15,12 @@ from typing import Literal
 from core.answers import Choice
 from core.errors import TiebreakError
 from core.items import Item
-from core.labels import Kind, Opinion, Value
+from core.labels import Kind, Value
 from core.protocols.prompt_parts import (
     criterion_text,
     describe_choice,
     describe_scale,
+    draw_orders,
     in_item_order,
     item_material,
     number_images,
@@ -29,7 +30,7 @@ from core.protocols.prompt_parts import (
 from core.protocols.single_judge.settings import PairSettings, ScoreSettings
 from core.templates import Material, Templates, render
 from core.trace import Ask, Flow, Turn, Verdict
-from core.verdicts import choice_of_orders, contention, is_disputed
+from core.verdicts import choice_of_orders, conclusion, contention, is_disputed
 
 LIKELY, NEGLIGIBLE = 0.1, 0.001
 """The smallest probability of a level that counts for the contention, and of one that the reason lists."""
@@ -40,10 +41,7 @@ def pair_flow(item: Item, settings: PairSettings, rng: Random, templates: Templa
     """Run E(c, p, r1, r2): one choice, or one for each order of the responses, asked in parallel."""
     if len(item.responses) != 2:
         raise TiebreakError(f"Item {item.id} has {len(item.responses)} responses; a judge on a pair compares two.")
-    order = [1, 2]
-    if settings.shuffle_responses and not settings.both_orders:
-        rng.shuffle(order)
-    orders = [tuple(order), tuple(reversed(order))][: 1 + settings.both_orders]
+    orders = draw_orders(2, settings, rng)
     criteria = criterion_text(settings.criterion, settings.format, rng)
     turns = yield [ask_choice(item, settings, shown, criteria, templates) for shown in orders]
     return conclude_pair(turns, settings)
@@ -58,7 +56,7 @@ def score_flow(item: Item, settings: ScoreSettings, rng: Random, templates: Temp
         turns = yield [ask] * settings.samples
         return conclude_score(turns, settings)
     (first,) = yield [replace(ask, top_logprobs=settings.top_logprobs)]
-    if settings.weighting == "probabilities" or _is_weighted(first):
+    if settings.weighting == "probabilities" or (first.probabilities and not first.read_by):
         return conclude_weighted(first, settings)
     others = yield [ask] * (settings.samples - 1)
     return conclude_score([first, *others], settings)
@@ -142,7 +140,8 @@ def conclude_score(turns: Sequence[Turn], settings: ScoreSettings) -> Verdict:
         reason = f"none of {len(turns)} ratings could be read: {turns[0].problem}"
         return _verdict(settings, "score", None, reason)
     unread = f"; {len(turns) - len(readings)} more could not be read" if len(readings) < len(turns) else ""
-    counts = f", {_describe_counts(readings)}" if len(readings) > 1 else ""
+    counted = sorted(Counter(readings).items(), reverse=True)
+    counts = "".join(f", {count} × {value:g}" for value, count in counted) if len(readings) > 1 else ""
     reason = f"the mean of {len(readings)} ratings{counts}{unread}" if len(turns) > 1 else "one rating"
     distance = contention(readings, settings.scale)
     disputed = is_disputed(distance, settings.dispute_threshold)
@@ -181,10 +180,6 @@ def weighted_mean(probabilities: Mapping[str, float]) -> float:
     return sum(float(level) * p for level, p in probabilities.items()) / sum(probabilities.values())
 
 
-def _is_weighted(turn: Turn) -> bool:
-    return bool(turn.probabilities) and not turn.read_by
-
-
 def reply_words(settings: PairSettings | ScoreSettings) -> int:
     """Return the words of a reply: the reasons, or about three for a value alone."""
     reasoned = settings.reasons if isinstance(settings, PairSettings) else settings.way != "score only"
@@ -201,14 +196,7 @@ def _verdict(
     contention: float | None = None,
 ) -> Verdict:
     """Return a verdict with one opinion: the judge's, which is neither a first nor a last one."""
-    opinion = Opinion(
-        kind=kind,
-        judge=settings.judge.name,
-        stage="verdict",
-        value=value,
-        criterion=settings.criterion.name,
-        problem="" if value is not None else reason,
-    )
+    opinion = conclusion(settings.judge.name, kind, value, reason, settings.criterion.name)
     outcome: Literal["agreed", "disputed", "no_verdict"] = "no_verdict" if value is None else "agreed"
     return Verdict(
         outcome="disputed" if disputed else outcome,
@@ -217,8 +205,3 @@ def _verdict(
         opinions=(opinion,),
         contention=contention,
     )
-
-
-def _describe_counts(readings: Sequence[int | float]) -> str:
-    """Return how often each value occurs, highest value first: `2 × 3, 1 × 2`."""
-    return ", ".join(f"{count} × {value:g}" for value, count in sorted(Counter(readings).items(), reverse=True))

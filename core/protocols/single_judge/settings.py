@@ -4,16 +4,15 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from core.frozen import Frozen
 from core.items import Criterion
 from core.labels import Scale
 from core.protocols import Judge
 from core.protocols.prompt_parts import CriterionFormat, is_numeric
-from core.protocols.several_criteria import further_criteria_problem
+from core.protocols.several_criteria import WithCriteria
 from core.verdicts import DISPUTE_THRESHOLD
 
 
-class PairSettings(Frozen):
+class PairSettings(WithCriteria):
     """One judge on two responses; every default is ScaleEval's evaluator."""
 
     judge: Judge
@@ -37,14 +36,8 @@ class PairSettings(Frozen):
     words: int = Field(default=150, ge=20, le=2000)
     """Maximum number of words of the reasons, as stated in the prompt."""
 
-    @model_validator(mode="after")
-    def _has_distinct_criteria(self) -> Self:
-        if problem := further_criteria_problem(self.criterion, self.criteria):
-            raise ValueError(problem)
-        return self
 
-
-class ScoreSettings(Frozen):
+class ScoreSettings(WithCriteria):
     """One judge on one response."""
 
     judge: Judge
@@ -76,8 +69,6 @@ class ScoreSettings(Frozen):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        if problem := further_criteria_problem(self.criterion, self.criteria):
-            raise ValueError(problem)
         every = (self.criterion, *self.criteria)
         if unscaled := next((one for one in every if not is_numeric(one.scale)), None):
             raise ValueError(f"criterion {unscaled.name!r} needs a scale of numbers, such as 1, 2, 3")
