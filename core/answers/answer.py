@@ -119,7 +119,7 @@ class Answer(ABC, Generic[T]):
 
     def _shape(self) -> str:
         """Return the JSON of a value with "..." in place of the judge's choice: an example would be an anchor."""
-        return "..."
+        return '"..."' if self._field().get("type") == "string" else "..."
 
     @abstractmethod
     def _described(self) -> str:
@@ -208,9 +208,6 @@ class Passage(Answer[str]):
 
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "description": f"The {self.noun}."}
-
-    def _shape(self) -> str:
-        return '"..."'
 
     def _described(self) -> str:
         return f"the {self.noun}"

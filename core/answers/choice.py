@@ -262,9 +262,6 @@ class Choice(Single[int]):
     def _encoded(self, value: int) -> str:
         return self._options[value - 1]
 
-    def _shape(self) -> str:
-        return '"..."'
-
     def _described(self) -> str:
         return listed(tuple(f'"{option}"' for option in self._options))
 
@@ -327,7 +324,8 @@ class Choice(Single[int]):
             listing = unlike.count(",") and _LAST.search(unlike)
             several = Parsed[int](None, end, f"it names more than one: “{shorten(rest)}”")
             return None if listing else self._parse_words(rest) or several
-        if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not self._follows(after):
+        judged = any(self.words.starts(concept, after.lstrip()) for concept in ("after_better", "better", "worse"))
+        if bare and bare["mark"].isdigit() and re.match(r"\s+[a-z]{3,}", after) and not judged:
             return None
         if self._denied(after):
             return Parsed(None, end, f"“{shorten(rest)}” does not say which one is better")
@@ -353,10 +351,6 @@ class Choice(Single[int]):
         if stated is not None and stated != value:
             return Parsed(None, end, f"it names both {value} and {stated}")
         return self._checked(value, end)
-
-    def _follows(self, after: str) -> bool:
-        after = after.lstrip()
-        return any(self.words.starts(concept, after) for concept in ("after_better", "better", "worse"))
 
     def _parse_words(self, rest: str) -> Parsed[int] | None:
         first = re.split(r"[.;\n。]", rest, maxsplit=1)[0]

@@ -128,16 +128,15 @@ class Block:
 
 def entries(text: Text, names: tuple[str, ...]) -> list[Entry]:
     """Return every number after a name, or before it ("70% for accuracy"), except in uncertain sentences."""
-    pattern = mentions(text.words, names)
     collected: list[Entry] = []
     looked_at = 0
     for line in reversed(text.lines):
-        marks = [(match, match.lastgroup or "") for match in pattern.finditer(line.text.lower())]
+        marks = _marks(text.words, names, line.text)
         if not 0 < len(marks) <= MARKS:
             continue
-        behind = list(_behind(text, line, marks, names))
-        before = list(_before(text, line, marks, names)) if len(behind) < len(marks) else []
-        here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks, names)]
+        behind = list(_behind(text, line, marks))
+        before = list(_before(text, line, marks)) if len(behind) < len(marks) else []
+        here = before if len(before) > len(behind) else [*behind, *_each(text, line, marks)]
         collected = [*(entry for entry in here if not _doubted(text, line, entry)), *collected]
         looked_at += 1
         if looked_at == LINES:
@@ -151,17 +150,13 @@ def _sections(text: Text, names: tuple[str, ...]) -> Iterator[Entry]:
     for line in text.lines[-SECTION_LINES:]:
         heading = pattern.fullmatch(re.sub(r"^\d{1,2}[.)]\s+", "", line.text.lower()).strip(_HEADING))
         if heading:
-            place = int((heading.lastgroup or "n0")[1:])
+            place = place_of(heading)
         elif pattern.search(line.text.lower()):
             place = None
         label = text.words.starts("rating", line.text) or text.words.starts("weight", line.text)
-        amount = measure(line.text[label.end() :].lstrip(" :=-–"), text.words) if label and place is not None else None
-        if (
-            label
-            and amount
-            and place is not None
-            and _AFTER.match(line.text[label.end() :].lstrip(" :=-–")[amount.end :])
-        ):
+        rest = line.text[label.end() :].lstrip(" :=-–") if label else ""
+        amount = measure(rest, text.words)
+        if amount and place is not None and _AFTER.match(rest[amount.end :]):
             yield Entry(names[place], amount, line.start, line.end)
             place = None
 
@@ -194,6 +189,21 @@ def repeated(before: Block | None, block: Block, text: Text) -> str:
         return ""
     numbers = block.measures()
     return next((name for name, element in before.measures().items() if element.value != numbers[name].value), "")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A name in a line, and where it stands."""
+
+    name: str
+    start: int
+    end: int
+
+
+def _marks(words: Words, names: tuple[str, ...], line: str) -> list[Mark]:
+    """Return the names in a line, in its order."""
+    found = mentions(words, names).finditer(line.lower())
+    return [Mark(names[place_of(match) or 0], *match.span()) for match in found]
 
 
 @lru_cache(maxsize=256)
@@ -231,24 +241,20 @@ def _shorter(names: tuple[str, ...], place: int) -> list[str]:
     ]
 
 
-def _behind(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+def _behind(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
     """Read a number after each name, before the next one."""
-    for place, (match, group) in enumerate(marks):
-        limit = marks[place + 1][0].start() if place + 1 < len(marks) else len(line.text)
-        begin, is_single = match.end(), True
+    for mark, limit in zip(marks, [*(later.start for later in marks[1:]), len(line.text)], strict=True):
+        begin, is_single = mark.end, True
         if "|" in line.text and len(marks) == 1:
-            begin, is_single = value_cell(text.lines, line, match.end(), text.words)
+            begin, is_single = value_cell(text.lines, line, mark.end, text.words)
         piece = line.text[begin:limit]
-        join = _joined(piece, text.words)
-        amount = measure(piece[join:], text.words) if join is not None else None
-        if join is None or amount is None or not _ends_there(line.text[begin + join + amount.end :], amount):
-            continue
-        if not is_single:
-            continue
-        if _SEVERAL.match(line.text[begin + join + amount.end : limit]):
-            amount = replace(amount, problem="it gives several numbers")
-        end = line.start + begin + join + amount.end
-        yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
+        join = _joining(text.words).match(piece.lower()) or _REMARK.match(piece)
+        amount = measure(piece[join.end() :], text.words) if join and is_single else None
+        end = begin + join.end() + amount.end if join and amount else limit
+        if amount and _ends_there(line.text[end:], amount):
+            if _SEVERAL.match(line.text[end:limit]):
+                amount = replace(amount, problem="it gives several numbers")
+            yield Entry(mark.name, amount, line.start + mark.start, line.start + end)
 
 
 _SEVERAL = re.compile(
@@ -266,12 +272,6 @@ def _ends_there(after: str, amount: Measure) -> bool:
     return bool(_AFTER.match(after)) or (amount.percent and not re.match(r"\s*(?:of|der|des|de|von)\b", after))
 
 
-def _joined(piece: str, words: Words) -> int | None:
-    """Return the position at which the number begins, if only filler words precede it."""
-    match = _joining(words).match(piece.lower()) or _REMARK.match(piece)
-    return match.end() if match else None
-
-
 _REMARK = re.compile(
     r"[^\d:.;|\n]{0,40}[:(]\s*(?=\d{1,3}(?:[.,]\d+)?\s*%)|"
     r"[^\d:.;|\n]{0,60}\(\s*(?=\d{1,3}(?:[.,]\d+)?\s*/\s*\d)|"
@@ -281,36 +281,34 @@ _REMARK = re.compile(
 
 @lru_cache(maxsize=16)
 def _joining(words: Words) -> re.Pattern[str]:
+    """Match the filler words between a name and its number."""
     filler = rf"(?:[\s\"'()\[\]|:=,\-–—→>]|\.{{2,}}|{words.any('filler', 'rating', 'weight', 'final', 'response')})"
     aside = r"(?:\s*\([^()\d]{1,40}(?:\d(?:nd|st|rd|th)?[^()\d]{0,20})?\))?"
     return re.compile(rf"{aside}{filler}{{0,30}}?(?={AMOUNT}|{NUMERAL}|[★⭐])")
 
 
-def _before(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+def _before(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
     """Read `70% accuracy`, `an 8 for Assistant 1`: a number right before each name."""
     done = 0
-    for match, group in marks:
-        done = max(done, match.start() - TAIL)
-        piece = line.text[done : match.start()]
-        numbers = list(_BEFORE.finditer(piece))
-        if numbers:
-            measured = measure(piece[numbers[-1].start("value") :], text.words)
-            if measured:
-                start = line.start + done + numbers[-1].start("value")
-                yield Entry(names[int(group[1:])], measured, start, line.start + match.end())
-        done = match.end()
+    for mark in marks:
+        done = max(done, mark.start - TAIL)
+        piece = line.text[done : mark.start]
+        places = [number.start("value") for number in _BEFORE.finditer(piece)]
+        measured = measure(piece[places[-1] :], text.words) if places else None
+        if measured:
+            yield Entry(mark.name, measured, line.start + done + places[-1], line.start + mark.end)
+        done = mark.end
 
 
-def _each(text: Text, line: Unit, marks: list[tuple[re.Match[str], str]], names: tuple[str, ...]) -> Iterator[Entry]:
+def _each(text: Text, line: Unit, marks: list[Mark]) -> Iterator[Entry]:
     """Yield the amount that "each" assigns to the two names before it: `Helpfulness and accuracy: 40% each`."""
-    for place, ((left, first), (right, second)) in enumerate(pairwise(marks)):
-        limit = marks[place + 2][0].start() if place + 2 < len(marks) else len(line.text)
-        each = _EACH.match(line.text[right.end() : limit])
+    limits = [*(later.start for later in marks[2:]), len(line.text)]
+    for (left, right), limit in zip(pairwise(marks), limits, strict=False):
+        each = _EACH.match(line.text[right.end : limit])
         amount = measure(each["value"], text.words) if each else None
-        if each and amount and _AND.fullmatch(line.text[left.end() : right.start()]):
-            for match, group in ((left, first), (right, second)):
-                end = line.start + right.end() + each.end()
-                yield Entry(names[int(group[1:])], amount, line.start + match.start(), end)
+        if each and amount and _AND.fullmatch(line.text[left.end : right.start]):
+            end = line.start + right.end + each.end()
+            yield from (Entry(mark.name, amount, line.start + mark.start, end) for mark in (left, right))
 
 
 _EACH = re.compile(rf"[^\d:;.|\n]{{0,40}}[\s:(=–-]{{1,3}}(?P<value>{AMOUNT}\s*%?)\s*(?:points?\s*)?each\b", re.I)
@@ -391,36 +389,36 @@ def ratios(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
         order = (
             _row_header(text, match["names"], names) if match and match["names"].count(sign) == len(names) - 1 else ()
         )
-        numbers = [measure(part, text.words) for part in match["numbers"].split(sign)] if match and order else []
-        known = tuple(number for number in numbers if number is not None)
-        if len(known) == len(names) == len(numbers):
-            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+        yield from _numbers_in_order(text, line, order, match["numbers"].split(sign) if match and order else [])
 
 
 def in_named_order(text: Text, names: tuple[str, ...], end: int) -> Iterator[Block]:
     """Read all names and then as many numbers, in the order of the line: `Response 2, Response 1: 8, 6`."""
-    pattern = mentions(text.words, names)
     for line in text.lines[-LAST:]:
-        marks = list(pattern.finditer(line.text.lower()))
-        order = tuple(names[int((mark.lastgroup or "n0")[1:])] for mark in marks)
+        marks = _marks(text.words, names, line.text)
+        order = tuple(mark.name for mark in marks)
         if line.start >= end or len(marks) < 2 or sorted(order) != sorted(names):
             continue
-        parts = [line.text[: marks[0].start()], *(line.text[a.end() : b.start()] for a, b in pairwise(marks))]
-        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end() :]))
-        if found is None or any(_UNORDERED.search(part) for part in parts) or _is_no_answer(text, parts[0]):
-            continue
-        numbers = [measure(number[0], text.words) for number in _NUMBER.finditer(found["numbers"])]
-        known = tuple(number for number in numbers if number is not None)
-        if len(known) == len(names) == len(numbers):
-            yield Block(_entries(order, known, line), FINAL if line is text.lines[-1] else PLAIN - 1)
+        parts = [line.text[: marks[0].start], *(line.text[a.end : b.start] for a, b in pairwise(marks))]
+        found = _NUMBERS.fullmatch(re.sub(r"\s+", " ", line.text[marks[-1].end :]))
+        if found and not any(_UNORDERED.search(part) for part in parts) and not _is_no_answer(text, parts[0]):
+            yield from _numbers_in_order(
+                text, line, order, [number[0] for number in _NUMBER.finditer(found["numbers"])]
+            )
+
+
+def _numbers_in_order(text: Text, line: Unit, order: tuple[str, ...], numbers: Sequence[str]) -> Iterator[Block]:
+    """Yield the numbers of a line with the names in their order, if there are as many."""
+    amounts = [amount for number in numbers if (amount := measure(number, text.words))]
+    if numbers and len(amounts) == len(numbers) == len(order):
+        yield Block(_entries(order, tuple(amounts), line), FINAL if line is text.lines[-1] else PLAIN - 1)
 
 
 def _is_other_order(text: Text, label: str, above: str, names: tuple[str, ...]) -> bool:
     """Return whether the numbers may stand in another order than the names were asked in: `Best first: 8 6`."""
-    pattern = mentions(text.words, names)
-    if _ORDER.search(label) or pattern.search(label.lower()):
+    if _ORDER.search(label) or _marks(text.words, names, label):
         return True
-    order = [int((mark.lastgroup or "n0")[1:]) for mark in pattern.finditer(above.lower())]
+    order = [names.index(mark.name) for mark in _marks(text.words, names, above)]
     named = _FIRST.search(above) is not None and order != sorted(order)
     return named or (not order and above.rstrip().endswith(":") and _ORDER.search(above) is not None)
 
@@ -432,7 +430,7 @@ def _is_no_answer(text: Text, label: str) -> bool:
 
 def _row_header(text: Text, line: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names in the order in which a line without numbers gives them all; empty if it does not."""
-    order = [names[int((match.lastgroup or "n0")[1:])] for match in mentions(text.words, names).finditer(line.lower())]
+    order = [mark.name for mark in _marks(text.words, names, line)]
     free = mentions(text.words, names).sub("", line.lower())
     other = bool(re.search(r"\d", free) if "|" in line else _SIGNS.sub("", free))
     return tuple(order) if sorted(order) == sorted(names) and not other and len(line) < 300 else ()
@@ -516,6 +514,19 @@ class ByName(Answer[Numbers]):
     @abstractmethod
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
         """Yield the values in lines, sentences and rows."""
+
+    def _grouped(self, text: Text, collected: Sequence[Entry]) -> Iterator[Candidate[Numbers]]:
+        """Yield the groups of entries that have all names."""
+        groups = blocks(text, collected)
+        for before, block in zip([None, *groups], groups, strict=False):
+            if len(block.entries) == len(self.names):
+                twice = repeated(before, block, text)
+                problem = f"it gives {twice} two {self.key}" if twice else self._other(text, block.start, block.end)
+                yield self._candidate(block, "named", problem)
+
+    def _other(self, text: Text, start: int, end: int) -> str:
+        """Return why the lines next to a group contradict it; empty if they do not."""
+        return ""
 
     @abstractmethod
     def _checked(self, measures: Mapping[str, Measure]) -> tuple[Numbers | None, str]:

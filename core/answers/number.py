@@ -310,9 +310,6 @@ class Rating(Single[Level]):
     def _encoded(self, value: Level) -> Level:
         return value if isinstance(value, str) else whole(value)
 
-    def _shape(self) -> str:
-        return '"..."' if self._worded() else "..."
-
     def _described(self) -> str:
         if self.levels:
             return f"one of {listed(self.levels)}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.answers.answer import listed
-from core.answers.sentences import FINAL, by_others, clauses, in_doubt, labelled
+from core.answers.sentences import FINAL, Labelled, by_others, clauses, in_doubt
 from core.answers.single import Candidate, Parsed, Single
 from core.answers.text import Text, Unit, shorten
 
@@ -69,9 +69,6 @@ class Option(Single[str]):
 
     def _field(self) -> dict[str, Any]:
         return {"type": "string", "enum": list(self.letters)}
-
-    def _shape(self) -> str:
-        return '"..."'
 
     def _described(self) -> str:
         return f"one letter, {listed(tuple(self.letters))}"
@@ -292,14 +289,9 @@ class Truth(Single[bool]):
         word = re.match(r"\W*(\w+)", text)
         return (_YES[word[1].lower()], word.end()) if word and word[1].lower() in _YES else None
 
-    def _labelled(self, text: Text) -> Iterator[Candidate[bool]]:
+    def _counts(self, label: Labelled) -> bool:
         """ "The answer is false" speaks of the answer, "Answer: false" of the claim."""
-        for label in labelled(text, self._concepts(), self._names()):
-            parsed = self._alone(label.rest) if label.below else self._behind(label, text)
-            if parsed and (label.colon or label.below or label.rank == FINAL):
-                yield Candidate(
-                    parsed.value, "labelled", label.start, label.rest_start + parsed.end, label.rank, parsed.problem
-                )
+        return label.colon or label.below or label.rank == FINAL
 
     def _value(self, head: str) -> bool | None:
         """Return true or false if the text begins with the word."""

@@ -12,13 +12,11 @@ from core.answers.named import (
     ByName,
     Entry,
     Numbers,
-    blocks,
     entries,
     in_named_order,
     mentions,
     place_of,
     ratios,
-    repeated,
     rows,
 )
 from core.answers.sentences import FINAL, in_doubt
@@ -78,11 +76,7 @@ class Scores(ByName):
         return place_of(pattern.search(key) or pattern.search(_KEY.sub(r"response \1", key)))
 
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        groups = blocks(text, entries(text, self.names))
-        for before, block in zip([None, *groups], groups, strict=False):
-            if len(block.entries) == len(self.names):
-                twice = repeated(before, block, text)
-                yield self._candidate(block, "named", f"it gives {twice} two scores" if twice else "")
+        yield from self._grouped(text, entries(text, self.names))
         end = trailing(text)
         for block in (*rows(text, self.names, end), *in_named_order(text, self.names, end)):
             yield self._candidate(block, "row")
@@ -166,12 +160,7 @@ class Weights(ByName):
         return place_of(mentions(self.words, self.names).fullmatch(key))
 
     def _written_out(self, text: Text) -> Iterator[Candidate[Numbers]]:
-        groups = blocks(text, self._entries(text))
-        for before, block in zip([None, *groups], groups, strict=False):
-            if len(block.entries) == len(self.names):
-                twice = repeated(before, block, text)
-                other = f"it gives {twice} two weights" if twice else self._other(text, block.start, block.end)
-                yield self._candidate(block, "named", other)
+        yield from self._grouped(text, self._entries(text))
         if pair := self._pair(text):
             yield self._candidate(pair, "row")
         end = trailing(text)

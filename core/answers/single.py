@@ -287,8 +287,10 @@ def unclear(line: str, value: T, begins: Begins[T], words: Words) -> str:
         other = begins(part)
         if other is None and (sentence == "." or (sentence and ":" in part)):  # another label: `B. Wrong answers: A, C`
             break
-        scoped = other and _SCOPE.match(part, other[1]) and not (sentence and _is_remark(part[other[1] :]))
-        if other and other[0] != value and scoped:
+        rest = re.split(r"[.;]", part[other[1] :], maxsplit=1)[0] if other else ""
+        # `Response 2, although good, is vague.` is a remark about another one.
+        remark = sentence and (rest.lstrip(" )]\"'").startswith(":") or len(rest.split()) > SHORT)
+        if other and other[0] != value and not remark and _SCOPE.match(part, other[1]):
             return f"it states both {value} and {other[0]}"
     return ""
 
@@ -302,12 +304,6 @@ def _parts(line: str, words: Words) -> Iterator[tuple[str, str]]:
         if before[-1:].isdigit() and after[:1].isdigit():  # `on points 1 and 2`
             continue
         yield separator[0][0] if separator[0][0] in ".;" else "", after
-
-
-def _is_remark(after: str) -> bool:
-    """Return whether a sentence that begins with an answer is about it: `Response 2, although good, is vague.`"""
-    sentence = re.split(r"[.;]", after, maxsplit=1)[0]
-    return sentence.lstrip(" )]\"'").startswith(":") or len(sentence.split()) > SHORT
 
 
 @lru_cache(maxsize=16)
@@ -443,9 +439,13 @@ class Single(Answer[T]):
             parsed = self._alone(label.rest) if label.below else self._behind(label, text)
             line = text.spoken.rfind("\n", 0, label.start) + 1
             about = (text.spoken[line : label.rest_start], text.spoken[label.start : label.rest_start])
-            if parsed and not any(is_confidence(text, head.strip()) for head in about):
+            if parsed and self._counts(label) and not any(is_confidence(text, head.strip()) for head in about):
                 end = label.rest_start + parsed.end
                 yield Candidate(parsed.value, "labelled", label.start, end, label.rank, parsed.problem)
+
+    def _counts(self, label: Labelled) -> bool:
+        """Return whether what follows a label may be the value."""
+        return True
 
     def _behind(self, label: Labelled, text: Text) -> Parsed[T] | None:
         """Return the value in the text after a label, unless its line states another one as well."""

@@ -282,6 +282,9 @@ def quoted_blocks(text: str, words: Words, shown: Sequence[str] = (), *, lists: 
 
 
 def _found(text: str) -> list[Span]:
+    # Most replies quote nothing: the patterns below would take longer than the rest of the parser.
+    if not any(sign in text for sign in ("```", "~~~", ">", '"""', "'''", "[quote]", "[QUOTE]")):
+        return []
     begin = max(0, len(text) - SEARCHED)
     spans = sorted(match.span() for pattern in _BLOCKS for match in pattern.finditer(text, begin))
     merged: list[Span] = []
@@ -489,9 +492,11 @@ class Text:
         begin = self.clean.rfind("\n", 0, max(0, start)) + 1
         before, stated = self.clean[begin : max(0, start)], self.raw[max(0, start) : end]
         head = "" if rule == "json" else stated.partition("\n")[0].rpartition(":")[0]
-        if introduces_others(before + head, self.words) or (rule == "json" and self._within_a_line(before, end)):
+        after = self.clean[end:].partition("\n")[0]
+        within_words = re.search(r"[^\W\d_]|[\"'`]\s*$", before) and re.search(r"[^\W\d_]", after)
+        if introduces_others(before + head, self.words) or (rule == "json" and within_words):
             return True
-        if states_of_others(before + stated.partition("\n")[0]) or noted_as_others(self.clean[end:].partition("\n")[0]):
+        if states_of_others(before + stated.partition("\n")[0]) or noted_as_others(after):
             return True
         within = re.search(r"[^\W_]", before) is not None
         repeated = is_repeated(stated, self.shown)
@@ -499,21 +504,13 @@ class Text:
             return True
         above = next((line.text for line in reversed(self.lines) if line.start < begin), "")
         copied = repeated and copies_others(above, self.words, self.shown)
-        return repeated and (within or copied or not self._is_at_an_end(start, end))
+        lines = [line for line in self.lines if not self.words.starts("courtesy", line.text)]
+        at_an_end = not lines or start < lines[0].end or all(line.start < end for line in lines)
+        return repeated and (within or copied or not at_an_end)
 
     @cached_property
     def _is_undecided(self) -> bool:
         return undecided(self.spoken)
-
-    def _within_a_line(self, before: str, end: int) -> bool:
-        """Return whether words stand before and after JSON in its line."""
-        after = self.clean[end:].partition("\n")[0]
-        return bool(re.search(r"[^\W\d_]|[\"'`]\s*$", before) and re.search(r"[^\W\d_]", after))
-
-    def _is_at_an_end(self, start: int, end: int) -> bool:
-        """Return whether a place is in the first or in the last line that is no courtesy."""
-        lines = [line for line in self.lines if not self.words.starts("courtesy", line.text)]
-        return not lines or start < lines[0].end or all(line.start < end for line in lines)
 
     @cached_property
     def lines(self) -> tuple[Unit, ...]:

@@ -335,14 +335,16 @@ def parse_replies(
     Raises TemporaryFailure if there is none, or if one ended with an error.
     """
     fields = data if isinstance(data, Mapping) else {}
-    choices = fields.get("choices") if isinstance(fields.get("choices"), list) else []
-    with_message = [one for one in choices if isinstance(one, Mapping) and isinstance(one.get("message"), Mapping)]
+    choices = fields.get("choices")
+    listed = choices if isinstance(choices, list) else []
+    with_message = [one for one in listed if isinstance(one, Mapping) and isinstance(one.get("message"), Mapping)]
     chosen = with_message[: ask.samples]
     if not chosen:
         raise TemporaryFailure(f"{ask.spec.model} returned a response without a message.")
     if any(choice.get("finish_reason") == "error" for choice in chosen):
         raise TemporaryFailure(f"{ask.spec.model} ended its reply with an error.")
-    counts = fields.get("usage") if isinstance(fields.get("usage"), Mapping) else {}
+    stated = fields.get("usage")
+    counts = stated if isinstance(stated, Mapping) else {}
     usage = Usage(
         prompt_tokens=token_count(counts.get("prompt_tokens")),
         completion_tokens=token_count(counts.get("completion_tokens")),

@@ -174,12 +174,9 @@ def maximum_cost(ask: Ask) -> float | None:
 
 
 def _prompt_tokens(ask: Ask) -> int:
-    return sum(estimate_tokens(message) for message in (ask.spec.system, ask.system, *ask.history, ask.prompt))
-
-
-def estimate_tokens(text: str) -> int:
-    """Return the approximate number of tokens in a text, rounded up."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
+    """Return the approximate number of tokens in the messages of an ask, each rounded up."""
+    messages = (ask.spec.system, ask.system, *ask.history, ask.prompt)
+    return sum(-(-len(message) // CHARACTERS_PER_TOKEN) for message in messages)
 
 
 def estimate_run(
@@ -303,13 +300,15 @@ def _expected_usage(asks: Sequence[Ask], reply_tokens: float, factor: float, *, 
         0 if together and first[id(ask)] != place and _returns_samples(ask.spec) else _prompt_tokens(ask)
         for place, ask in enumerate(asks)
     ]
-    costs = [_expected_cost(ask, tokens, reply_tokens) for ask, tokens in zip(asks, prompts, strict=True)]
-    known = [cost for cost in costs if cost is not None]
+    costs = []
+    for ask, tokens in zip(asks, prompts, strict=True):
+        if price := model_price(ask.spec):
+            costs.append(price.prompt * tokens + price.completion * min(reply_tokens, ask.spec.max_tokens))
     return ExpectedUsage(
         calls=round(len(asks) * factor),
         prompt_tokens=round(sum(prompts) * factor),
         completion_tokens=round(sum(min(reply_tokens, ask.spec.max_tokens) for ask in asks) * factor),
-        dollars=sum(known) * factor if len(known) == len(costs) else None,
+        dollars=sum(costs) * factor if len(costs) == len(asks) else None,
     )
 
 
@@ -328,20 +327,18 @@ def _extreme_readings() -> tuple[list[SimulatedReading], list[SimulatedReading]]
     Judges that all agree, on a short answer or on a long one, end a discussion early; judges that differ, or of whom
     none can be read, do not.
     """
-    alike: list[SimulatedReading] = [lambda ask, _: _shortest(ask), lambda ask, _: _longest(ask)]
-    different: list[SimulatedReading] = [
-        lambda ask, number: _longest(ask) if number % 2 else _shortest(ask),
-        lambda ask, _: None,
-    ]
-    return alike, different
+    return [_ends(False, False), _ends(True, True)], [_ends(False, True), lambda ask, _: None]
 
 
-def _shortest(ask: Ask) -> Value | None:
-    return ask.value(ask.answer.shortest()) if ask.answer is not None else ""
+def _ends(*long: bool) -> SimulatedReading:
+    """Return the reading of a short or of a long answer, in turn for the asks of a round."""
 
+    def reading(ask: Ask, number: int) -> Value | None:
+        if ask.answer is None:
+            return ""
+        return ask.value(ask.answer.longest() if long[number % 2] else ask.answer.shortest())
 
-def _longest(ask: Ask) -> Value | None:
-    return ask.value(ask.answer.longest()) if ask.answer is not None else ""
+    return reading
 
 
 def _sample_evenly(values: Sequence[Sampled]) -> Sequence[Sampled]:
@@ -381,13 +378,6 @@ def _returns_samples(spec: Spec) -> bool:
     if spec.address is not None:
         return not local_server.is_local(spec)
     return (model_info(spec) or {}).get("litellm_provider") in WITH_SAMPLES
-
-
-def _expected_cost(ask: Ask, prompt_tokens: int, reply_tokens: float) -> float | None:
-    price = model_price(ask.spec)
-    if price is None:
-        return None
-    return price.prompt * prompt_tokens + price.completion * min(reply_tokens, ask.spec.max_tokens)
 
 
 @cache

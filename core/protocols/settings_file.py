@@ -50,15 +50,9 @@ class _RunFields(Frozen):
     pairs: Pairs | None = None
 
 
-def load_run_file(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
-    """Return the content of a settings file; `criteria` are the study's. Raises FileFormatError."""
-    text = read_text(path)
-    return parse_run_file(text, protocol, criteria)
-
-
 def load_settings(path: Path, protocol: Protocol, criteria: Sequence[Criterion]) -> Frozen:
-    """Return the settings of the protocol in a file; see `load_run_file`."""
-    return load_run_file(path, protocol, criteria).settings
+    """Return the settings of the protocol in a file; see `parse_run_file`."""
+    return parse_run_file(read_text(path), protocol, criteria).settings
 
 
 def parse_settings(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> Frozen:
@@ -67,7 +61,7 @@ def parse_settings(text: str, protocol: Protocol, criteria: Sequence[Criterion])
 
 
 def parse_run_file(text: str, protocol: Protocol, criteria: Sequence[Criterion]) -> RunFile:
-    """Return the run file in a YAML or JSON text; raises FileFormatError.
+    """Return the run file in a YAML or JSON text; `criteria` are the study's. Raises FileFormatError.
 
     A text that contains an API key is refused, because settings are stored and shown.
     """

@@ -14,6 +14,7 @@ from sqlmodel import col
 from core.answers import Format
 from core.attempts import first_request, make_turn
 from core.errors import TiebreakError
+from core.formats.text import read_text
 from core.frozen import Frozen
 from core.items import Item, Pairs
 from core.llm import PARALLEL_CALLS, costs, images
@@ -229,7 +230,7 @@ def request_from_file(
     if file is None:
         raise TiebreakError(f"Name the settings: --settings FILE.yaml (examples: {installed.folder / 'examples'}).")
     criteria = read(engine, partial(studies.criteria, study_id=study.id))
-    run = settings_file.load_run_file(file, installed, criteria)
+    run = settings_file.parse_run_file(read_text(file), installed, criteria)
     return RunRequest(
         study,
         installed,

@@ -220,13 +220,8 @@ def in_own_order(settings: Settings, shown: tuple[int, ...]) -> Callable[[Any], 
     """Return a function that maps a judgement of "Assistant 1" and "Assistant 2" to the item's order of responses."""
     match settings.outcome:
         case "scores":
-            return lambda scores: _scores_in_item_order([scores[name] for name in ASSISTANTS], shown)
+            return lambda scores: {str(n): scores[name] for n, name in sorted(zip(shown, ASSISTANTS, strict=True))}
         case "vote":
             return in_item_order(shown)
         case "rating":
             return unchanged
-
-
-def _scores_in_item_order(scores: Sequence[float], shown: Sequence[int]) -> dict[str, float]:
-    by_response = dict(zip(map(str, shown), scores, strict=True))
-    return {number: by_response[number] for number in sorted(by_response)}

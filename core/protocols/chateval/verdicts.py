@@ -64,7 +64,12 @@ def measure_contention(last: TurnsByPersona, settings: Settings) -> float | None
 def _contention_of_scores(last: TurnsByPersona, settings: Settings) -> float | None:
     scale = Scale(level="interval", low=settings.lowest, high=settings.highest)
     flipped = any(_flips(last, persona.name) for persona in settings.personas)
-    means = [mean for persona in settings.personas if (mean := _mean_of_persona(last, persona.name))]
+    means = []
+    for persona in settings.personas:
+        readings = [turn.reading for (speaker, _), turn in last.items() if speaker == persona.name]
+        scores = [reading for reading in readings if isinstance(reading, dict)]
+        if scores:
+            means.append((fmean(score["1"] for score in scores), fmean(score["2"] for score in scores)))
     # A persona with equal scores prefers neither response: it does not contradict one that prefers either.
     preferred = [preferred_response(*mean) for mean in means]
     preferences = contention([response for response in preferred if response != 0], flipped=flipped)
@@ -78,12 +83,6 @@ def _flips(last: TurnsByPersona, name: str) -> bool:
     values = {value for turn in turns if (value := turn_value(turn)) is not None}
     has_scores = any(isinstance(turn.reading, dict) for turn in turns)
     return values >= {1, 2} if has_scores else len(values) > 1
-
-
-def _mean_of_persona(last: TurnsByPersona, name: str) -> tuple[float, float] | None:
-    """Return a persona's mean score of each response over the orders that are readable."""
-    scores = [turn.reading for (speaker, _), turn in last.items() if speaker == name and isinstance(turn.reading, dict)]
-    return (fmean(score["1"] for score in scores), fmean(score["2"] for score in scores)) if scores else None
 
 
 def turns_by_persona(turns: Sequence[Turn], number: int | None = None) -> TurnsByPersona:
@@ -112,7 +111,8 @@ def persona_value(turns: TurnsByPersona, name: str, settings: Settings) -> tuple
         return None, (unread.problem or "gave no opinion") if unread else "has given no reply"
     match settings.outcome:
         case "scores":
-            return preferred_response(*_total_scores(readings)), ""
+            scores = [reading for reading in readings if isinstance(reading, dict)]
+            return preferred_response(sum(one["1"] for one in scores), sum(one["2"] for one in scores)), ""
         case "vote" if len(set(readings)) > 1:
             votes = " and ".join(map(describe_choice, readings))
             return None, f"its vote changes with the order of the responses: {votes}"
@@ -203,9 +203,3 @@ def _opinion(name: str, stage: Literal["first", "last"], turns: TurnsByPersona, 
     return Opinion(
         kind=settings.kind, judge=name, stage=stage, value=value, criterion=settings.criterion_name, problem=problem
     )
-
-
-def _total_scores(readings: Sequence[Value]) -> tuple[float, float]:
-    """Return each response's scores, summed over the orders."""
-    scores = [reading for reading in readings if isinstance(reading, dict)]
-    return sum(score["1"] for score in scores), sum(score["2"] for score in scores)

@@ -44,7 +44,10 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
         weightings = weightings_needed(settings, [(judge, names) for judge, names in aspects.items()])
         weight_asks = [ask_weights(tasks[0], weigher, names, number) for weigher, number, names in weightings]
         turns += yield weight_asks + [
-            ask for task in tasks for judge, names in aspects.items() for ask in ask_aspect_scores(task, judge, names)
+            ask_scores(task, judge, "score", number, aspect=Material("Aspect", aspect_text(settings, name)))
+            for task in tasks
+            for judge, names in aspects.items()
+            for number, name in enumerate(names, start=1)
         ]
     if settings.aggregation == "chain of aspects":
         overall_asks = [ask for task in tasks for ask in ask_overall_scores(task, turns)]
@@ -139,14 +142,6 @@ def short_names(aspects: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"Aspect {number}" for number in range(1, len(aspects) + 1))
 
 
-def ask_aspect_scores(task: ScoringTask, judge: Judge, aspects: Sequence[str]) -> list[Ask]:
-    """Return one ask for each aspect, which scores all responses (Section 3.2); its round is the aspect's number."""
-    return [
-        ask_scores(task, judge, "score", number, aspect=Material("Aspect", aspect_text(task.settings, name)))
-        for number, name in enumerate(aspects, start=1)
-    ]
-
-
 def ask_overall_scores(task: ScoringTask, turns: Sequence[Turn]) -> list[Ask]:
     """Ask each model itself for the overall scores, from its scores by aspect in the task's order (Section 4.3)."""
     assert isinstance(task.settings, Settings), "the baselines have no chain of aspects"
@@ -182,15 +177,10 @@ def ask_scores(
         spec=judge.spec,
         prompt=task.render(step, responses=task.responses, **scale, **values),
         answer=Scores(names=names, low=low, high=high, reasoning=reasoning),
-        value=lambda scores: scores_in_item_order(scores, task.shown),
+        # {response number: score} in the item's own order, from {"Response 1": score of the first shown, ...}
+        value=lambda scores: {str(n): float(scores[name]) for n, name in sorted(zip(task.shown, names, strict=True))},
         shown=task.shown,
     )
-
-
-def scores_in_item_order(scores: Mapping[str, float], shown: Sequence[int]) -> dict[str, float]:
-    """Return {response number: score} in the item's own order from {"Response 1": score of the first shown, ...}."""
-    by_number = dict(zip(shown, (float(scores[name]) for name in response_names(shown)), strict=True))
-    return {str(number): by_number[number] for number in sorted(by_number)}
 
 
 def reply_words(settings: Settings) -> int:

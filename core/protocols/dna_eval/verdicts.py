@@ -107,6 +107,11 @@ def over_orders(judgements: Sequence[Judgement]) -> Judgement:
         return judgements[0]
     overalls = [judgement.overalls for judgement in judgements if judgement.overalls is not None]
     is_complete = len(overalls) == len(judgements)
+    pairs = combinations(range(len(judgements[0].scores)), 2)
+
+    def before(overall: Sequence[float], a: int, b: int) -> int:
+        return aspect_scores.preferred_response((overall[a], overall[b]))
+
     return replace(
         judgements[0],
         scores=tuple(
@@ -117,7 +122,7 @@ def over_orders(judgements: Sequence[Judgement]) -> Judgement:
         problem=""
         if is_complete
         else next(judgement.problem for judgement in judgements if judgement.overalls is None),
-        flipped=is_complete and _ranks_differ(overalls),
+        flipped=is_complete and any({before(overall, *pair) for overall in overalls} >= {1, 2} for pair in pairs),
     )
 
 
@@ -128,14 +133,6 @@ def _mean_of_each(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
         for name in scores[0]
         if all(name in scores_by_aspect for scores_by_aspect in scores)
     }
-
-
-def _ranks_differ(overalls: Sequence[Sequence[float]]) -> bool:
-    """Return whether one order puts a response strictly before another, and another order strictly after it."""
-    pairs = combinations(range(len(overalls[0])), 2)
-    return any(
-        {aspect_scores.preferred_response((overall[a], overall[b])) for overall in overalls} >= {1, 2} for a, b in pairs
-    )
 
 
 def conclude(judgements: Sequence[Judgement], settings: ScoringSettings, protocol: str) -> Verdict:

@@ -136,9 +136,11 @@ def conclude(turns: Sequence[Turn], judges: Sequence[str], criterion: str, stopp
     has_flip = any(len(_choices(judge, last)) > 1 for judge in judges)
     value = choices[0] if len(set(choices)) == 1 and not has_flip else None
     differ = len(set().union(*counts)) > 1
-    reason = _describe_orders(
-        orders, [_describe_outcome(*outcome, len(judges)) for outcome in zip(counts, choices, strict=True)]
-    )
+    outcomes = [_describe_outcome(*outcome, len(judges)) for outcome in zip(counts, choices, strict=True)]
+    if len(orders) > 1:
+        pairs = zip(orders, outcomes, strict=True)
+        outcomes = [f"if response {order[0]} is read first, {outcome}" for order, outcome in pairs]
+    reason = "; ".join(outcomes)
     opinions = [_opinion(judge, "first", first, criterion) for judge in judges]
     opinions += [_opinion(judge, "last", last, criterion) for judge in judges]
     return Verdict(
@@ -203,13 +205,6 @@ def _opinion(
         criterion=criterion,
         problem=problem,
     )
-
-
-def _describe_orders(orders: Sequence[tuple[int, ...]], outcomes: Sequence[str]) -> str:
-    if len(orders) == 1:
-        return outcomes[0]
-    pairs = zip(orders, outcomes, strict=True)
-    return "; ".join(f"if response {order[0]} is read first, {outcome}" for order, outcome in pairs)
 
 
 def _describe_outcome(counts: Counter[Value], value: Value | None, judges: int) -> str:
