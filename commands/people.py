@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,9 +17,6 @@ from commands.output import (
     print_result,
     with_population,
 )
-
-if TYPE_CHECKING:
-    from core.statistics.data.arrays import Estimate
 
 
 class AgreementSplit(StrEnum):
@@ -72,7 +69,7 @@ def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) 
     from storage.reports import reason_tags
 
     engine, source = open_study(database, study)
-    rows = reason_tags.table(reason_tags.of_study(engine, source))
+    rows = [asdict(row) for row in reason_tags.of_study(engine, source)]
     print_result(rows, format_table(rows, "No reason has a tag, such as #length."), as_json)
 
 
@@ -108,24 +105,13 @@ def weights(
     as_json: Json = False,
 ) -> None:
     """Print the distances between aspect weights. They are Kendall's, by pair of raters (DnA-Eval)."""
+    from core.formats.tables import records
     from core.statistics.reports.weight_distances import rank_distance, top_k_distance
     from storage.reports import weights as report
 
     engine, source = open_study(database, study)
     measure = rank_distance if top is None else top_k_distance(top)
-    rows = [
-        {
-            "rater_a": row.rater_a,
-            "rater_b": row.rater_b,
-            "distance": row.distance.value,
-            "low": row.distance.low,
-            "high": row.distance.high,
-            "distance_undefined_as_zero": row.distance_undefined_as_zero,
-            "items": row.units,
-            "undefined": row.undefined,
-        }
-        for row in report.rows(engine, source, measure)
-    ]
+    rows = records(report.rows(engine, source, measure), report.COLUMNS)
     print_result(rows, format_table(rows, "No weights yet."), as_json)
 
 
@@ -136,37 +122,20 @@ def laboratory(
     as_json: Json = False,
 ) -> None:
     """Print stored aspect scores under other weights. Is the gain from decomposing or from weighting (DnA-Eval)?"""
+    from core.formats.tables import records
+    from core.statistics.reports.weight_laboratory import SchemeRow
     from storage.reports import weight_laboratory as report
 
     engine, source = open_study(database, study)
     reports = report.reports(engine, source, reference=reference)
     parts = []
     for result in reports:
-        rows = [laboratory_row(row.scheme, row.less, row.agreement) for row in result.schemes]
-        rows += [laboratory_row(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in result.curve]
+        curve = [SchemeRow(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in result.curve]
         note = f"No fitted weights: {result.unfitted}." if result.unfitted else ""
-        parts.append(
-            "\n".join(
-                filter(
-                    None,
-                    (
-                        result.judge,
-                        result.answer,
-                        result.details,
-                        note,
-                        format_table(rows, ""),
-                    ),
-                )
-            )
-        )
+        table = format_table(records([*result.schemes, *curve], report.COLUMNS), "")
+        parts.append("\n".join(filter(None, (result.judge, result.answer, result.details, note, table))))
     empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
     print_result([asdict(result) for result in reports], "\n\n".join(parts) or empty, as_json)
-
-
-def laboratory_row(scheme: str, less: str, agreement: "Estimate") -> dict[str, Any]:
-    """Return the row of a way to aggregate aspect scores, or of the difference between two."""
-    names = ("value", "low", "high", "items", "reason")
-    return {"weights": scheme, "less": less} | {name: getattr(agreement, name) for name in names}
 
 
 def critiques(

@@ -35,7 +35,8 @@ class Column:
     title: str
     """The heading on a page; "" for a column of files only."""
     of: str | Callable[[Any], object]
-    """An attribute of the row such as `effect.items`, three separated by blanks for an interval, or a function."""
+    """An attribute of the row such as `effect.items`, three separated by blanks for an interval, or a function of the
+    row that returns the value, or the three of an interval."""
     form: Form = "text"
     key: str = ""
     """The name in files, three for an interval; "" for a column of pages only."""
@@ -43,8 +44,10 @@ class Column:
 
     def values(self, row: Any) -> tuple[Any, ...]:
         """Return the value of a row, with the ends of its interval if the column has them."""
-        names = self.of.split() if isinstance(self.of, str) else ()
-        return tuple(attrgetter(name)(row) for name in names) if names else (self.of(row),)  # type: ignore[operator]
+        if isinstance(self.of, str):
+            return tuple(attrgetter(name)(row) for name in self.of.split())
+        found = self.of(row)
+        return found if isinstance(found, tuple) else (found,)
 
     def text(self, row: Any) -> str:
         """Return the cell of a row on a page."""

@@ -53,11 +53,11 @@ INTERVAL_WIDTH = 170
 """Pixels of a column of intervals: Streamlit measures a sample of cells, and would cut the sign of a longer one."""
 
 
-def draw(table: Table, on_click: Click | None = None, key: str = "") -> None:
+def draw(table: Table, on_click: Click | None = None, key: str = "", *, opens: bool = False) -> int | None:
     """Draw a table without its empty columns, what the columns mean, and the link to its CSV file.
 
-    `on_click` is called as by `draw_clickable`. `key` is that of the table in the session, if it is not made of its
-    name.
+    `on_click` is called as by `draw_clickable`; with it, or if rows open, the number of the selected row is returned.
+    `key` is that of the table in the session, if it is not made of its name.
     """
     titled = [column for column in table.columns if column.title]
     texts = {column.title: [column.text(row) for row in table.rows] for column in titled}
@@ -71,16 +71,17 @@ def draw(table: Table, on_click: Click | None = None, key: str = "") -> None:
         for column in shown
     }
     lines = [{title: texts[title][number] for title in config} for number in range(len(table.rows))]
-    key = key or f"{table.name}_table"
-    if on_click is None:
-        st.dataframe(lines, key=key, hide_index=True, column_config=config)
+    key, clicked = key or f"{table.name}_table", None
+    if opens or on_click is not None:
+        clicked = draw_clickable(lines, key, on_click, column_config=config)
     else:
-        draw_clickable(lines, key, on_click, column_config=config)
+        st.dataframe(lines, key=key, hide_index=True, column_config=config)
     draw_notes(config)
     in_file = table.file_rows
     if in_file is None or in_file:
         make = lambda: rows_csv(records(table.rows, table.columns) if in_file is None else in_file)  # noqa: E731
         downloads.draw_csv_download(make, f"{table.name}.csv", key=f"{table.name}_download")
+    return clicked
 
 
 def _has_intervals(column: Column, texts: Sequence[str]) -> bool:

@@ -2,24 +2,31 @@
 
 import time
 from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from core.formats.tables import csv_text
+from core.formats.tables import Table, rows_csv
 from core.labels import Target
-from core.statistics.data.arrays import Estimate
-from core.statistics.reports.weight_laboratory import CurvePoint, LaboratoryReport, WeightRow
-from pages.parts import charts, downloads, numbers, resources, shell, tables
+from core.statistics.reports.weight_laboratory import HEAVIEST, CurvePoint, LaboratoryReport, WeightRow
+from pages.parts import axes, chart_files, charts, colours, downloads, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data, weight_charts
+from pages.results import renderer
+from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
+from pages.results.renderer import Drawn, Intervals, Mark, Result
 from storage.db import connections
 from storage.reports import weight_laboratory
 from storage.studies import studies
 from storage.studies.studies import Study
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 PAGE = "laboratory"
+AXIS = "Agreement and 95 % interval"
 
 
 @st.cache_data(max_entries=32, show_spinner="Aggregating stored scores …")
@@ -44,77 +51,82 @@ def draw_page(study: Study) -> None:
     reports = {report.judge: report for report in compute(drawn_version)}
     alignment_data.computed(study, PAGE, drawn_version, start, compute)
     if not reports:
-        return empty_state(study)
+        st.info("Needed: a run of DnA-Eval over items with two responses, and people's preferences on them.")
+        shell.link_sample("results/laboratory.py", "dna_eval")
+        shell.draw_links(study, shell.RUN, ("label/home.py", "Label preferences", ":material/edit:"))
+        return
     judge = row.selectbox("Judge and run", list(reports), key="judge", bind="query-params", width=420)
     draw_report(study, reports[judge])
 
 
-def empty_state(study: Study) -> None:
-    """Draw the empty state if there are no aspect scores with a reference."""
-    st.info("Needed: a run of DnA-Eval over items with two responses, and people's preferences on them.")
-    shell.link_sample("results/laboratory.py", "dna_eval")
-    shell.draw_links(
-        study,
-        shell.RUN,
-        ("label/home.py", "Label preferences", ":material/edit:"),
-    )
-
-
 def draw_report(study: Study, report: LaboratoryReport) -> None:
     """Draw the answer in a sentence, the agreements, the curve over the number of aspects, and the mean weights."""
-    st.markdown(f"**{escape_markdown(report.answer)}**")
-    st.caption(escape_markdown(report.details))
-    if report.unfitted:
-        st.caption(f":material/info: No fitted weights: {escape_markdown(report.unfitted)}.")
-    charts.draw(weight_charts.agreement_figure(report), "agreements", report.details, data=ChartData(report.schemes))
-    if report.curve:
-        charts.draw(
-            weight_charts.curve_figure(report.curve),
-            "curve",
-            describe_curve(report.curve),
-            data=ChartData(report.curve),
+    unfitted = f":material/info: No fitted weights: {escape_markdown(report.unfitted)}." if report.unfitted else ""
+    marks = [
+        Mark(row.scheme, one.value, one.low, one.high, "", f"{one.items:,}")
+        for row in report.schemes
+        if not row.less and (one := row.agreement).value is not None
+    ]
+    schemes, data = ChartData(report.schemes), ChartData(report.curve)
+    chart = Intervals("agreements", "Agreement by weights", AXIS, (("", "circle"),), marks, data=schemes)
+    alt = f"Agreement with the 1 to {max((point.k for point in report.curve), default=0)} heaviest aspects"
+    renderer.draw_result(
+        Result(
+            headline=report.answer,
+            caption="  \n".join(filter(None, (escape_markdown(report.details), unfitted))),
+            figures=[chart, *([Drawn("curve", curve_figure(report.curve), alt, data)] if report.curve else [])],
+            tables=[Table("schemes", report.schemes, weight_laboratory.COLUMNS, ())],
         )
-    lines = [scheme_line(row.scheme, row.less, row.agreement) for row in report.schemes]
-    st.dataframe(lines, hide_index=True, column_config=tables.figure_columns(lines, {"Weights", "Minus", "Note"}))
+    )
     if report.weights:
         draw_weights(report.weights)
     if report.changes:
         draw_changes(study, report)
-    header = ["judge", "weights", "less", "k", "value", "low", "high", "items"]
-    downloads.draw_csv_download(lambda: csv_text(header, csv_lines(report)), "laboratory.csv")
+    downloads.draw_csv_download(lambda: rows_csv(weight_laboratory.file_rows(report)), "laboratory.csv")
 
 
-def scheme_line(scheme: str, less: str, agreement: Estimate) -> dict[str, str]:
-    """Return the table row of an agreement, or of a difference in points."""
-    estimate = numbers.format_estimate(agreement.value, agreement.low, agreement.high)
-    return {
-        "Weights": scheme,
-        "Minus": less,
-        "Agreement": estimate,
-        "Items": f"{agreement.items:,}",
-        "Note": agreement.reason,
-    }
+@chart_files.built_once
+def curve_figure(curve: Sequence[CurvePoint]) -> "go.Figure":
+    """Return the agreement over the number of heaviest aspects, one line for each weighting of them."""
+    import plotly.graph_objects as go
 
-
-def describe_curve(curve: Sequence[CurvePoint]) -> str:
-    """Return the curve in words, for screen readers."""
-    points = (
-        f"{point.k} aspects, {point.weighting}: {point.agreement.value:.2f}"
-        for point in curve
-        if point.agreement.value is not None
-    )
-    return f"Agreement with the heaviest aspects. {'; '.join(points)}"
+    figure = go.Figure()
+    for shift, weighting in zip((-0.06, 0.06), dict.fromkeys(point.weighting for point in curve), strict=False):
+        points = [point for point in curve if point.weighting == weighting and point.agreement.value is not None]
+        estimates = [charts.interval_of_estimate(point.agreement) for point in points]
+        is_heaviest = weighting == HEAVIEST
+        colour = charts.accent_colour() if is_heaviest else colours.RESPONSE[0]
+        figure.add_trace(
+            go.Scatter(
+                x=[point.k + shift for point in points],
+                y=[value for value, _, _ in estimates],
+                name=weighting,
+                mode="lines+markers",
+                line={"color": colour, "dash": "solid" if is_heaviest else "dot"},
+                marker={"size": 9, "color": colour, "symbol": "circle" if is_heaviest else "circle-open"},
+                error_y=charts.error_bars(estimates, colour),
+                hovertext=[
+                    f"<b>{point.k} heaviest, {escape(weighting, quote=False)}</b><br>"
+                    f"{numbers.format_estimate(*estimate)}<br>{numbers.format_count(point.agreement.items, 'item')}"
+                    for point, estimate in zip(points, estimates, strict=True)
+                ],
+                hoverinfo="text",
+            )
+        )
+    ends = [end for point in curve for end in charts.interval_of_estimate(point.agreement) if end is not None]
+    largest = max(point.k for point in curve)
+    figure.update_xaxes(title="Number of heaviest aspects", tickvals=list(range(1, largest + 1)))
+    figure.update_yaxes(title=AXIS, zeroline=False, **axes.fit_axis(axes.fit_range(ends)))
+    return charts.apply_layout(figure, "Agreement by number of aspects", 360, legend=True)
 
 
 def draw_weights(rows: Sequence[WeightRow]) -> None:
     """Draw the mean weights of aspects that items share, in percent."""
     st.subheader("Mean weights", anchor=False)
-    lines: dict[str, dict[str, str]] = {}
+    by_aspect: dict[str, dict[str, str]] = {}
     for row in rows:
-        lines.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
-    rows_of_aspects = list(lines.values())
-    columns = tables.figure_columns(rows_of_aspects, {"Aspect"})
-    st.dataframe(rows_of_aspects, hide_index=True, column_config=columns)
+        by_aspect.setdefault(row.aspect, {"Aspect": row.aspect})[row.scheme] = f"{row.percent:.1f} (n {row.items:,})"
+    st.dataframe(list(by_aspect.values()), hide_index=True)
     st.caption("In percent. Fitted weights are the mean over the folds, each fitted without the items it is used for.")
 
 
@@ -139,18 +151,6 @@ def draw_changes(study: Study, report: LaboratoryReport) -> None:
     )
     if clicked is not None and (trace := report.changes[clicked].trace) is not None:
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(trace)})
-
-
-def csv_lines(report: LaboratoryReport) -> list[list[object]]:
-    """Return the agreements, differences and points of the curve as lines."""
-    lines: list[list[object]] = [
-        [report.judge, row.scheme, row.less, None, *_ends(row.agreement)] for row in report.schemes
-    ]
-    return lines + [[report.judge, point.weighting, None, point.k, *_ends(point.agreement)] for point in report.curve]
-
-
-def _ends(estimate: Estimate) -> list[object]:
-    return [estimate.value, estimate.low, estimate.high, estimate.items]
 
 
 draw_page(shell.draw_header("Weights laboratory", "Is the gain from scoring by aspects, or from weighting them?"))

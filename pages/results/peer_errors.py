@@ -1,10 +1,11 @@
 """Errors of a peer review's area chair, by how many of its peers were right (ReFeR, Figure 3)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from core.formats.tables import records
 from core.provenance import WILSON
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports import peer_errors as error_analysis
@@ -57,21 +58,16 @@ def choose(runs: list[Run]) -> tuple[Run, str, float]:
     return run, criterion, percent / 100
 
 
-def empty_state(study: Study) -> None:
-    """Draw the empty state if there is no peer review."""
-    advice = "Start a run with the protocol ReFeR, or import one."
-    shell.draw_missing(study, "This study has no peer reviews yet.", advice, shell.RUN)
-    shell.link_sample("results/peer_errors.py", "refer")
-    shell.draw_links(study, shell.RUN)
-
-
 def draw_page(study: Study) -> None:
     """Draw the shares, the chart, and the items of the selected bar."""
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
     with connections.reading(resources.engine()) as session:
         runs = peer_reviews.find_runs(session, study.id)
     if not runs:
-        return empty_state(study)
+        advice = "Start a run with the protocol ReFeR, or import one."
+        shell.draw_missing(study, "This study has no peer reviews yet.", advice, shell.RUN)
+        shell.link_sample("results/peer_errors.py", "refer")
+        return shell.draw_links(study, shell.RUN)
     run, criterion, threshold = choose(runs)
     with connections.reading(resources.engine()) as session:
         errors = peer_reviews.load_errors(session, run, shell.current_annotator(), criterion)
@@ -136,29 +132,9 @@ def describe_rule(errors: PeerErrors, tolerance: float | None) -> str:
 def draw_chart(outcomes: list[TraceOutcome]) -> None:
     """Draw one bar for each number of right peers; a click selects its items."""
     slices = error_analysis.outcome_slices(outcomes)
-    st.markdown("**The area chair, by how many peers were right**")
-    alt = "; ".join(
-        f"{bar.peers_right} of {bar.peers} right, chair {'right' if bar.chair_right else 'wrong'}: {len(bar.outcomes)}"
-        for bar in slices
-    )
-    data = ChartData(error_rows(slices), WILSON, "traces")
+    alt = "; ".join(f"{bar.name}: {len(bar.outcomes)}" for bar in slices)
+    data = ChartData(records(slices, error_analysis.COLUMNS), WILSON, "traces")
     charts.draw(error_figure(slices), "errors", alt, _select, data, selected_slice())
-
-
-def error_rows(slices: Sequence[OutcomeSlice]) -> list[dict[str, Any]]:
-    """Return the rows of the chart's files."""
-    return [
-        {
-            "peers_right": one.peers_right,
-            "peers": one.peers,
-            "chair_right": "yes" if one.chair_right else "no",
-            "n": len(one.outcomes),
-            "share": one.share.value,
-            "share_low": one.share.low,
-            "share_high": one.share.high,
-        }
-        for one in slices
-    ]
 
 
 def error_figure(slices: Sequence[OutcomeSlice]) -> "go.Figure":
@@ -168,69 +144,41 @@ def error_figure(slices: Sequence[OutcomeSlice]) -> "go.Figure":
     peer_counts = sorted({bar.peers for bar in slices})
     named = len(peer_counts) > 1  # the axis says `2 of 3` if the number of peers differs between traces
     figure = go.Figure()
-    for right, name, colour, sign in (
-        (True, "chair right", colours.TRUE, "✓"),
-        (False, "chair wrong", colours.FALSE, "✗"),
-    ):
+    for right, name, colour in ((True, "✓ chair right", colours.TRUE), (False, "✗ chair wrong", colours.FALSE)):
         bars = [bar for bar in slices if bar.chair_right == right]
-        names = [_slice_name(bar.peers_right, bar.peers, right) for bar in bars]
         figure.add_trace(
             go.Bar(
                 x=[_axis_name(bar.peers_right, bar.peers, named) for bar in bars],
                 y=[len(bar.outcomes) for bar in bars],
-                name=f"{sign} {name}",
+                name=name,
                 marker={"color": colour},
-                text=[f"<b>{sign} {len(bar.outcomes)}</b><br>{100 * (bar.share.value or 0):.0f} %" for bar in bars],
+                text=[f"<b>{name[0]} {len(bar.outcomes)}</b><br>{100 * (bar.share.value or 0):.0f} %" for bar in bars],
                 textposition="inside",
-                insidetextanchor="middle",
-                textangle=0,
-                textfont={"color": colours.text_colour(colour), "size": 13},
-                customdata=names,
+                customdata=[bar.name for bar in bars],
                 hovertext=[_hover_text(bar) for bar in bars],
                 hoverinfo="text",
                 unselected={"marker": {"opacity": 0.45}},
             )
         )
     order = [_axis_name(right, count, named) for count in peer_counts for right in range(count + 1)]
-    figure.update_layout(
-        barmode="stack",
-        showlegend=True,
-        height=400,
-        margin={"l": 8, "r": 8, "t": 40, "b": 40},
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        dragmode=False,
-        bargap=0.25,
-        uniformtext={"minsize": 10, "mode": "show"},
-    )
     total = numbers.format_count(sum(len(bar.outcomes) for bar in slices), "trace")
+    figure.update_layout(barmode="stack", bargap=0.25)
     figure.update_xaxes(
-        title=f"peers that were right (n: {total})",
-        type="category",
-        categoryorder="array",
-        categoryarray=order,
-        fixedrange=True,
-    )
-    figure.update_xaxes(range=[-0.5, len(order) - 0.5])
-    figure.update_yaxes(title="traces", rangemode="tozero", fixedrange=True, tickformat="d", nticks=6)
-    return figure
+        title=f"peers that were right (n: {total})", type="category", categoryorder="array", categoryarray=order,
+        range=[-0.5, len(order) - 0.5],
+    )  # fmt: skip
+    figure.update_yaxes(title="traces", rangemode="tozero", tickformat="d", nticks=6)
+    return charts.apply_layout(figure, "The area chair, by how many peers were right", 400, legend=True)
 
 
 def _axis_name(peers_right: int, peers: int, named: bool) -> str:
     return f"{peers_right} of {peers}" if named else str(peers_right)
 
 
-def _slice_name(peers_right: int, peers: int, chair_right: bool) -> str:
-    """Return the slice as the URL names it: `2 of 3, chair right`."""
-    return f"{peers_right} of {peers}, chair {'right' if chair_right else 'wrong'}"
-
-
 def _hover_text(bar: OutcomeSlice) -> str:
     low, high = 100 * (bar.share.low or 0), 100 * (bar.share.high or 0)
     share = f"{100 * (bar.share.value or 0):.0f} % [{low:.0f}, {high:.0f}] of {bar.share.items_total} traces"
-    name = _slice_name(bar.peers_right, bar.peers, bar.chair_right)
-    return f"{name}<br>{len(bar.outcomes)} traces, {share}<br>Click to list the traces"
+    return f"{bar.name}<br>{len(bar.outcomes)} traces, {share}<br>Click to list the traces"
 
 
 def _select() -> None:
@@ -264,11 +212,8 @@ def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
 
 def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> None:
     """Draw the traces of the selected slice; a click opens one."""
-    selected = [
-        outcome
-        for outcome in outcomes
-        if _slice_name(len(outcome.peers_right), len(outcome.reviewed.peers), outcome.chair_right) == selected_slice()
-    ]
+    slices = {one.name: one.outcomes for one in error_analysis.outcome_slices(outcomes)}
+    selected = slices.get(selected_slice() or "", ())
     if not selected:
         st.caption("Click a bar to list its traces.")
         return
@@ -291,13 +236,9 @@ def table_line(outcome: TraceOutcome, errors: PeerErrors) -> dict[str, str]:
     if reviewed.item in errors.hidden:
         return row | {"Truth": "hidden"}
     row |= {"Truth": format_value(reviewed.truth)}
-    row |= {name: add_sign(format_value(value), name in outcome.peers_right) for name, value in reviewed.peers}
-    return row | {"Chair": add_sign(format_value(reviewed.chair), outcome.chair_right)}
-
-
-def add_sign(text: str, right: bool) -> str:
-    """Return `2.0 ✓` or `2.0 ✗`."""
-    return f"{text} {'✓' if right else '✗'}"
+    right = {name: name in outcome.peers_right for name, _ in reviewed.peers} | {"Chair": outcome.chair_right}
+    values = (*reviewed.peers, ("Chair", reviewed.chair))
+    return row | {name: f"{format_value(value)} {'✓' if right[name] else '✗'}" for name, value in values}
 
 
 draw_page(

@@ -1,13 +1,14 @@
 """Distances between aspect weights, average weights, the quality of aspects, and agreement of verdicts with people."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
+from core.formats.tables import Column, Table
 from core.statistics.data.arrays import Estimate
+from core.statistics.reports import weight_distances
 from core.statistics.reports.weight_distances import (
     ALL,
     PEOPLE,
@@ -18,10 +19,13 @@ from core.statistics.reports.weight_distances import (
     rank_distance,
     top_k_distance,
 )
-from pages.parts import numbers, resources, shell, tables
+from pages.parts import charts, numbers, resources, shell, tables
+from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown, truncate
-from pages.results.parts import alignment_data, weight_charts
+from pages.results import renderer
+from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
+from pages.results.renderer import Intervals, Mark, Result
 from storage.db import connections
 from storage.reports import weights
 from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail
@@ -31,6 +35,8 @@ from storage.studies.studies import Study
 PAGE = "weights"
 MEASURES = {"kendall": "Kendall's tau-b", "heaviest": "Heaviest aspects, K⁽ᵖ⁾"}
 PENALTIES = {0.5: "½ (a metric)", 0.0: "0 (optimistic)"}
+SELECTED = "selected_distance"
+"""The row of distances whose weightings are listed, in the state of the session."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,18 @@ class DistanceChoice:
         return f"Pairs of aspects in another order among the {self.k} heaviest"
 
 
+@dataclass(frozen=True)
+class Tables:
+    """What does not depend on how distances are measured."""
+
+    largest: int
+    """The number of aspects in the largest set."""
+    averages: Sequence[AverageWeight]
+    totals: Sequence[OtherTotals]
+    qualities: Sequence[AspectQuality]
+    agreements: Sequence[VerdictAgreement]
+
+
 @st.cache_data(max_entries=64, show_spinner=False)
 def load_distances(url: str, study_id: int, choice: DistanceChoice, version: Version) -> list[RaterDistance]:
     """Return the distances at a version of the labels; the cache is shared by all visitors."""
@@ -61,15 +79,14 @@ def load_distances(url: str, study_id: int, choice: DistanceChoice, version: Ver
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def load_tables(
-    url: str, study_id: int, version: Version
-) -> tuple[int, list[AverageWeight], list[OtherTotals], list[AspectQuality], list[VerdictAgreement]]:
-    """Return the largest set's size, average weights, other totals, qualities of aspects, agreement of verdicts."""
+def load_tables(url: str, study_id: int, version: Version) -> Tables:
+    """Return the tables at a version of the labels; the cache is shared by all visitors."""
     engine, study = resources.engine(), load_study(study_id)
-    return (
-        weights.largest_set(engine, study),
-        weights.mean_weights(engine, study),
-        weights.other_totals(engine, study),
+    units = weights.load_units(engine, study)
+    return Tables(
+        weight_distances.largest_set(units),
+        weight_distances.average_weights(units),
+        weight_distances.other_totals(units),
         weights.aspect_qualities(engine, study),
         weights.verdict_agreement(engine, study),
     )
@@ -87,23 +104,22 @@ def draw_page(study: Study) -> None:
     version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
     alignment_data.rerun_on_change(study, version, PAGE)
 
-    def compute(newer: Version) -> object:
+    def compute(newer: Version) -> Tables:
         return load_tables(url, study.id, newer)
 
     if not alignment_data.has_first_figures(study, PAGE, version, compute):
         return
-    largest, averages, totals, qualities, agreements = load_tables(url, study.id, version)
+    found = compute(version)
     alignment_data.computed(study, PAGE, version, start, compute)
-    if largest:
-        choice = choose_distance(largest)
+    if found.largest:
+        choice = choose_distance(found.largest)
         draw_distances(study, load_distances(url, study.id, choice, version), choice)
-        draw_averages(averages)
-        draw_other_totals(totals)
-    if qualities:
-        draw_qualities(qualities)
-    if agreements:
-        draw_agreement(agreements)
-    if not largest and not qualities and not agreements:
+        draw_averages(found)
+    if found.qualities:
+        renderer.draw_result(qualities_result(found.qualities))
+    if found.agreements:
+        renderer.draw_result(agreement_result(found.agreements))
+    if not found.largest and not found.qualities and not found.agreements:
         empty_state(study)
 
 
@@ -122,7 +138,7 @@ def choose_distance(largest: int) -> DistanceChoice:
         name = st.segmented_control(
             "Distance",
             list(MEASURES),
-            format_func=lambda name: MEASURES[name],
+            format_func=MEASURES.__getitem__,
             default="kendall",
             required=True,
             key="distance",
@@ -134,8 +150,18 @@ def choose_distance(largest: int) -> DistanceChoice:
         if name == "kendall":
             return DistanceChoice()
         k = st.selectbox("Number of aspects", range(1, largest + 1), index=min(2, largest) - 1, key="k", width=160)
-        p = st.selectbox("Penalty p for a tie", list(PENALTIES), format_func=lambda p: PENALTIES[p], key="p", width=160)
+        p = st.selectbox("Penalty p for a tie", list(PENALTIES), format_func=PENALTIES.__getitem__, key="p", width=160)
     return DistanceChoice(str(name), int(k or 1), float(0.5 if p is None else p))
+
+
+def identity(row: RaterDistance) -> list[str | bool]:
+    """Return what tells a row from the others."""
+    return [row.rater_a, row.rater_b, row.among_annotators]
+
+
+def select(row: Sequence[str | bool] | None) -> None:
+    """List the weightings of a row."""
+    st.session_state[SELECTED] = row
 
 
 def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: DistanceChoice) -> None:
@@ -145,30 +171,50 @@ def draw_distances(study: Study, rows: Sequence[RaterDistance], choice: Distance
     # Without a second person there is no distance to "people", only to the one annotator.
     judges = to_people or [row for row in rows if not row.among_annotators and row.rater_b != PEOPLE]
     ranking = sorted(judges, key=lambda row: (row.distance.value is None, row.distance.value or 0.0))
-    draw_summary(human, ranking)
-    pointed = None
-    if ranking:
-        index = weight_charts.draw_distances(ranking, human, choice.axis, "distances")
-        pointed = None if index is None else ranking[index]
-    if not rows:
-        st.caption("No two raters have given weights to the same aspects.")
-        return
-    to_people_first = sorted(rows, key=lambda row: row.rater_b != PEOPLE)
-    selected = draw_pairs(to_people_first) or pointed
+    ordered = sorted(rows, key=lambda row: row.rater_b != PEOPLE)
+    notes = [
+        f"{escape_markdown('People' if row is human else row.rater_a)}: "
+        f"{numbers.format_count(row.undefined, 'weighting')} without a defined distance left out."
+        for row in filter(None, (human, *ranking[:1]))
+        if row.undefined
+    ]
+    if human is not None and human.distance.reason and not human.undefined:
+        notes.append(escape_markdown(human.distance.reason))
+    hint = "Click a row, or a point of the chart, to list the weightings."
+    none = "No two raters have given weights to the same aspects."
+    renderer.draw_result(
+        Result(
+            headline=f"{describe_judges(ranking)} {describe_people(human)}",
+            caption="  \n".join(notes),
+            figures=[distance_chart(ranking, human, choice)],
+            remark=hint if rows else none,
+            tables=[Table("pairs", ordered, weights.COLUMNS, ())],
+            on_click=lambda row, _: select(identity(ordered[row])),
+        )
+    )
+    selected = next((row for row in rows if identity(row) == st.session_state.get(SELECTED)), None)
     if selected is not None:
         draw_weightings(study, selected, choice)
 
 
-def draw_summary(human: RaterDistance | None, judges: Sequence[RaterDistance]) -> None:
-    """Draw in words how far the judges are from people, the nearest first in `judges`, and people from each other."""
-    st.markdown(f"**{escape_markdown(f'{describe_judges(judges)} {describe_people(human)}')}**")
-    for row in filter(None, (human, *judges[:1])):
-        if row.undefined:
-            pair = "People" if row is human else row.rater_a
-            undefined = numbers.format_count(row.undefined, "weighting")
-            st.caption(f"{escape_markdown(pair)}: {undefined} without a defined distance left out.")
-    if human is not None and human.distance.reason and not human.undefined:
-        st.caption(escape_markdown(human.distance.reason))
+def distance_chart(ranking: Sequence[RaterDistance], human: RaterDistance | None, choice: DistanceChoice) -> Intervals:
+    """Return a row for each judge, and the distance between people as a dashed line (Figure 5)."""
+    marks = [
+        Mark(
+            # Of a study with one annotator, a judge can be compared with others than people.
+            row.rater_a if row.rater_b == PEOPLE else f"{row.rater_a} × {row.rater_b}",
+            row.distance.value, row.distance.low, row.distance.high, "", f"{row.units - row.undefined:,}",
+            opens=identity(row),
+        )
+        for row in ranking
+        if row.distance.value is not None
+    ]  # fmt: skip
+    people = None if human is None else human.distance.value
+    return Intervals(
+        "distances", "Judges' weights: distance from people's", choice.axis, (("", "circle"),), marks,
+        lines=[(PEOPLE, people)] if people is not None else [], data=ChartData(ranking),
+        on_select=lambda: select(charts.clicked_point("distances")), selected=st.session_state.get(SELECTED),
+    )  # fmt: skip
 
 
 def describe_judges(judges: Sequence[RaterDistance]) -> str:
@@ -201,29 +247,6 @@ def format_estimate(estimate: Estimate) -> str:
     return numbers.format_estimate(estimate.value, estimate.low, estimate.high)
 
 
-def draw_pairs(rows: Sequence[RaterDistance]) -> RaterDistance | None:
-    """Draw a table of all pairs of raters; returns the selected one."""
-    lines = [
-        {
-            "Rater": row.rater_a,
-            "Other rater": row.rater_b,
-            "Distance": format_estimate(row.distance),
-            "Undefined as 0": numbers.format_estimate(row.distance_undefined_as_zero, None, None),
-            "Weightings": row.units,
-            "Undefined": row.undefined,
-            "Between": "people" if row.among_annotators else "judge and people",
-        }
-        for row in rows
-    ]
-    help_text = "Equal weights have no order. The paper counts them as the same order; here they are left out."
-    zero_column = {"Undefined as 0": st.column_config.TextColumn(alignment="right", help=help_text)}
-    figures = tables.figure_columns(lines, {"Rater", "Other rater", "Between"}, zero_column)
-    clicked = tables.draw_clickable(lines, "pairs", column_config=figures)
-    tables.draw_notes(zero_column)
-    st.caption("Click a row, or a point of the chart, to list the weightings.")
-    return None if clicked is None else rows[clicked]
-
-
 def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) -> None:
     """Draw the weightings of a pair of raters, the largest distance first; a click opens the trace."""
     details = weights.drill_down(resources.engine(), study, row, choice.measure, shell.current_annotator())
@@ -236,7 +259,7 @@ def draw_weightings(study: Study, row: RaterDistance, choice: DistanceChoice) ->
         st.switch_page(shell.page_path("watch/traces.py"), query_params={"trace": str(details[clicked].trace)})
 
 
-def weighting_line(detail: WeightingDetail) -> dict[str, Any]:
+def weighting_line(detail: WeightingDetail) -> dict[str, str]:
     """Return the table row of a weighting: its distance, and the raters' weights in the order of the aspects."""
     distance = "undefined" if detail.distance is None else f"{detail.distance:.2f}"
     row = {"Item": detail.item, "Scenario": detail.scenario, "Distance": "hidden" if detail.blind else distance}
@@ -245,33 +268,31 @@ def weighting_line(detail: WeightingDetail) -> dict[str, Any]:
     return row | ({"Trace": "open ›"} if detail.trace is not None else {})
 
 
-def draw_averages(averages: Sequence[AverageWeight]) -> None:
-    """Draw one rater's average weights: categories as rows, aspects as columns."""
+def draw_averages(found: Tables) -> None:
+    """Draw one rater's average weights: categories as rows, aspects as columns; and weightings with other sums."""
     st.subheader("Average weights", anchor=False)
-    if not averages:
+    if found.averages:
+        raters = list(dict.fromkeys((average.rater, average.is_judge) for average in found.averages))
+        chosen = st.selectbox(
+            "Rater",
+            raters,
+            format_func=lambda rater: f"{rater[0]} ({'judge' if rater[1] else 'person'})",
+            key="whose",
+            width=320,
+        )
+        estimates = {
+            (average.scenario, average.aspect): average.weight
+            for average in found.averages
+            if (average.rater, average.is_judge) == chosen
+        }
+        names = sorted({scenario for scenario, _ in estimates}, key=lambda name: (name != ALL, name))
+        tables.draw(
+            grid("averages", "Category", names, estimates, lambda one: numbers.format_number(one.value or 0, 1))
+        )
+        st.caption("In percent; every weighting was scaled to a sum of 100 first.")
+    else:
         st.caption("Every item has its own aspects, so there is no average over items.")
-        return
-    raters = list(dict.fromkeys((average.rater, average.is_judge) for average in averages))
-    chosen = st.selectbox(
-        "Rater",
-        raters,
-        format_func=lambda rater: f"{rater[0]} ({'judge' if rater[1] else 'person'})",
-        key="whose",
-        width=320,
-    )
-    rater_averages = [average for average in averages if (average.rater, average.is_judge) == chosen]
-    draw_grid(
-        sorted({average.scenario for average in rater_averages}, key=lambda name: (name != ALL, name)),
-        {(average.scenario, average.aspect): average.weight for average in rater_averages},
-        "Category",
-        with_interval=False,
-    )
-    st.caption("In percent; every weighting was scaled to a sum of 100 first.")
-
-
-def draw_other_totals(totals: Sequence[OtherTotals]) -> None:
-    """State for each judge how many of its weightings do not sum to 100."""
-    for judge in totals:
+    for judge in found.totals:
         counted = numbers.format_count(judge.weightings, "weighting")
         share = f"{judge.other:,} of {counted} ({judge.other / judge.weightings:.0%})"
         st.caption(
@@ -280,59 +301,46 @@ def draw_other_totals(totals: Sequence[OtherTotals]) -> None:
         )
 
 
-def draw_qualities(qualities: Sequence[AspectQuality]) -> None:
-    """Draw people's ratings of the aspects by judge."""
-    st.subheader("Quality of the aspects", anchor=False)
-    st.caption(
+def qualities_result(qualities: Sequence[AspectQuality]) -> Result:
+    """Return people's ratings of the aspects by judge."""
+    ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in qualities}
+    caption = (
         "Mean of people's ratings, from 1 to 5, of each judge's set of aspects, with the 95 % interval over items."
     )
-    ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in qualities}
-    draw_grid(sorted({judge for judge, _ in ratings}), ratings, "Judge", with_interval=True)
+    judges = sorted({judge for judge, _ in ratings})
+    table = grid("qualities", "Judge", judges, ratings, format_estimate)
+    return Result(title="Quality of the aspects", caption=caption, tables=[table])
 
 
-def draw_agreement(agreements: Sequence[VerdictAgreement]) -> None:
-    """Draw the agreement of each run's verdicts with people's preferences, with and without ties."""
-    st.subheader("Agreement with people's preferences", anchor=False)
-    st.caption(
-        "The share of verdicts that equal people's preference; without ties: only items without a tie by people."
-    )
-    st.dataframe(
-        [
-            {
-                "Run": agreement.run,
-                "Criterion": agreement.criterion,
-                "With ties": format_estimate(agreement.with_ties),
-                "Items": agreement.with_ties.items,
-                "Without ties": format_estimate(agreement.without_ties),
-                "Items ": agreement.without_ties.items,
-                "No verdict": agreement.no_verdict,
-            }
-            for agreement in agreements
-        ],
-        hide_index=True,
-        column_config={name: st.column_config.TextColumn(alignment="right") for name in ("With ties", "Without ties")},
+def agreement_result(agreements: Sequence[VerdictAgreement]) -> Result:
+    """Return the agreement of each run's verdicts with people's preferences, with and without ties."""
+    return Result(
+        title="Agreement with people's preferences",
+        caption="The share of verdicts that equal people's preference; without ties: only items without a tie by "
+        "people.",
+        tables=[Table("preferences", agreements, weights.AGREEMENT_COLUMNS, ())],
     )
 
 
-def draw_grid(
-    row_names: Sequence[str], estimates: Mapping[tuple[str, str], Estimate], row_title: str, *, with_interval: bool
-) -> None:
-    """Draw estimates by row and column, with the number of items in the last column."""
-    column_names = list(dict.fromkeys(column for _, column in estimates))
-    lines = []
-    for name in row_names:
-        cells = {column: estimates[name, column] for column in column_names if (name, column) in estimates}
-        line: dict[str, Any] = {row_title: name or "no category"}
-        for column in column_names:
-            estimate = cells.get(column)
-            line[truncate(column, 40)] = "–" if estimate is None else _cell_text(estimate, with_interval)
-        lines.append(line | {"Items": max(estimate.items for estimate in cells.values())})
-    right = st.column_config.TextColumn(alignment="right")
-    st.dataframe(lines, hide_index=True, column_config={truncate(column, 40): right for column in column_names})
+def grid(
+    key: str,
+    title: str,
+    names: Sequence[str],
+    estimates: Mapping[tuple[str, str], Estimate],
+    text: Callable[[Estimate], str],
+) -> Table:
+    """Return a table of estimates by row and column, with the number of items in the last column."""
 
+    def column(name: str) -> Column:
+        shown = lambda row: text(estimates[row, name]) if (row, name) in estimates else "–"  # noqa: E731
+        return Column(truncate(name, 40), shown, "figure")
 
-def _cell_text(estimate: Estimate, with_interval: bool) -> str:
-    return format_estimate(estimate) if with_interval else numbers.format_estimate(estimate.value, None, None, digits=1)
+    def items(row: str) -> int:
+        return max(estimate.items for (name, _), estimate in estimates.items() if name == row)
+
+    columns = [column(name) for name in dict.fromkeys(name for _, name in estimates)]
+    first = Column(title, lambda name: name or "no category")
+    return Table(key, names, (first, *columns, Column("Items", items, "count")), ())
 
 
 draw_page(shell.draw_header("Weights", "Distances between the aspect weights of people and of judges."))

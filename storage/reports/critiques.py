@@ -19,8 +19,10 @@ from core.critiques import (
     reference_critique,
     score_critique,
 )
+from core.formats.tables import Column
 from core.labels import Kind, Target
 from core.protocols import registry
+from core.wording import format_count, format_estimate
 from storage.db import connections
 from storage.db.tables import ItemRow, RunRow, TraceRow
 from storage.labels import labels
@@ -180,6 +182,7 @@ def aiu_owners(critiques_by_item: CritiquesByItem) -> dict[tuple[str, str], str]
 
 Level = Literal["micro", "macro"]
 Range = tuple[float, float] | None
+SCORES = ("precision", "recall", "f1")
 SLACK = 1e-9
 """Bounds closer than this are equal."""
 Task = Literal["precision", "recall"]
@@ -220,6 +223,11 @@ class Row:
     recall_interval: Range = None
     f1_interval: Range = None
     reason: str = ""
+
+    def ends(self, score: str) -> tuple[float | None, float | None]:
+        """Return the ends of the interval of one of `SCORES`."""
+        interval: Range = getattr(self, f"{score}_interval")
+        return interval or (None, None)
 
 
 @dataclass(frozen=True)
@@ -285,11 +293,6 @@ def leaderboard(engine: Engine, study: Study, *, choices: Choices = NOTHING, res
     return Leaderboard((*rows, *_reference_rows(data.critiques)), tuple(_accuracies(data, resamples)), tuple(pairs))
 
 
-def rows(engine: Engine, study: Study, *, resamples: int = 1000) -> list[Row]:
-    """Return the scores by author, source and level; groups of authors first."""
-    return list(leaderboard(engine, study, resamples=resamples).rows)
-
-
 def drill_down(session: Session, study_id: int, source: str, author: str, group: bool) -> list[CritiqueDetail]:
     """Return the critiques of an author, or of a group of authors, as judged by a source; the lowest F1 first."""
     scored = load_data(session, study_id).scored().get(source, [])
@@ -346,26 +349,20 @@ def _author_rows(
     judgements = sum(len(entry.factual) + len(entry.covered) for entry in scored)
     ranges = _ranges(scored) if unread else {}
     for level in LEVELS:
-        precision, recall, f1 = (estimates[f"{name}_{level}"] for name in ("precision", "recall", "f1"))
+        scores = [estimates[f"{name}_{level}"] for name in SCORES]
         yield Row(
             author,
             source,
             level,
-            precision.value,
-            recall.value,
-            f1.value,
-            critiques=len(scored),
-            aius=sum(len(entry.factual) for entry in scored),
-            group=group,
-            unread=unread,
-            coverage=1 - unread / judgements if judgements else None,
-            precision_range=ranges.get(f"precision_{level}"),
-            recall_range=ranges.get(f"recall_{level}"),
-            f1_range=ranges.get(f"f1_{level}"),
-            precision_interval=_interval(precision),
-            recall_interval=_interval(recall),
-            f1_interval=_interval(f1),
-            reason="; ".join(dict.fromkeys(e.reason for e in (precision, recall, f1) if e.reason)),
+            *(score.value for score in scores),
+            len(scored),
+            sum(len(entry.factual) for entry in scored),
+            group,
+            unread,
+            1 - unread / judgements if judgements else None,
+            *(ranges.get(f"{name}_{level}") for name in SCORES),
+            *map(_interval, scores),
+            "; ".join(dict.fromkeys(score.reason for score in scores if score.reason)),
         )
 
 
@@ -430,17 +427,15 @@ def _accuracy(
 ) -> Accuracy:
     from core.statistics.measures.shares import possible_range, share_estimate
 
-    readable = [target for target in selected if values[target] is not None]
-    unread = len(selected) - len(readable)
-    right = sum(values[target] == gold[target] for target in readable)
+    correct = {target: values[target] == gold[target] for target in selected if values[target] is not None}
+    unread = len(selected) - len(correct)
+    right = sum(correct.values())
     limits = possible_range(lambda value: (right + unread * value) / len(selected)) if unread else None
-    if not readable:
-        reason = "people and the judge have no AIU in common"
-        return Accuracy(judge, task, group, None, None, 0, unread, reason, limits)
-    correct = [values[target] == gold[target] for target in readable]
-    estimate = share_estimate(correct, [target.item for target in readable])
-    interval = _interval(estimate)
-    return Accuracy(judge, task, group, estimate.value, interval, len(readable), unread, estimate.reason, limits)
+    none = "people and the judge have no AIU in common"
+    estimate = share_estimate(list(correct.values()), [target.item for target in correct], reason=none)
+    return Accuracy(
+        judge, task, group, estimate.value, _interval(estimate), len(correct), unread, estimate.reason, limits
+    )
 
 
 def _owner(target: Target, owners: Mapping[tuple[str, str], str]) -> str:
@@ -462,3 +457,132 @@ def _count_pairs(source: str, scored: Sequence[ScoredCritique]) -> PairCounts:
 
 def _interval(estimate: "Estimate") -> tuple[float, float] | None:
     return None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+
+
+# The tables of a page and their files, and the answer in words.
+
+GROUP_NAMES = {"human": "all people", "llm": "all models"}
+
+
+def display_name(row: Row) -> str:
+    """Return the author, or "all people" and "all models" for groups."""
+    return GROUP_NAMES[row.author] if row.group else row.author
+
+
+def _format_range(limits: Range) -> str:
+    return "" if limits is None else f"{limits[0]:.2f} to {limits[1]:.2f}"
+
+
+COLUMNS = (
+    Column("Author", display_name),
+    Column(
+        "Precision", lambda row: (row.precision, *row.ends("precision")), "estimate",
+        help="The share of a critique's AIUs that are true. AIU: atomic information unit, one claim of a critique.",
+    ),
+    Column(
+        "Recall", lambda row: (row.recall, *row.ends("recall")), "estimate",
+        help="The share of the reference critique's AIUs that it has.",
+    ),
+    Column("F1", lambda row: (row.f1, *row.ends("f1")), "estimate", help="The harmonic mean of precision and recall."),
+    Column("Critiques", "critiques", "count"),
+    Column("AIUs", "aius", "count"),
+    Column(
+        "Coverage", "coverage", "share",
+        help="The share of judgements of AIUs that have a value; the others are left out.",
+    ),
+    Column(
+        "Possible F1", lambda row: _format_range(row.f1_range), "figure",
+        help="F1 if all of them were false, and if all of them were true; the CSV file has precision and recall too.",
+    ),
+    Column("Note", "reason"),
+)  # fmt: skip
+
+
+def file_row(row: Row) -> dict[str, object]:
+    """Return a row of the leaderboard as it is in files, with intervals and possible ranges."""
+    line = {name: getattr(row, name) for name in ("author", "source", "level", *SCORES)}
+    for kind, ends in (("interval", ("low", "high")), ("range", ("least", "most"))):
+        for score in SCORES:
+            pair = getattr(row, f"{score}_{kind}") or (None, None)
+            line |= {f"{score}_{end}": value for end, value in zip(ends, pair, strict=True)}
+    return line | {name: getattr(row, name) for name in ("critiques", "aius", "unread", "coverage", "group", "reason")}
+
+
+def _accuracy_column(title: str, critiques: str) -> Column:
+    """Return the column of the critiques by a group of authors, of rows that have the accuracy on each group's."""
+
+    def text(row: Mapping[str, Accuracy]) -> str:
+        one = row[critiques]
+        return f"{format_estimate(one.accuracy, *(one.interval or (None, None)))} ({one.aius:,})" if one.aius else "–"
+
+    return Column(title, text, "figure")
+
+
+def _readable(row: Mapping[str, Accuracy]) -> str:
+    aius, total = row["all"].aius, row["all"].aius + row["all"].unread
+    return f"{round(100 * aius / total, 1):g} % of {total:,}" if total else "–"
+
+
+ACCURACY_COLUMNS = (
+    Column("Judge", lambda row: row["all"].judge),
+    Column("Task", lambda row: row["all"].task.capitalize()),
+    _accuracy_column("All critiques", "all"),
+    _accuracy_column("By people", "human"),
+    _accuracy_column("By models", "llm"),
+    Column("Readable", _readable, "figure"),
+    Column(
+        "Range", lambda row: _format_range(row["all"].range), "figure",
+        help="The range of the figure, with all unreadable replies counted one way or the other. This is not a "
+        "confidence interval. Empty if every reply could be read.",
+    ),
+)  # fmt: skip
+
+
+def describe_authors(rows: Sequence[Row]) -> str:
+    """Return the author with the highest F1, compared with the next one; `rows` are of one source and level."""
+    authors = sorted((row for row in rows if not row.group and row.f1 is not None), key=lambda row: -(row.f1 or 0.0))
+    if not authors:
+        return "No author has an F1: it needs judged AIUs of a critique and of the reference critique of its item."
+    best, *others = authors
+    if not others:
+        return f"Author {best.author} has the only F1, {_format_f1(best)}."
+    second = others[0]
+    if best.f1_interval is None or second.f1_interval is None:
+        verdict = "without intervals to compare it with"
+    elif best.f1_interval[0] > second.f1_interval[1]:
+        verdict = "and is ahead of"
+    else:
+        verdict = "but is not clearly ahead of"
+    return (
+        f"Author {best.author} has the highest F1, {_format_f1(best)}, {verdict} {second.author}, {_format_f1(second)}."
+    )
+
+
+def _format_f1(row: Row) -> str:
+    return f"{format_estimate(row.f1, *row.ends('f1'))} ({format_count(row.critiques, 'critique')})"
+
+
+def describe_judges(accuracies: Sequence[Accuracy]) -> str:
+    """Return the judge with the highest accuracy on AIUs for each task; "" if no accuracy is defined."""
+    best = []
+    for task in TASKS:
+        defined = [
+            row for row in accuracies if row.task == task and row.critiques == "all" and row.accuracy is not None
+        ]
+        if defined:
+            row = max(defined, key=lambda row: row.accuracy or 0.0)
+            estimate = format_estimate(row.accuracy, *(row.interval or (None, None)))
+            best.append(f"of {task} {row.judge}, {estimate} ({format_count(row.aius, 'AIU')})")
+    return f"Most accurate judge {', '.join(best)}." if best else ""
+
+
+def describe_pairs(counts: PairCounts) -> str:
+    """Return the win rates of two models' critiques on the same item; "" without a comparison."""
+    total = counts.first + counts.second + counts.tie
+    undefined = f"; undefined for {format_count(counts.undefined, 'pair')}" if counts.undefined else ""
+    return (
+        f"Pairs of critiques by models on the same item, compared by F1: the first is better in {counts.first} "
+        f"of {total}, the second in {counts.second}, equal in {counts.tie}{undefined}."
+        if total
+        else ""
+    )

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, select
@@ -83,11 +83,6 @@ def of_study(engine: Engine, study: Study) -> list[TagRow]:
     """Return the tags of a study."""
     with connections.reading(engine) as session:
         return report(session, study.id)
-
-
-def table(rows: Sequence[TagRow]) -> list[dict[str, object]]:
-    """Return one row for each tag."""
-    return [asdict(row) for row in rows]
 
 
 def _row(tag: str, labels: Sequence[tuple[int, str]], agreement: AgreementRow | None) -> TagRow:

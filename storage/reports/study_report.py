@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from core.errors import TiebreakError
 from core.formats.html_report import Section
 from core.formats.interval_chart import Point, interval_chart
+from core.formats.tables import cell
 from core.labels import Level
 from core.provenance import BIAS_TESTS, CAUSE_MODEL, PAIRED_DIFFERENCES, caption
 from core.statistics import catalogue
@@ -37,20 +38,25 @@ from storage.reports.judge_ranking import Selection
 from storage.studies.studies import Study
 
 COMPARISONS, DISAGREEMENTS = "Differences between judges", "Causes of disagreements"
+ROWS = {"value": "value low high", "n": "items", "caveat": "reason"}
 
 
 def sections(engine: Engine, study: Study, *, reference: str | None = None) -> list[Section]:
     """Return the sections; those without data state the reason in one sentence."""
-    return [
-        _overview(engine, study),
-        _judges(engine, study, reference),
-        _comparisons(engine, study, reference),
-        _causes(engine, study),
-        _systems(engine, study, reference),
-        _biases(engine, study, reference),
-        _agreement(engine, study),
-        _alignment(engine, study, reference),
-    ]
+    makers: Mapping[str, Callable[[Engine, Study, str | None], Section]] = {
+        "Judges": _judges,
+        COMPARISONS: _comparisons,
+        DISAGREEMENTS: _causes,
+        "Systems": _systems,
+        "Biases of judges": _biases,
+    }
+    found = [_overview(engine, study)]
+    for title, make in makers.items():
+        try:
+            found.append(make(engine, study, reference))
+        except TiebreakError as error:
+            found.append(Section(title, [str(error)]))
+    return [*found, _agreement(engine, study), _alignment(engine, study, reference)]
 
 
 def _overview(engine: Engine, study: Study) -> Section:
@@ -70,24 +76,18 @@ def _overview(engine: Engine, study: Study) -> Section:
 
 
 def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
-    try:
-        report = judge_ranking.of_study(engine, study, judge_ranking.Selection(), reference=reference)
-    except TiebreakError as error:
-        return Section("Judges", [str(error)])
+    report = judge_ranking.of_study(engine, study, judge_ranking.Selection(), reference=reference)
     ranking = report.ranking
-    rows = [
-        {
-            "judge": row["judge"],
-            "decision": row["decision"],
-            "accuracy": format_estimate(row["accuracy"], row["low"], row["high"], 3),
-            "targets": row["targets"],
-            "coverage": row["coverage"],
-            "from_ceiling": format_estimate(row["from_ceiling"], row["from_ceiling_low"], row["from_ceiling_high"], 3),
-            "winning_rate": row["winning_rate"],
-            "reason": row["reason"],
-        }
-        for row in judge_ranking.table(report)
-    ]
+    columns = {
+        "judge": "judge",
+        "decision": "decision",
+        "accuracy": "accuracy low high",
+        "targets": "targets",
+        "coverage": "coverage",
+        "from_ceiling": "from_ceiling from_ceiling_low from_ceiling_high",
+        "winning_rate": "winning_rate",
+        "reason": "reason",
+    }
     points, lines = judge_points(ranking)
     sizes, method = [ranking.targets], judge_ranking.describe_method(report)
     return Section(
@@ -95,33 +95,29 @@ def _judges(engine: Engine, study: Study, reference: str | None) -> Section:
         [summarize(ranking), *filter(None, [report.chosen]), *report.notes],
         interval_chart(points, "Accuracy and 95 % interval", lines) if points else "",
         caption("Accuracy of each judge on the same targets", sizes, "targets", method),
-        rows,
+        _printed(judge_ranking.table(report), columns),
         caption("Judges, the human ceiling and baselines", sizes, "targets", method),
     )
 
 
 def _comparisons(engine: Engine, study: Study, reference: str | None) -> Section:
-    try:
-        found, _ = judge_ranking.comparisons_of_study(engine, study, judge_ranking.Selection(), reference=reference)
-    except TiebreakError as error:
-        return Section(COMPARISONS, [str(error)])
+    found, _ = judge_ranking.comparisons_of_study(engine, study, judge_ranking.Selection(), reference=reference)
     if not found:
         return Section(COMPARISONS, ["Fewer than two judges can be compared on the same targets."])
-    rows = [
-        {
-            "judge": row.judge,
-            "other_judge": row.other_judge,
-            "difference": format_estimate(row.difference, row.low, row.high, 3),
-            "targets": row.items,
-            "p_corrected": format_p(row.p_corrected),
-            "caveat": row.reason,
-        }
-        for row in found
-    ]
+    columns = {
+        "judge": "judge",
+        "other_judge": "other_judge",
+        "difference": "difference low high",
+        "targets": "items",
+        "p_corrected": "p_corrected",
+        "caveat": "reason",
+    }
     title, sizes = "Differences in accuracy on the same targets", [row.items for row in found]
-    sentences = _debate_note(engine, study, reference)
     return Section(
-        COMPARISONS, sentences, rows=rows, table_caption=caption(title, sizes, "targets", PAIRED_DIFFERENCES)
+        COMPARISONS,
+        _debate_note(engine, study, reference),
+        rows=_printed(found, columns),
+        table_caption=caption(title, sizes, "targets", PAIRED_DIFFERENCES),
     )
 
 
@@ -130,11 +126,9 @@ def _debate_note(engine: Engine, study: Study, reference: str | None) -> list[st
         return [note] if (note := references.debate_note(session, study.id, reference)) else []
 
 
-def _causes(engine: Engine, study: Study) -> Section:
-    try:
-        found = judge_errors.of_study(engine, study, judge_ranking.Selection())
-    except TiebreakError as error:
-        return Section(DISAGREEMENTS, [str(error)])
+def _causes(engine: Engine, study: Study, reference: str | None) -> Section:
+    """Return the causes; they are of people's labels, whatever the reference is."""
+    found = judge_errors.of_study(engine, study, judge_ranking.Selection())
     rows = []
     for errors in found:
         shares = {share.cause: format_estimate(share.value, share.low, share.high, 3) for share in errors.causes.shares}
@@ -153,10 +147,7 @@ def _causes(engine: Engine, study: Study) -> Section:
 
 
 def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
-    try:
-        report = systems.report(engine, study, reference=reference)
-    except TiebreakError as error:
-        return Section("Systems", [str(error)])
+    report = systems.report(engine, study, reference=reference)
     overall = [row for row in report.rows if row.scenario == ALL]
     if not overall:
         return Section("Systems", ["No two responses of different systems were labelled or judged."])
@@ -166,20 +157,17 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
         Point(row.system, value, low, high, row.labelled) for row, value, low, high in figures if value is not None
     ]
     verdicts = f"verdicts of {report.judge}" if report.judge else "no verdicts"
-    rows = [
-        {
-            "system": row.system,
-            "scenario": row.scenario,
-            "together": format_estimate(row.value, row.low, row.high, 3),
-            "people_alone": format_estimate(row.people, row.people_low, row.people_high, 3),
-            "verdicts_alone": format_estimate(row.verdicts, None, None, 3),
-            "labelled": row.labelled,
-            "only_judged": row.judged,
-            "bradley_terry": format_estimate(row.strength, row.strength_low, row.strength_high, 3),
-            "caveat": row.reason,
-        }
-        for row in report.rows
-    ]
+    columns = {
+        "system": "system",
+        "scenario": "scenario",
+        "together": "value low high",
+        "people_alone": "people people_low people_high",
+        "verdicts_alone": "verdicts verdicts_low verdicts_high",
+        "labelled": "labelled",
+        "only_judged": "judged",
+        "bradley_terry": "strength strength_low strength_high",
+        "caveat": "reason",
+    }
     sizes = [row.labelled for row in overall]
     title, method = f"{unit} of each system by {systems.basis(report)}", systems.method(report)
     return Section(
@@ -190,32 +178,26 @@ def _systems(engine: Engine, study: Study, reference: str | None) -> Section:
         ],
         interval_chart(points, f"{unit} and 95 % interval") if points else "",
         caption(title, sizes, "labelled targets", method),
-        rows,
+        _printed(report.rows, columns),
         caption(f"Systems by {systems.basis(report)}", sizes, "labelled targets", method),
     )
 
 
 def _biases(engine: Engine, study: Study, reference: str | None) -> Section:
-    try:
-        rows = judge_biases.of_study(engine, study, reference=reference)
-    except TiebreakError as error:
-        return Section("Biases of judges", [str(error)])
-    printed = [
-        {
-            "judge": row.judge,
-            "bias": row.bias,
-            "effect": format_estimate(row.effect.value, row.effect.low, row.effect.high, 3),
-            "n": row.effect.items,
-            "p_corrected": format_p(row.p_corrected),
-            "found": "yes" if row.found else "no",
-            "caveat": row.effect.reason,
-        }
-        for row in rows
-    ]
+    rows = judge_biases.of_study(engine, study, reference=reference)
+    columns = {
+        "judge": "judge",
+        "bias": "bias",
+        "effect": "effect low high",
+        "n": "n",
+        "p_corrected": "p_corrected",
+        "found": "found",
+        "caveat": "note",
+    }
     return Section(
         "Biases of judges",
         [*_debate_note(engine, study, reference), judge_biases.sentence(engine, study, rows)],
-        rows=printed,
+        rows=_printed(judge_biases.table(rows), columns),
         table_caption=caption("Biases of judges", [row.effect.items for row in rows], "verdicts", BIAS_TESTS),
     )
 
@@ -225,12 +207,13 @@ def _agreement(engine: Engine, study: Study) -> Section:
     if not rows:
         return Section("Inter-annotator agreement", ["Agreement needs labels by at least two annotators."])
     headline, points = agreement_points(engine, study, rows)
+    names = ("kind", "criterion", "group", "statistic")
     return Section(
         "Inter-annotator agreement",
         [],
         interval_chart(points, f"{headline} and 95 % interval") if points else "",
         caption(f"Agreement beyond chance ({headline})", [point.n for point in points]),
-        _printed(rows, ("kind", "criterion", "group", "statistic")),
+        _printed(rows, dict(zip(names, names, strict=True)) | ROWS),
         caption("Agreement between annotators and between judges", [row.items for row in rows]),
     )
 
@@ -271,21 +254,32 @@ def _alignment(engine: Engine, study: Study, reference: str | None) -> Section:
     if not rows:
         return Section("Alignment of judges", ["No judge has given an opinion yet."])
     used = ", ".join(dict.fromkeys(row.reference for row in rows if row.reference))
+    names = ("judge", "kind", "criterion", "statistic")
     return Section(
         "Alignment of judges",
         [f"Reference: {used}."] if used else [],
-        rows=_printed(rows, ("judge", "kind", "criterion", "statistic")),
+        rows=_printed(rows, dict(zip(names, names, strict=True)) | ROWS),
         table_caption=caption("Every statistic of every judge", [row.items for row in rows]),
     )
 
 
-def _printed(rows: Iterable[Any], names: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return rows for print: the given columns, the estimate with its interval, n, and the caveat."""
+def _printed(rows: Iterable[Any], columns: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    """Return rows for print; `columns` has the name of each column and its values, three for an interval."""
     return [
-        {name: getattr(row, name) for name in names}
-        | {"value": format_estimate(row.value, row.low, row.high, 3), "n": row.items, "caveat": row.reason}
+        {title: _print(title, [cell(row, name) for name in names.split()]) for title, names in columns.items()}
         for row in rows
     ]
+
+
+def _print(title: str, values: Sequence[Any]) -> Any:
+    match values:
+        case [value, low, high]:
+            return format_estimate(value, low, high, 3)
+        case [bool() as found]:
+            return "yes" if found else "no"
+        case [value] if title == "p_corrected":
+            return format_p(value)
+    return values[0]
 
 
 # The results of a study as tables for a publication: judges, their differences, causes, systems and biases.

@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.aspects import Weights, aspect_set_id, in_percent, mean_weights, preferred_response
+from core.formats.tables import Column
 from core.items import Item
 from core.labels import Target
 from core.protocols import registry
@@ -27,6 +28,26 @@ from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
+
+COLUMNS = (
+    Column("Weights", "scheme", key="weights"),
+    Column("Minus", "less", key="less"),
+    Column("Agreement", "agreement.value agreement.low agreement.high", "estimate", "value low high"),
+    Column("Items", "agreement.items", "count", "items"),
+    Column("Note", "agreement.reason", key="reason"),
+)
+"""Of the agreements of each way to aggregate."""
+
+
+def file_rows(report: LaboratoryReport) -> list[dict[str, object]]:
+    """Return the agreements, differences and points of the curve as they are in files."""
+    rows = [(row.scheme, row.less, None, row.agreement) for row in report.schemes]
+    rows += [(point.weighting, None, point.k, point.agreement) for point in report.curve]
+    return [
+        {"judge": report.judge, "weights": weights, "less": less, "k": k}
+        | {name: getattr(agreement, name) for name in ("value", "low", "high", "items")}
+        for weights, less, k, agreement in rows
+    ]
 
 
 def reports(

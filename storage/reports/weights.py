@@ -8,21 +8,18 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
 from core.aspects import Weights
+from core.formats.tables import Column
 from core.labels import Kind
 from core.statistics.data.arrays import Estimate
-from core.statistics.data.columns import Column
+from core.statistics.data.columns import Column as CodedColumn
 from core.statistics.data.label_table import LabelTable, groups
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
-from core.statistics.reports import weight_distances
 from core.statistics.reports.weight_distances import (
-    AverageWeight,
     DistanceMeasure,
-    OtherTotals,
     RaterDistance,
     UnitDistance,
     WeightUnit,
-    average_weights,
     rank_distance,
     rater_distances,
     unit_distances,
@@ -46,6 +43,28 @@ PREFERENCE: Kind = "preference"
 TIE = 0
 DECIDED = ("adjudicated", "unanimous", "majority", "single")
 """Sources of gold with a value that annotators chose."""
+COLUMNS = (
+    Column("Rater", "rater_a", key="rater_a"),
+    Column("Other rater", "rater_b", key="rater_b"),
+    Column("Distance", "distance.value distance.low distance.high", "estimate", "distance low high"),
+    Column(
+        "Undefined as 0", "distance_undefined_as_zero", "estimate", "distance_undefined_as_zero",
+        help="Equal weights have no order. The paper counts them as the same order; here they are left out.",
+    ),
+    Column("Weightings", "units", "count", "items"),
+    Column("Undefined", "undefined", "count", "undefined"),
+    Column("Between", lambda row: "people" if row.among_annotators else "judge and people"),
+)  # fmt: skip
+"""Of the distances of raters."""
+AGREEMENT_COLUMNS = (
+    Column("Run", "run"),
+    Column("Criterion", "criterion"),
+    Column("With ties", "with_ties.value with_ties.low with_ties.high", "estimate"),
+    Column("Items", "with_ties.items", "count"),
+    Column("Without ties", "without_ties.value without_ties.low without_ties.high", "estimate"),
+    Column("Items ", "without_ties.items", "count"),
+    Column("No verdict", "no_verdict", "count"),
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +109,7 @@ def rows(
     engine: Engine, study: Study, measure: DistanceMeasure = rank_distance, *, resamples: int = 1000
 ) -> list[RaterDistance]:
     """Return the distance between each two annotators, and between each judge and the annotators."""
-    return rater_distances(_load_units(engine, study), measure, resamples=resamples)
+    return rater_distances(load_units(engine, study), measure, resamples=resamples)
 
 
 def drill_down(
@@ -121,26 +140,6 @@ def _detail(unit_distance: UnitDistance, trace: int | None, viewer: str | None) 
         return WeightingDetail(unit.item, unit.scenario, None, {}, trace, True)
     weights = {**unit.judges, **unit.annotators}
     return WeightingDetail(unit.item, unit.scenario, unit_distance.distance, weights, trace, False)
-
-
-def mean_weights(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AverageWeight]:
-    """Return the mean weights by scenario (Tables 7 to 10)."""
-    return average_weights(_load_units(engine, study), resamples=resamples)
-
-
-def other_totals(engine: Engine, study: Study) -> list[OtherTotals]:
-    """Return the judges with weightings that do not sum to 100, with their number."""
-    return weight_distances.other_totals(_load_units(engine, study))
-
-
-def largest_set(engine: Engine, study: Study) -> int:
-    """Return the number of aspects in the largest set that was weighed; 0 if there is none."""
-    sizes = [
-        len(weights)
-        for unit in _load_units(engine, study)
-        for weights in (*unit.annotators.values(), *unit.judges.values())
-    ]
-    return max(sizes, default=0)
 
 
 def aspect_qualities(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AspectQuality]:
@@ -179,8 +178,8 @@ def verdict_agreement(engine: Engine, study: Study, choices: Choices | None = No
         runs_by_id = {run.id: run for run in runs.of_study(session, study.id)}
     criteria = {id: report_criterion(target.criterion) for id, target in by_id.items()}
     gold = {id: value for id, value in gold.items() if choices.has_figures_of(by_id[id])}
-    judged = Column.of(opinions.targets)
-    columns = {"run": Column.of(opinions.runs), "criterion": judged.map(criteria.__getitem__)}
+    judged = CodedColumn.of(opinions.targets)
+    columns = {"run": CodedColumn.of(opinions.runs), "criterion": judged.map(criteria.__getitem__)}
     table = LabelTable({**columns, "verdict": opinions.values, "gold": judged.map(gold.get)})
     verdicts = table.take(opinions.stages.equals("verdict"))
     has_gold = verdicts["gold"].present()
@@ -204,7 +203,8 @@ def _share_equal(verdicts: LabelTable) -> Estimate:
     return share_estimate(equal, pairs=len(verdicts), reason="there is no item with a verdict and a gold label")
 
 
-def _load_units(engine: Engine, study: Study) -> list[WeightUnit]:
+def load_units(engine: Engine, study: Study) -> list[WeightUnit]:
+    """Return `units` of a study."""
     with connections.reading(engine) as session:
         return units(session, study.id)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from core.formats.tables import Column
 from core.labels import Scale, Value
 from core.statistics.data.arrays import Estimate
 from core.statistics.measures.shares import wilson_proportion
@@ -57,6 +58,21 @@ class OutcomeSlice:
     outcomes: tuple[TraceOutcome, ...]
     share: Estimate
     """Of all traces."""
+
+    @property
+    def name(self) -> str:
+        """As the URL names it: `2 of 3, chair right`."""
+        return f"{self.peers_right} of {self.peers}, chair {'right' if self.chair_right else 'wrong'}"
+
+
+COLUMNS = (
+    Column("", "peers_right", key="peers_right"),
+    Column("", "peers", key="peers"),
+    Column("", lambda one: "yes" if one.chair_right else "no", key="chair_right"),
+    Column("", lambda one: len(one.outcomes), key="n"),
+    Column("", "share.value share.low share.high", key="share share_low share_high"),
+)
+"""Of the files of the chart."""
 
 
 def score_tolerance(scale: Scale, threshold: float = THRESHOLD) -> float | None:

@@ -142,6 +142,13 @@ def average_weights(units: Sequence[WeightUnit], *, resamples: int = 1000) -> li
     return [AverageWeight(*key, mean_estimate(weights, resamples=resamples)) for key, weights in values.items()]
 
 
+def largest_set(units: Sequence[WeightUnit]) -> int:
+    """Return the number of aspects in the largest set that was weighed; 0 if there is none."""
+    return max(
+        (len(given) for unit in units for given in (*unit.annotators.values(), *unit.judges.values())), default=0
+    )
+
+
 def other_totals(units: Sequence[WeightUnit]) -> list[OtherTotals]:
     """Return the judges with weightings that do not sum to 100."""
     stated: dict[str, list[bool]] = {}

@@ -1,12 +1,15 @@
-"""Agreement for display: the statistics that suit a scale, their names, and table rows."""
+"""Agreement for display: the statistics that suit a scale, their table, tags in reasons, and plans of labels."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from urllib.parse import quote
 
 import streamlit as st
 
+from core.formats.tables import Column, rows_csv
 from core.labels import Scale
+from core.own_addresses import own_address
 from core.statistics import catalogue
 from core.statistics.catalogue import Role
 from core.statistics.reports.agreement import AgreementRow
@@ -14,16 +17,11 @@ from core.wording import ALL_CRITERIA, NO_CRITERION, scenario_name
 from pages.parts import downloads, numbers
 from storage.reports.agreement import PanelReport
 from storage.reports.agreement_items import ItemQuery
+from storage.reports.reason_tags import TagRow
+from storage.studies.studies import Study
 
+ALL = "all"
 TARGETS_HELP = "The targets that the statistics are of; an item has one for each criterion and part."
-COLUMNS: Mapping[str, Any] = {
-    entry.short: st.column_config.TextColumn(alignment="right", help=entry.help)
-    for entry in catalogue.ENTRIES
-    if entry.table or entry.role is Role.weights
-} | {"Targets": st.column_config.NumberColumn(help=TARGETS_HELP)}
-
-NAMES = ("Opinions", "Criterion", "Scenario")
-"""Columns of text."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +31,6 @@ class StatisticChoice:
     many_raters: str
     two_raters: str
     table_statistics: tuple[str, ...]
-
-
-ALL = "all"
 
 
 def statistics_for(scale: Scale | None) -> StatisticChoice:
@@ -75,71 +70,87 @@ def order_pairs(pairs: Mapping[tuple[str, str], AgreementRow]) -> list[tuple[tup
     return sorted(defined, key=lambda entry: (-entry[1].items, entry[1].value or 0.0))
 
 
-def sort_names(*series: Mapping[str, AgreementRow]) -> list[str]:
-    """Return the names with a defined value, sorted by the value in the last series, highest first."""
-    last_values = {name: row.value for rows in series for name, row in rows.items() if row.value is not None}
-    return sorted(last_values, key=lambda name: -last_values[name])
+def format_row(row: AgreementRow) -> str:
+    """Return the value with its interval."""
+    return numbers.format_estimate(row.value, row.low, row.high)
 
 
-def format_counts(row: AgreementRow, share: float | None, rater_noun: str = "rater", item_noun: str = "item") -> str:
-    """Return `120 items · 3 annotators · 94 % of labels collected`."""
-    parts = [numbers.format_count(row.items, item_noun), numbers.format_count(row.raters, rater_noun)]
-    return " · ".join(parts + ([f"{share:.0%}".replace("%", " % of labels collected")] if share is not None else []))
+@dataclass(frozen=True)
+class FigureLine:
+    """A row of the table: the statistics of a stage, criterion and scenario."""
 
-
-def describe_coverage(overlap: int) -> str:
-    """Return what the share of labels collected is of; `overlap` is the study's number of labels a target."""
-    return (
-        f"Labels collected: this study asks for {numbers.format_count(overlap, 'label')} of every target that has a "
-        f"label, and of every target for which a run has no verdict. The share is of these; further labels of a target "
-        "do not raise it, and other targets are left out."
-    )
-
-
-LineKey = tuple[str, str, str | None]
-"""Stage, criterion and scenario of a row; None for all scenarios."""
+    stage: str
+    criterion: str
+    scenario: str | None
+    """None for all scenarios."""
+    items: int
+    raters: int
+    statistics: dict[str, AgreementRow] = field(default_factory=dict)
 
 
 def table_lines(
     stage_figures: Sequence[PanelReport], query: ItemQuery, choice: StatisticChoice, by_scenario: bool
-) -> dict[LineKey, dict[str, str | int]]:
+) -> list[FigureLine]:
     """Return the table rows, one for each stage, criterion and scenario."""
-    lines: dict[LineKey, dict[str, str | int]] = {}
+    lines: dict[tuple[str, str, str | None], FigureLine] = {}
     for figures in stage_figures:
         rows = [(None, row) for row in figures.overall] + [(row.group, row) for row in figures.scenarios if by_scenario]
         for scenario, row in rows:
-            is_included = not by_scenario or query.criterion in ("all", row.criterion)
+            is_included = not by_scenario or query.criterion in (ALL, row.criterion)
             if row.kind == query.kind and row.statistic in choice.table_statistics and is_included:
-                line = lines.setdefault((figures.stage, row.criterion, scenario), _line(figures, row, scenario, choice))
-                line[catalogue.BY_ID[row.statistic].short] = numbers.format_estimate(row.value, row.low, row.high)
-    return lines
+                key = (figures.stage, row.criterion, scenario)
+                lines.setdefault(key, FigureLine(*key, row.items, row.raters)).statistics[row.statistic] = row
+    return list(lines.values())
 
 
-def _line(
-    figures: PanelReport, row: AgreementRow, scenario: str | None, choice: StatisticChoice
-) -> dict[str, str | int]:
-    """Return a row with its names and counts, and empty cells for its statistics."""
-    stage: dict[str, str | int] = {"Opinions": figures.stage} if figures.stage else {}
-    names = {
-        "Criterion": criterion_name(row.criterion),
-        "Scenario": ALL if scenario is None else scenario_name(scenario),
-    }
-    return (
-        stage
-        | names
-        | {catalogue.BY_ID[name].short: "" for name in choice.table_statistics}
-        | {"Targets": row.items, "Raters": row.raters}
+def table_columns(statistics: Sequence[str], *, with_criterion: bool) -> list[Column]:
+    """Return the columns of the table; the criterion is left out where scenarios name the rows and all are of one."""
+
+    def estimate(statistic: str, line: FigureLine) -> tuple[float | None, ...]:
+        row = line.statistics.get(statistic)
+        return (None, None, None) if row is None else (row.value, row.low, row.high)
+
+    return [
+        Column("Opinions", "stage"),
+        *([Column("Criterion", lambda line: criterion_name(line.criterion))] if with_criterion else []),
+        Column("Scenario", lambda line: ALL if line.scenario is None else scenario_name(line.scenario)),
+        *(
+            Column(entry.short, partial(estimate, entry.id), "estimate", help=entry.help)
+            for entry in (catalogue.BY_ID[name] for name in statistics)
+        ),
+        Column("Targets", "items", "count", help=TARGETS_HELP),
+        Column("Raters", "raters", "count"),
+    ]
+
+
+def draw_tags(study: Study, rows: Sequence[TagRow]) -> None:
+    """Draw the tags in reasons with the agreement on each; nothing without a tag."""
+    if not rows:
+        return
+    st.subheader("Tags in reasons", anchor=False)
+    st.caption(
+        "A word after # in the reason of a label is a tag. Fleiss' kappa of using it or not, on targets for which two "
+        "annotators gave a reason."
     )
+    st.dataframe(
+        [tag_line(study, row) for row in rows],
+        key="tags_table",
+        hide_index=True,
+        column_config={"Reasons": st.column_config.LinkColumn(display_text="search ›")},
+    )
+    downloads.draw_csv_download(lambda: rows_csv(rows), "reason_tags.csv", key="tags_download")
 
 
-def without_single_criterion(
-    lines: Sequence[Mapping[str, str | int]], *, by_scenario: bool
-) -> list[dict[str, str | int]]:
-    """Return the table rows without the criterion if scenarios name the rows and all are of the same one."""
-    is_single = by_scenario and len({line["Criterion"] for line in lines}) == 1
-    return [{name: cell for name, cell in line.items() if not is_single or name != "Criterion"} for line in lines]
-
-
-def to_csv(rows: Iterable[AgreementRow]) -> str:
-    """Return all rows as CSV, as the command line writes them."""
-    return downloads.dataclass_csv(AgreementRow, rows)
+def tag_line(study: Study, row: TagRow) -> dict[str, str | None]:
+    """Return the table row of a tag."""
+    query = f"study={quote(study.name)}&area=Reasons%20and%20notes&text=%23{quote(row.tag)}"
+    return {
+        "Tag": "all tags" if row.tag == ALL else f"#{row.tag}",
+        "Labels": f"{row.labels:,}",
+        "Targets": f"{row.targets:,}",
+        "Annotators": f"{row.annotators:,}",
+        "Fleiss' kappa": numbers.format_estimate(row.kappa, row.low, row.high),
+        "n": f"{row.compared:,}",
+        "Note": row.reason,
+        "Reasons": None if row.tag == ALL else f"{own_address('/search')}?{query}",
+    }

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from core.statistics.data.frames import ALL
 from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judges import judge_comparison_rows
+from core.statistics.reports.weight_distances import average_weights as mean_weights
 from core.wording import format_p
 from storage.labels import targets
 from storage.reports import alignment, weights
@@ -111,7 +112,8 @@ def aspect_ratings(request: Request) -> list[PublishedRow]:
 
 def average_weights(request: Request) -> list[PublishedRow]:
     """Return each rater's mean weights by category of tasks (DnA-Eval's Figure 4 and Tables 7 to 10)."""
-    averages = weights.mean_weights(request.engine, request.study, resamples=request.resamples)
+    units = weights.load_units(request.engine, request.study)
+    averages = mean_weights(units, resamples=request.resamples)
     return [
         from_estimate(row.rater, f"{row.scenario}: {row.aspect}", "weight in percent", row.weight) for row in averages
     ]

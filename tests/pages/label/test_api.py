@@ -14,7 +14,7 @@ from core.formats.records import ItemRecord, StudyRecord
 from core.items import Response
 from pages.parts import resources
 from pages.parts.account_guard import COOKIE
-from pages.results.parts import tag_section
+from pages.results.parts import agreement_rows
 from storage.db import connections
 from storage.db.tables import OpinionRow
 from storage.labelling import training
@@ -92,7 +92,7 @@ def test_links_begin_with_the_path_of_the_server(client, monkeypatch):
     [stance] = result["reveal"]["stances"]
     assert stance["href"].startswith("/tiebreak/traces?study=s&trace=")
     row = TagRow("short", 1, 1, 1, None, None, None, 0, "")
-    line = tag_section.table_line(SimpleNamespace(name="s"), row)
+    line = agreement_rows.tag_line(SimpleNamespace(name="s"), row)
     assert line["Reasons"].startswith("/tiebreak/search?study=s&")
 
 

@@ -7,24 +7,13 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord
 from core.items import Item
 from core.labels import Target
-from core.statistics.data.arrays import Estimate
-from core.statistics.reports.weight_laboratory import CurvePoint
-from pages.parts import charts, live, resources
-from pages.results.parts import weight_charts
+from pages.parts import live, resources
 from storage.db import connections
 from storage.db.tables import OpinionViewRow
 from storage.labels import labels
 from storage.studies import items, studies
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
-
-
-def test_axes_show_the_part_of_the_scale_with_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "theme", lambda: "light")
-    agreement = Estimate(0.75, 0.7, 0.8, 40, 40, 0, 0, 0, "")
-    figure = weight_charts.curve_figure([CurvePoint(1, weight_charts.HEAVIEST, agreement)])
-    assert tuple(figure.layout.yaxis.range) == pytest.approx((0.65, 0.85))
-    assert figure.layout.yaxis.title.text == "Agreement and 95 % interval"
 
 
 def test_the_answer_of_the_sample() -> None:

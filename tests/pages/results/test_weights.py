@@ -9,10 +9,6 @@ from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, TraceRecord
 from core.items import Item
 from core.labels import Label, Target
-from core.statistics.data.arrays import Estimate
-from core.statistics.reports.weight_distances import PEOPLE, RaterDistance
-from pages.parts import charts
-from pages.results.parts import weight_charts
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
 
@@ -38,7 +34,7 @@ def test_figures_of_the_sample() -> None:
         ["annotator 1", "annotator 2"],
     ]
     assert averages.set_index("Category").loc["math", "accuracy"] == "50.0"
-    assert list(quality["Judge"]) == ["judge A"] and list(agreement["No verdict"]) == [4, 0, 0]
+    assert list(quality["Judge"]) == ["judge A"] and list(agreement["No verdict"]) == ["4", "0", "0"]
 
 
 def test_the_share_of_weightings_that_do_not_sum_to_100_is_stated() -> None:
@@ -85,13 +81,3 @@ def test_other_pages_open_a_study_of_weights(page: str) -> None:
     app.session_state["annotator"] = "annotator 1"
     app.run()
     assert not app.exception and not app.error
-
-
-def test_long_names_of_judges_have_rows_of_their_own_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "theme", lambda: "light")
-    estimate = Estimate(0.2, 0.1, 0.3, 40, 2, 0, 0, 0, "")
-    names = [f"an evaluator with a long descriptive name and a strict rubric, seed {seed}" for seed in (1, 2)]
-    rows = [RaterDistance(name, PEOPLE, estimate, 0.2, 40, 0, among_annotators=False) for name in names]
-    figure = weight_charts.distance_figure(rows, None, "Distance")
-    assert [label.replace("<br>", " ") for label in figure.layout.yaxis.ticktext] == names
-    assert figure.data[0].y[0] > figure.data[0].y[1]
