@@ -66,10 +66,12 @@ def agreement(
 
 def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Print the tags in the reasons of labels ("#length"), with the annotators' agreement on each and on all."""
+    from storage.db.connections import reading
     from storage.reports import reason_tags
 
     engine, source = open_study(database, study)
-    rows = [asdict(row) for row in reason_tags.of_study(engine, source)]
+    with reading(engine) as session:
+        rows = [asdict(row) for row in reason_tags.report(session, source.id)]
     print_result(rows, format_table(rows, "No reason has a tag, such as #length."), as_json)
 
 
@@ -124,15 +126,15 @@ def laboratory(
     """Print stored aspect scores under other weights. Is the gain from decomposing or from weighting (DnA-Eval)?"""
     from core.formats.tables import records
     from core.statistics.reports.weight_laboratory import SchemeRow
-    from storage.reports import weight_laboratory as report
+    from storage.reports import weights as report
 
     engine, source = open_study(database, study)
-    reports = report.reports(engine, source, reference=reference)
+    reports = report.laboratory(engine, source, reference=reference)
     parts = []
     for result in reports:
         curve = [SchemeRow(f"the {row.k} heaviest, {row.weighting}", "", row.agreement) for row in result.curve]
         note = f"No fitted weights: {result.unfitted}." if result.unfitted else ""
-        table = format_table(records([*result.schemes, *curve], report.COLUMNS), "")
+        table = format_table(records([*result.schemes, *curve], report.SCHEME_COLUMNS), "")
         parts.append("\n".join(filter(None, (result.judge, result.answer, result.details, note, table))))
     empty = "No run of DnA-Eval has scores for pairs of responses with a preference of people."
     print_result([asdict(result) for result in reports], "\n\n".join(parts) or empty, as_json)
@@ -183,14 +185,13 @@ def annotators(
 
     from storage.db.connections import reading
     from storage.reports import annotators as report
-    from storage.reports import training
 
     engine, stored_study = open_study(database, study)
     with reading(engine) as session:
         summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
         results = {
             result.annotator: result
-            for result in training.results(
+            for result in report.results(
                 session, stored_study, report.label_events(session, stored_study.id, adjudicated=True)
             )
         }

@@ -58,8 +58,6 @@ class Entry:
     """Category counts (P, K) and the numbers of the categories (K,) -> the statistic."""
     of_table: Callable[[Floats], TableStatistic] | None = None
     """The numbers of the categories (K,) -> the statistic of tables of two raters."""
-    chance_weights: Callable[[int], Floats] | None = None
-    """Number of categories -> agreement weights (K, K) of a Gwet coefficient."""
     reference: str = ""
 
 
@@ -112,7 +110,7 @@ _AGREEMENT = (
     Entry(
         "gwet_ac2_quadratic", "Gwet's AC2, quadratic weights", "AC2",
         "Gwet's AC2 with quadratic weights: AC1 for ordered categories, where a larger distance counts more.",
-        Role.raters, levels=ORDERED, table=frozenset({"ordinal"}), chance_weights=coefficients.quadratic_weights,
+        Role.raters, levels=ORDERED, table=frozenset({"ordinal"}),
         of_counts=lambda counts, _: coefficients.gwet_ac(counts, coefficients.quadratic_weights(counts.shape[1])),
         reference="Gwet 2014, chapter 3",
     ),

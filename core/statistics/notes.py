@@ -6,7 +6,6 @@ import numpy as np
 
 from core.statistics import catalogue
 from core.statistics.data.arrays import Bools, Estimate, Floats
-from core.statistics.data.patterns import Patterns
 from core.statistics.data.ratings import Category, Ratings, Scores
 from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST_ITEMS
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
@@ -63,24 +62,15 @@ class LabelSummary:
         return self.overlapping_pairs > 1 and self.mean_shared < FEW_SHARED * np.sqrt(self.paired_items)
 
 
-def summarize_ratings(ratings: Ratings, patterns: Patterns) -> LabelSummary:
-    """Count the labels, from the distinct rows of all items."""
-    values = np.where(patterns.codes >= 0, patterns.codes, np.nan)
-    return summarize(ratings, values, patterns.units.frequencies)
-
-
-def summarize_scores(scores: Scores, rows: Floats, frequencies: Floats) -> LabelSummary:
-    """Count the scores, from the distinct rows of all items."""
-    return summarize(scores, rows, frequencies)
-
-
 def summarize(labels: Ratings | Scores, values: Floats, frequencies: Floats) -> LabelSummary:
     """Count the values (P, R), nan missing, of patterns that occur with the given frequencies (P,)."""
     present = ~np.isnan(values)
     size = present.sum(axis=1)
     shared_items = ((present * frequencies[:, None]).T @ present)[np.triu_indices(present.shape[1], 1)]
     all_values = values[present]
-    is_constant = all_values.size > 0 and bool((all_values == all_values[0]).all())
+    only: Category | None = None
+    if all_values.size and bool((all_values == all_values[0]).all()):
+        only = labels.categories[int(all_values[0])] if isinstance(labels, Ratings) else float(all_values[0])
     pairs_without_kappa, pairs_without_correlation = count_undefined_pairs(values, present, frequencies)
     return LabelSummary(
         items=int(frequencies.sum()),
@@ -90,18 +80,13 @@ def summarize(labels: Ratings | Scores, values: Floats, frequencies: Floats) -> 
         most_shared=int(shared_items.max(initial=0)),
         rater_pairs=shared_items.size,
         overlapping_pairs=int((shared_items > 0).sum()),
-        only_value=original_value(labels, all_values[0]) if is_constant else None,
+        only_value=only,
         is_unanimous=is_unanimous(values[size > 1]),
         constant_raters=find_constant_raters(labels.raters, values, frequencies),
         pairs_without_kappa=pairs_without_kappa,
         pairs_without_correlation=pairs_without_correlation,
         groups=None if labels.groups is None else len(set(labels.groups)),
     )
-
-
-def original_value(labels: Ratings | Scores, value: float) -> Category:
-    """Return the category of a code, or the score itself."""
-    return labels.categories[int(value)] if isinstance(labels, Ratings) else float(value)
 
 
 def is_unanimous(values: Floats) -> bool:

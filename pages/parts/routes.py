@@ -26,7 +26,7 @@ from storage.accounts.access import Permission
 from storage.accounts.registry import Actor, Identity
 from storage.db import connections
 from storage.db.errors import DBAPIError
-from storage.reports import server_counts
+from storage.reports import contents
 from storage.studies import study_images
 from storage.studies.study_images import RemoteImages
 
@@ -48,7 +48,7 @@ class DatabaseCollector(Collector):
         works = not resources.worker_problem()
         yield GaugeMetricFamily("tiebreak_worker_up", "Whether a worker executes requested runs.", works)
         try:
-            counts = resources.read(server_counts.count)
+            counts = resources.read(contents.count)
         except (TiebreakError, DBAPIError):
             yield GaugeMetricFamily("tiebreak_database_up", "Whether the database is available.", 0)
             return

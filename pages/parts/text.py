@@ -2,9 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import accumulate, pairwise
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -264,67 +263,14 @@ def escape_markdown(text: str) -> str:
     return FIRST_SIGN.sub(r":small[\g<0>]", escaped)
 
 
-NARROW_GAP = 3
-"""Characters that are shown rather than replaced by an ellipsis."""
-
-
 def shorten_names(names: Iterable[str], length: int) -> dict[str, str]:
-    """Return each name cut in its middle to `length` characters.
-
-    Names that would become equal show their beginning and the places where they differ, and are complete if these
-    are too many.
-    """
-    shortened = {name: _cut_middle(name, length) for name in names}
-    for name, places in _differing_places(_with_equal_text(shortened)).items():
-        shortened[name] = _cut_between(name, places, length)
-    return shortened | {name: name for name in _with_equal_text(shortened)}
-
-
-def _cut_middle(name: str, length: int) -> str:
-    ends = length - 1 - length // 2
-    return name if len(name) <= length else f"{name[: length // 2].rstrip()}…{name[-ends:].lstrip()}"
-
-
-def _with_equal_text(shortened: Mapping[str, str]) -> list[str]:
-    """Return the names whose short one is not the only one."""
-    counts = Counter(shortened.values())
-    return [name for name, short in shortened.items() if counts[short] > 1]
-
-
-def _differing_places(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return name -> the number of characters that it shares with each other name at the beginning, each once."""
-    ordered = sorted(names)
-    shared = [_shared_beginning(*pair) for pair in pairwise(ordered)]
-    # Sorted names share the least of what their neighbours in between share.
-    return {
-        name: sorted({*accumulate(shared[place:], min), *accumulate(shared[:place][::-1], min)})
-        for place, name in enumerate(ordered)
+    """Return each name cut in its middle to `length` characters; names that would become equal are complete."""
+    start, end = length // 2, length - 1 - length // 2
+    shortened = {
+        name: name if len(name) <= length else f"{name[:start].rstrip()}…{name[-end:].lstrip()}" for name in names
     }
-
-
-def _shared_beginning(one: str, other: str) -> int:
-    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
-
-
-def _cut_between(name: str, places: Sequence[int], length: int) -> str:
-    """Return the beginning of a name and its characters around each place, in full if they need more than `length`."""
-    beginning = length // (2 + sum(place >= length // 3 for place in places))
-    places = [place for place in places if place >= beginning]
-    if len(name) <= length:
-        return name
-    texts = (_show_places(name, beginning, places, width) for width in range(length, 0, -1))
-    return next((text for text in texts if len(text) <= length), name)
-
-
-def _show_places(name: str, beginning: int, places: Sequence[int], width: int) -> str:
-    """Return the first `beginning` characters of a name and about `width` at each place, without what is between."""
-    spans = [(0, beginning)]
-    for place in places:
-        start, end = place - width // 4, min(place - width // 4 + width, len(name))
-        if start <= spans[-1][1] + NARROW_GAP:
-            start = spans.pop()[0]
-        spans.append((start, end))
-    return "…".join(name[start:end] for start, end in spans) + "…" * (spans[-1][1] < len(name))
+    counts = Counter(shortened.values())
+    return {name: short if counts[short] == 1 else name for name, short in shortened.items()}
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.formats.tables import Column, Table, rows_csv
 from core.statistics import catalogue
-from core.statistics.measures.rater_sample import MIN_RATERS
+from core.statistics.measures.agreement import MIN_RATERS
 from core.statistics.notes import FEW_ITEMS
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name

@@ -18,7 +18,7 @@ from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Drawn, Intervals, Mark, Result
 from storage.db import connections
-from storage.reports import weight_laboratory
+from storage.reports import weights
 from storage.studies import studies
 from storage.studies.studies import Study
 
@@ -34,7 +34,7 @@ def load_reports(url: str, study_id: int, version: Version, reference: str) -> l
     """Return the reports at a version of the labels; the cache is shared by all visitors."""
     with connections.reading(resources.engine()) as session:
         study = studies.by_id(session, study_id)
-    return weight_laboratory.reports(resources.engine(), study, reference=reference)
+    return weights.laboratory(resources.engine(), study, reference=reference)
 
 
 def draw_page(study: Study) -> None:
@@ -75,14 +75,14 @@ def draw_report(study: Study, report: LaboratoryReport) -> None:
             headline=report.answer,
             caption="  \n".join(filter(None, (escape_markdown(report.details), unfitted))),
             figures=[chart, *([Drawn("curve", curve_figure(report.curve), alt, data)] if report.curve else [])],
-            tables=[Table("schemes", report.schemes, weight_laboratory.COLUMNS, ())],
+            tables=[Table("schemes", report.schemes, weights.SCHEME_COLUMNS, ())],
         )
     )
     if report.weights:
         draw_weights(report.weights)
     if report.changes:
         draw_changes(study, report)
-    downloads.draw_csv_download(lambda: rows_csv(weight_laboratory.file_rows(report)), "laboratory.csv")
+    downloads.draw_csv_download(lambda: rows_csv(weights.file_rows(report)), "laboratory.csv")
 
 
 @chart_files.built_once

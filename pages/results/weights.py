@@ -8,13 +8,10 @@ import streamlit as st
 
 from core.formats.tables import Column, Table
 from core.statistics.data.arrays import Estimate
-from core.statistics.reports import weight_distances
 from core.statistics.reports.weight_distances import (
     ALL,
     PEOPLE,
-    AverageWeight,
     DistanceMeasure,
-    OtherTotals,
     RaterDistance,
     rank_distance,
     top_k_distance,
@@ -28,7 +25,7 @@ from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Intervals, Mark, Result
 from storage.db import connections
 from storage.reports import weights
-from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail
+from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail, WeightTables
 from storage.studies import studies
 from storage.studies.studies import Study
 
@@ -60,18 +57,6 @@ class DistanceChoice:
         return f"Pairs of aspects in another order among the {self.k} heaviest"
 
 
-@dataclass(frozen=True)
-class Tables:
-    """What does not depend on how distances are measured."""
-
-    largest: int
-    """The number of aspects in the largest set."""
-    averages: Sequence[AverageWeight]
-    totals: Sequence[OtherTotals]
-    qualities: Sequence[AspectQuality]
-    agreements: Sequence[VerdictAgreement]
-
-
 @st.cache_data(max_entries=64, show_spinner=False)
 def load_distances(url: str, study_id: int, choice: DistanceChoice, version: Version) -> list[RaterDistance]:
     """Return the distances at a version of the labels; the cache is shared by all visitors."""
@@ -79,17 +64,9 @@ def load_distances(url: str, study_id: int, choice: DistanceChoice, version: Ver
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def load_tables(url: str, study_id: int, version: Version) -> Tables:
+def load_tables(url: str, study_id: int, version: Version) -> WeightTables:
     """Return the tables at a version of the labels; the cache is shared by all visitors."""
-    engine, study = resources.engine(), load_study(study_id)
-    units = weights.load_units(engine, study)
-    return Tables(
-        weight_distances.largest_set(units),
-        weight_distances.average_weights(units),
-        weight_distances.other_totals(units),
-        weights.aspect_qualities(engine, study),
-        weights.verdict_agreement(engine, study),
-    )
+    return weights.tables(resources.engine(), load_study(study_id))
 
 
 def load_study(study_id: int) -> Study:
@@ -104,7 +81,7 @@ def draw_page(study: Study) -> None:
     version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
     alignment_data.rerun_on_change(study, version, PAGE)
 
-    def compute(newer: Version) -> Tables:
+    def compute(newer: Version) -> WeightTables:
         return load_tables(url, study.id, newer)
 
     if not alignment_data.has_first_figures(study, PAGE, version, compute):
@@ -268,7 +245,7 @@ def weighting_line(detail: WeightingDetail) -> dict[str, str]:
     return row | ({"Trace": "open ›"} if detail.trace is not None else {})
 
 
-def draw_averages(found: Tables) -> None:
+def draw_averages(found: WeightTables) -> None:
     """Draw one rater's average weights: categories as rows, aspects as columns; and weightings with other sums."""
     st.subheader("Average weights", anchor=False)
     if found.averages:

@@ -14,9 +14,8 @@ from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
 from storage.db import connections
 from storage.labelling import assignment
-from storage.reports import annotators, training
-from storage.reports.annotators import AnnotatorSummary, Pace, Share
-from storage.reports.training import TrainingResult
+from storage.reports import annotators
+from storage.reports.annotators import AnnotatorSummary, Pace, Share, TrainingResult
 from storage.studies.studies import Study
 
 
@@ -24,7 +23,7 @@ def load_training(study: Study) -> list[TrainingResult]:
     """Return the results of training and hidden checks."""
     with connections.reading(resources.engine()) as session:
         events = annotators.label_events(session, study.id, adjudicated=True)
-        return training.results(session, study, events)
+        return annotators.results(session, study, events)
 
 
 def draw_tables(summaries: list[AnnotatorSummary]) -> None:

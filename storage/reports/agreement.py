@@ -50,9 +50,9 @@ class PanelReport:
     judges: str
     as_shown: bool
     overall: tuple[AgreementRow, ...]
-    scenarios: tuple[AgreementRow, ...]
-    pairs: tuple[AgreementRow, ...]
-    notes: tuple[str, ...]
+    scenarios: tuple[AgreementRow, ...] = ()
+    pairs: tuple[AgreementRow, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[AgreementRow]:
         """Yield all rows, with the panel's name in their groups."""
@@ -111,7 +111,17 @@ def _with_pooled_pairs(row: AgreementRow, pooled: Mapping[str, int], by: By) -> 
     number = pooled.get(scenario_group(row.group) if by == "scenario" else ALL, 0)
     if row.kind != "preference" or number < 2:
         return row
-    return replace(row, reason="; ".join(filter(None, (f"{number} pairs of systems are pooled", row.reason))))
+    return _noted(row, f"{number} pairs of systems are pooled")
+
+
+def _noted(row: AgreementRow, note: str) -> AgreementRow:
+    return replace(row, reason="; ".join(filter(None, (note, row.reason))))
+
+
+def _declared(panels: Sequence[RaterPanel], scales: Scales) -> Mapping[tuple[str, str], Scale]:
+    """Return the scales of criteria, and of those that are pooled."""
+    pooled = [pooled_scales(find_pools(panel.values, scales)) for panel in panels]
+    return {**scales, **{key: scale for of_panel in pooled for key, scale in of_panel.items()}}
 
 
 def report(
@@ -135,13 +145,10 @@ def report(
         if group == "people":
             undecided = undecided_targets(session, study.id) if undecided is None else undecided
             coverage = label_coverage(panels[0].values, undecided, study.rules.overlap)
-    declared = dict(scales)
-    for panel in panels:
-        declared |= pooled_scales(find_pools(panel.values, scales))
     reports = tuple(_report_panel(panel, scales, resamples, overall) for panel in panels)
     kinds = {kind for panel in panels for kind in panel.values["kind"].distinct()}
     measured = {row.kind for panel in reports for row in panel.overall}
-    return AgreementReport(reports, declared, coverage, tuple(sorted(kinds - measured)))
+    return AgreementReport(reports, _declared(panels, scales), coverage, tuple(sorted(kinds - measured)))
 
 
 def describe_unmeasured(kinds: Sequence[str]) -> str:
@@ -166,22 +173,20 @@ def annotator_agreement(
     with connections.reading(engine) as session:
         panel = annotator_panel(session, study)
         scales = find_scales(session, study, [panel])
-    declared = dict(scales) | pooled_scales(find_pools(panel.values, scales))
-    return OverallAgreement(measure_panel(panel, "all", scales, resamples, annotators), declared)
+    rows = measure_panel(panel, "all", scales, resamples, annotators)
+    return OverallAgreement(rows, _declared([panel], scales))
 
 
 def _report_panel(
     panel: RaterPanel, scales: Scales, resamples: int, overall: Sequence[AgreementRow] | None
 ) -> PanelReport:
-    overall = measure_panel(panel, "all", scales, resamples) if overall is None else overall
+    rows = tuple(measure_panel(panel, "all", scales, resamples) if overall is None else overall)
+    report = PanelReport(panel.name, panel.stage, panel.judges, panel.as_shown, rows)
     if panel.as_shown:
-        return PanelReport(panel.name, panel.stage, panel.judges, True, tuple(overall), (), (), ())
-    scenarios = measure_panel(panel, "scenario", scales, resamples)
-    pairs = measure_panel(panel, "raters", scales, resamples)
-    notes = prevalence_notes(panel, overall, scenarios)
-    return PanelReport(
-        panel.name, panel.stage, panel.judges, False, tuple(overall), tuple(scenarios), tuple(pairs), tuple(notes)
-    )
+        return report
+    scenarios = tuple(measure_panel(panel, "scenario", scales, resamples))
+    pairs = tuple(measure_panel(panel, "raters", scales, resamples))
+    return replace(report, scenarios=scenarios, pairs=pairs, notes=tuple(prevalence_notes(panel, rows, scenarios)))
 
 
 def _group_name(panel: RaterPanel, group: str, by: By) -> str:
@@ -198,10 +203,12 @@ def measure_panel(
     statistics = _statistics(panel, by, scales, resamples, annotators)
     if panel.debates is None:
         return statistics
-    return [
-        replace(row, reason="; ".join(filter(None, (_exclusion_note(panel, row, by), row.reason))))
-        for row in statistics
-    ]
+    rows = []
+    for row in statistics:
+        criterion = None if row.criterion == ALL else row.criterion
+        scenario = row.group if by == "scenario" else None
+        rows.append(_noted(row, panel.exclusion_note(row.kind, criterion, scenario)))
+    return rows
 
 
 def _statistics(
@@ -229,14 +236,8 @@ def _statistics(
         if row.statistic in COUNT_STATISTICS:
             rows.append(replace(row, raters=raters))
         elif by_name is not None:
-            note = "speakers without a name are left out"
-            rows.append(replace(by_name, reason="; ".join(filter(None, (note, by_name.reason)))))
+            rows.append(_noted(by_name, "speakers without a name are left out"))
     return rows
-
-
-def _exclusion_note(panel: RaterPanel, row: AgreementRow, by: By) -> str:
-    criterion = None if row.criterion == ALL else row.criterion
-    return panel.exclusion_note(row.kind, criterion, row.group if by == "scenario" else None)
 
 
 def label_coverage(

@@ -1,15 +1,16 @@
-"""What a study has: which pages have something to show for it."""
+"""What a study has: which pages have something to show for it; and counts of the whole database."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.labels import Kind
 from core.protocols import registry
+from storage.db.connections import clock
 from storage.db.guards import COUNTS, reading_for
-from storage.db.tables import ItemRow, LabelRow, OpinionRow, RunRow, TargetRow
+from storage.db.tables import ItemRow, LabelRow, LeaseRow, OpinionRow, RunRow, TargetRow, TraceRow
 from storage.studies import items
 
 CRITIQUES: tuple[Kind, ...] = ("aiu_precision", "aiu_recall")
@@ -61,3 +62,33 @@ def of_study(session: Session, study_id: int) -> StudyContents:
 def _has_systems(session: Session, study_id: int) -> bool:
     first = items.of_study(session, study_id, FIRST_ITEMS)
     return len({response.system for item in first for response in item.responses}) > 1
+
+
+# Counts of the whole database for monitoring.
+
+
+@dataclass(frozen=True)
+class ServerCounts:
+    """Numbers of rows."""
+
+    labels: int
+    claims: int
+    """Targets that an annotator has claimed now."""
+    runs: dict[str, int]
+    """By state."""
+    traces: dict[str, int]
+    """By outcome."""
+
+
+@reading_for(COUNTS)
+def count(session: Session) -> ServerCounts:
+    """Count labels, claims, runs and traces."""
+    claims = select(func.count()).select_from(LeaseRow).where(col(LeaseRow.until) > clock(session))
+    runs = select(col(RunRow.state), func.count()).group_by(col(RunRow.state))
+    traces = select(col(TraceRow.outcome), func.count()).group_by(col(TraceRow.outcome))
+    return ServerCounts(
+        labels=session.scalar(select(func.count()).select_from(LabelRow)) or 0,
+        claims=session.scalar(claims) or 0,
+        runs={state: number for state, number in session.execute(runs)},
+        traces={outcome: number for outcome, number in session.execute(traces)},
+    )

@@ -393,7 +393,7 @@ def count_aius(scored: Sequence[ScoredCritique]) -> "AiuCounts":
         np.array([(values.count(True), len(values) - values.count(None)) for values in task], float).reshape(-1, 2)
         for task in ([entry.factual for entry in scored], [entry.covered for entry in scored])
     ]
-    return AiuCounts(tuple(f"{entry.item}\n{entry.critique.id}" for entry in scored), *counts)
+    return AiuCounts(*counts)
 
 
 def _reference_rows(critiques: CritiquesByItem) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -14,10 +14,8 @@ from core.labels import TRUTH
 from core.statistics.data.frames import ALL
 from core.statistics.reports.agreement import AgreementRow, agreement_rows
 from core.wording import format_count, report_criterion
-from storage.db import connections
 from storage.db.tables import AnnotatorRow, LabelRow
 from storage.labels import targets
-from storage.studies.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,12 +75,6 @@ def report(session: Session, study_id: int, *, resamples: int = 1000) -> list[Ta
     every = sorted({label for of_tag in used.values() for label in of_tag})
     pooled = [_row(ALL, every, found.get(ALL))] if len(tags) > 1 else []
     return [*pooled, *(_row(tag, used[tag], found.get(tag)) for tag in tags)]
-
-
-def of_study(engine: Engine, study: Study) -> list[TagRow]:
-    """Return the tags of a study."""
-    with connections.reading(engine) as session:
-        return report(session, study.id)
 
 
 def _row(tag: str, labels: Sequence[tuple[int, str]], agreement: AgreementRow | None) -> TagRow:

@@ -15,8 +15,7 @@ import numpy as np
 from core.statistics.data.arrays import Bools, Estimate
 from core.statistics.data.patterns import row_patterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures import correlation
-from core.statistics.measures.alternative_annotator import run_alternative_annotator_test
+from core.statistics.measures import continuous
 from core.statistics.measures.means import AiuCounts, critique_scores, mean_estimate
 from core.statistics.measures.planning import Separation, plan_separation
 from core.statistics.measures.resampling import bootstrap, stack_statistics
@@ -25,6 +24,7 @@ from core.statistics.measures.systems import prediction_powered_mean, rate_syste
 from core.statistics.reports.discordance import slice_rows
 from tests.bench.bench_coverage import DESIGNS, draw_codes
 from tests.bench.studies import Arguments, read_arguments
+from tests.core.statistics.oracles import run_by_category
 
 SIZES = (20, 50, 100, 300)
 RESAMPLES = 1000
@@ -64,15 +64,14 @@ def critique_f1(rng: np.random.Generator, units: int, resamples: int) -> Mapping
     own, of_reference = rng.integers(2, 10, units), rng.integers(4, 10, units)
     precision = np.column_stack([rng.binomial(own, quality), own]).astype(float)
     recall = np.column_stack([rng.binomial(of_reference, 0.8 * quality), of_reference]).astype(float)
-    names = tuple(map(str, range(units)))
-    return critique_scores(AiuCounts(names, precision, recall), resamples=resamples)
+    return critique_scores(AiuCounts(precision, recall), resamples=resamples)
 
 
 def continuous_scores(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
     """Continuous scores of a judge and of people, correlated at .6."""
     quality = rng.normal(size=units)
     judge, people = (quality + rng.normal(0, 0.8, units) for _ in range(2))
-    return correlation.item_level_correlations(judge, people, resamples=resamples)
+    return continuous.item_level_correlations(judge, people, resamples=resamples)
 
 
 def correlations_in_dialogues(rng: np.random.Generator, units: int, resamples: int) -> Mapping[str, Estimate]:
@@ -80,7 +79,7 @@ def correlations_in_dialogues(rng: np.random.Generator, units: int, resamples: i
     quality = rng.normal(size=(units, 6)) + rng.normal(size=(units, 1))
     judge, people = (np.rint(2 * (quality + rng.normal(0, 0.7, quality.shape))) for _ in range(2))
     groups = np.repeat(np.arange(units), 6).astype(str)
-    found = correlation.group_level_correlations(judge.ravel(), people.ravel(), groups, resamples=resamples)
+    found = continuous.group_level_correlations(judge.ravel(), people.ravel(), groups, resamples=resamples)
     return {f"{name}_within_groups": estimate for name, estimate in found.items()}
 
 
@@ -91,9 +90,9 @@ def correlations_of_systems(rng: np.random.Generator, units: int, resamples: int
     systems = np.repeat(np.arange(units), 30).astype(str)
     items = np.tile(np.arange(30), units).astype(str)
     if not resamples:  # the truth: a thousand systems hold it to .01, and n x n signs stay small
-        values = correlation.row_correlations(np.stack([judge.mean(axis=1)[None], people.mean(axis=1)[None]]))[:, 0]
-        return {f"{n}_between_systems": estimate_of(v) for n, v in zip(correlation.FUNCTIONS, values, strict=True)}
-    found = correlation.system_level_correlations(
+        values = continuous.row_correlations(np.stack([judge.mean(axis=1)[None], people.mean(axis=1)[None]]))[:, 0]
+        return {f"{n}_between_systems": estimate_of(v) for n, v in zip(continuous.FUNCTIONS, values, strict=True)}
+    found = continuous.system_level_correlations(
         judge.ravel(), people.ravel(), systems.tolist(), items.tolist(), resamples=resamples
     )
     return {f"{name}_between_systems": estimate for name, estimate in found.items()}
@@ -120,9 +119,7 @@ def advantage(rng: np.random.Generator, units: int, resamples: int) -> Mapping[s
     codes = draw_codes(rng, DESIGNS["5 even categories"], units)
     patterns = row_patterns(Ratings((), (), codes, (1, 2, 3, 4, 5)))
     rows = patterns.codes.astype(float)
-    test = run_alternative_annotator_test(
-        rows[:, :-1], rows[:, -1], ("a", "b", "c"), numeric=False, units=patterns.units
-    )
+    test = run_by_category(rows[:, :-1], rows[:, -1], ("a", "b", "c"), units=patterns.units)
     if not resamples:
         return {"advantage": estimate_of(float(np.mean([each.advantage_probability for each in test.tests])))}
     (result,) = bootstrap(stack_statistics([test.mean_advantage]), test.units, resamples, 0)

@@ -12,8 +12,7 @@ import numpy as np
 
 from core.statistics.data.arrays import Codes
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.agreement import estimate_statistics
-from core.statistics.measures.rater_sample import with_raters_as_sample
+from core.statistics.measures.agreement import estimate_statistics, with_raters_as_sample
 
 NAMES = ("percent", "fleiss_kappa", "krippendorff_alpha_nominal", "gwet_ac1")
 ITEMS, SPREAD = 200, 0.6

@@ -19,8 +19,9 @@ from core.aspects import (
     truncate_rankings,
     weighted_scores,
 )
-from core.statistics.measures.pairwise import partial_ranking_distance, top_k_distance
+from core.statistics.measures.pairwise import partial_ranking_distance
 from tests.core.protocols.scorings import TABLE_11
+from tests.core.statistics.oracles import top_k_distance
 
 WEIGHTS = {name: float(weight) for name, (weight, _, _) in TABLE_11.items()}
 FIRST = {name: float(score) for name, (_, score, _) in TABLE_11.items()}

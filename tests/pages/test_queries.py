@@ -21,7 +21,6 @@ from storage.reports import (
     overview,
     published,
     references,
-    weight_laboratory,
     weights,
 )
 from storage.runs import outcomes, runs, trace_opinions, traces
@@ -67,7 +66,7 @@ def read_weights(engine: Engine, study: Study) -> None:
     weights.rows(engine, study, resamples=10)
     weights.aspect_qualities(engine, study, resamples=10)
     weights.verdict_agreement(engine, study)
-    weight_laboratory.reports(engine, study, resamples=10)
+    weights.laboratory(engine, study, resamples=10)
 
 
 def read_critiques(engine: Engine, study: Study) -> None:
@@ -174,7 +173,7 @@ def test_figures_of_weights_and_critiques_read_no_opinions_of_other_kinds(studie
 
     def read() -> None:
         weights.rows(engine, study, resamples=10)
-        weight_laboratory.reports(engine, study, resamples=10)
+        weights.laboratory(engine, study, resamples=10)
         critiques.leaderboard(engine, study, resamples=10)
 
     statements = [(text, values) for text, values in statements_of(engine, read) if "opinion.value" in text]

@@ -13,7 +13,7 @@ from core.protocols import registry
 from core.trace import Ask
 from storage.db.connections import reading, writing
 from storage.labels import targets
-from storage.reports import weight_laboratory
+from storage.reports import weights
 from storage.runs import aius, aspects, inputs, runs
 from storage.runs.inputs import Input
 from storage.studies import items, studies
@@ -84,7 +84,7 @@ def test_earlier_runs_stay_as_they_were(engine: Engine, study: Study) -> None:
     with reading(engine) as session:
         found = {t.part for _, t in targets.of_study(session, study.id) if t.kind == "aspect_weights"}
     assert len(found) == 2
-    assert weight_laboratory.load_pairs(engine, study) == {}  # no gold; every judgement is read with its own aspects
+    assert weights.load_pairs(engine, study) == {}  # no gold; every judgement is read with its own aspects
 
 
 def test_a_reference_is_in_the_prompts_of_the_next_run(engine: Engine, study: Study) -> None:

@@ -10,7 +10,7 @@ from storage.db import guards
 from storage.db.connections import execute, reading, writing
 from storage.db.guards import QUEUE, READ_PERMISSIONS, REVEAL, UncheckedRead
 from storage.db.tables import Table
-from storage.reports import overview, server_counts
+from storage.reports import contents, overview
 from storage.runs import trace_opinions, traces
 from storage.studies import studies
 from storage.transfer import imports
@@ -173,7 +173,7 @@ def test_functions_that_return_numbers_or_names_need_no_permission_and_others_do
     with reading(engine) as session:
         assert trace_opinions.exist(session, a_study.id)
         assert overview.counts(session, a_study.id).traces == 1
-        assert server_counts.count(session).traces
+        assert contents.count(session).traces
         assert studies.progress(session)[a_study.id].runs == 1
         assert traces.study_id(session, trace_id) == a_study.id
         for read in (

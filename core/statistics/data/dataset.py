@@ -209,6 +209,8 @@ def encode_on_scale(values: pd.Series, scale: Scale) -> Floats:
 
 BY_PEOPLE, ADJUDICATED = "by people", "adjudicated"
 """Sources of the values of a reference; others name their origin."""
+COLUMNS = ("gold", "gold_scores", "sources", "disputed", "scenario", "item", "part", "system", "critique")
+"""Of a `Dataset`: arrays with an element for each target."""
 
 
 @dataclass(frozen=True)
@@ -242,9 +244,7 @@ class Dataset:
     @property
     def labels(self) -> Floats:
         """(N, R): the annotators' labels as codes or numbers, nan missing."""
-        if isinstance(self.ratings, Scores):
-            return self.ratings.values
-        return np.where(self.ratings.codes >= 0, self.ratings.codes, np.nan)
+        return self.ratings.labels
 
     @cached_property
     def scenario_codes(self) -> Ints:
@@ -259,7 +259,7 @@ class Dataset:
 
     def to_numbers(self, values: Floats) -> Floats:
         """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
-        return _to_numbers(self.ratings, values)
+        return self.ratings.to_numbers(values)
 
     def subset(self, group: str, mask: Bools) -> "Dataset":
         """Return only the targets where the mask is true, under the group's name."""
@@ -267,30 +267,18 @@ class Dataset:
             return replace(self, group=group)
         places = np.flatnonzero(mask)  # a mask is searched for every column
         judges = {
-            name: JudgeOpinions(
-                opinions.asked[places],
-                opinions.values[places],
-                {side: values[places] for side, values in opinions.sides.items()},
-                opinions.origins,
-                opinions.stage,
+            name: replace(
+                opinions,
+                asked=opinions.asked[places],
+                values=opinions.values[places],
+                sides={side: values[places] for side, values in opinions.sides.items()},
             )
             for name, opinions in self.judges.items()
         }
-        return replace(
-            self,
-            group=group,
-            ratings=self.ratings.select(items=mask),
-            judges=judges,
-            gold=self.gold[places],
-            gold_scores=self.gold_scores[places],
-            sources=self.sources[places],
-            disputed=self.disputed[places],
-            scenario=self.scenario[places],
-            item=self.item[places],
-            part=self.part[places],
-            system=None if self.system is None else self.system[places],
-            critique=self.critique[places],
-        )
+        columns = {
+            name: column[places] for name, column in vars(self).items() if name in COLUMNS and column is not None
+        }
+        return replace(self, group=group, ratings=self.ratings.select(items=mask), judges=judges, **columns)
 
     def split(self, by: By) -> Iterator["Dataset"]:
         """Yield the targets of each scenario by "scenario"; otherwise the dataset itself."""
@@ -402,10 +390,10 @@ ReferenceColumns = tuple[Floats, Floats, Strings, Bools, bool]
 def annotators_reference(ratings: Ratings | Scores) -> ReferenceColumns:
     """Return the annotators' majority and mean as the reference."""
     gold = consensus(ratings)
-    labels = ratings.values if isinstance(ratings, Scores) else np.where(ratings.codes >= 0, ratings.codes, np.nan)
+    labels = ratings.labels
     labelled = ~np.isnan(labels).all(axis=1) if labels.shape[1] else np.zeros(len(gold), bool)
     sources = np.where(labelled, BY_PEOPLE, "").astype(object)
-    return gold, mean_scores(_to_numbers(ratings, labels)), sources, np.zeros(len(gold), bool), False
+    return gold, mean_scores(ratings.to_numbers(labels)), sources, np.zeros(len(gold), bool), False
 
 
 def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int) -> ReferenceColumns:
@@ -428,13 +416,6 @@ def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: i
     if "disputed" in gold.columns:
         disputed[targets] = gold["disputed"].eq(True).to_numpy(bool, na_value=False)
     return values, scores, sources, disputed, True
-
-
-def _to_numbers(ratings: Ratings | Scores, values: Floats) -> Floats:
-    if isinstance(ratings, Scores):
-        return values
-    numbers = category_numbers(ratings.categories)
-    return np.where(np.isnan(values), np.nan, numbers[np.nan_to_num(values).astype(int)])
 
 
 def annotator_ratings(

@@ -509,31 +509,6 @@ class JudgedPatterns:
     """The annotators' names."""
     units: Units
 
-    @property
-    def annotators(self) -> Codes:
-        """(P, R)"""
-        return self.labels.codes
-
-    @property
-    def n_categories(self) -> int:
-        """K"""
-        return self.labels.n_categories
-
-    @property
-    def counts(self) -> Floats:
-        """(P, K): the number of annotators who chose each category."""
-        return self.labels.counts
-
-    @property
-    def majority(self) -> Codes:
-        """(P,): the category that more than half of the annotators chose; -1 if there is none."""
-        return self.labels.majority
-
-    @property
-    def majorities_of_others(self) -> Codes:
-        """(P, R): for each label of an annotator the majority category of the others; -1 for none, or no label."""
-        return self.labels.majorities_of_others
-
     def count_items(self, used: Bools) -> int:
         """Return the number of items whose pattern is in the mask (P,)."""
         return int(self.units.frequencies[used].sum())
@@ -547,11 +522,11 @@ class JudgedPatterns:
         if self.units.clusters is not None or self.units.frequencies.size <= MERGE_FROM:
             return self
         first, counts = self.labels.by_counts
-        base = self.n_categories + 1  # of the codes from -1 on
+        base = self.labels.n_categories + 1  # of the codes from -1 on
         places, keys = number_by_appearance((counts * base + self.judge + 1) * base + self.gold + 1)
         row, codes = np.divmod(keys, base**2)
         judge, gold = np.divmod(codes, base)
-        labels = MergedLabelRows(self.labels.codes[first[row]], self.n_categories, self.labels, places)
+        labels = MergedLabelRows(self.labels.codes[first[row]], base - 1, self.labels, places)
         units = Units(np.bincount(places, self.units.frequencies, minlength=keys.size).astype(float), merged=True)
         return JudgedPatterns(labels, _as_codes(judge - 1), _as_codes(gold - 1), self.names, units)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,47 @@ Column = Sequence[Any] | npt.NDArray[Any] | CodedColumn
 """One value for each label: a list, an array, a pandas series or codes of values."""
 
 
+class Grid:
+    """What an array of categories and one of numbers have in common."""
+
+    ARRAY: ClassVar[str]
+    """The name of the array."""
+    items: tuple[str, ...]
+    raters: tuple[str, ...]
+    groups: tuple[str, ...] | None
+
+    @property
+    def labels(self) -> Floats:
+        """(N, R): codes or numbers, nan missing."""
+        raise NotImplementedError
+
+    def to_numbers(self, values: Floats) -> Floats:
+        """Return codes as the numbers that their categories denote; numbers are returned unchanged."""
+        return values
+
+    def select(self, raters: Iterable[str] | None = None, items: Bools | None = None) -> Self:
+        """Return only these raters, in this order, and only the items where the mask is true."""
+        names = self.raters if raters is None else tuple(raters)
+        columns = [self.raters.index(name) for name in names]
+        mask = np.ones(len(self.items), bool) if items is None else np.asarray(items, bool)
+        chosen = {
+            "items": select_names(self.items, mask),
+            "raters": names,
+            "groups": None if self.groups is None else select_names(self.groups, mask),
+            self.ARRAY: getattr(self, self.ARRAY)[mask][:, columns],
+        }
+        return replace(self, **chosen)  # type: ignore[type-var]
+
+    def complete(self) -> Self:
+        """Return only the items that every rater labelled."""
+        return self.select(items=~np.isnan(self.labels).any(axis=1))
+
+
 @dataclass(frozen=True)
-class Ratings:
+class Ratings(Grid):
     """An items x raters array of category codes, -1 if a rater did not label an item."""
 
+    ARRAY = "codes"
     items: tuple[str, ...]
     raters: tuple[str, ...]
     codes: Codes
@@ -43,77 +80,51 @@ class Ratings:
         for two labels of one rater on the same item.
         """
         codes = encode_categories(values, categories)
-        item_codes, item_names = number_names(items)
-        rater_codes, rater_names = number_names(raters, sort=True)
-        grid = np.full((len(item_names), len(rater_names)), -1, np.int16)
-        fill_grid(grid, item_codes, rater_codes, codes, codes >= 0)
-        return cls(
-            item_names,
-            rater_names,
-            grid,
-            tuple(categories),
-            item_groups(item_codes, len(item_names), groups),
-        )
+        item_names, rater_names, grid, names = build_grid(items, raters, codes, codes >= 0, -1, groups)
+        return cls(item_names, rater_names, grid, tuple(categories), names)
 
-    def select(self, raters: Iterable[str] | None = None, items: Bools | None = None) -> Self:
-        """Return only these raters, in this order, and only the items where the mask is true."""
-        names = self.raters if raters is None else tuple(raters)
-        columns = [self.raters.index(name) for name in names]
-        mask = np.ones(len(self.items), bool) if items is None else np.asarray(items, bool)
-        return replace(
-            self,
-            items=select_names(self.items, mask),
-            raters=names,
-            codes=self.codes[mask][:, columns],
-            groups=None if self.groups is None else select_names(self.groups, mask),
-        )
+    @property
+    def labels(self) -> Floats:
+        """(N, R): codes, nan missing."""
+        return np.where(self.codes >= 0, self.codes, np.nan)
 
-    def complete(self) -> Self:
-        """Return only the items that every rater labelled."""
-        return self.select(items=np.all(self.codes >= 0, axis=1))
+    def to_numbers(self, values: Floats) -> Floats:
+        """Return codes as the numbers that their categories denote."""
+        numbers = category_numbers(self.categories)
+        return np.where(np.isnan(values), np.nan, numbers[np.nan_to_num(values).astype(int)])
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(Grid):
     """An items x raters array of numbers on a continuous scale, nan if missing."""
 
+    ARRAY = "values"
     items: tuple[str, ...]
     raters: tuple[str, ...]
     values: Floats
     groups: tuple[str, ...] | None = None
 
     @classmethod
-    def from_rows(
-        cls,
-        items: Column,
-        raters: Column,
-        values: Column,
-        groups: Column | None = None,
-    ) -> Self:
+    def from_rows(cls, items: Column, raters: Column, values: Column, groups: Column | None = None) -> Self:
         """Build the array from parallel columns, one row for each score. None and nan are missing."""
         numbers = to_numbers(values)
-        item_codes, item_names = number_names(items)
-        rater_codes, rater_names = number_names(raters, sort=True)
-        grid = np.full((len(item_names), len(rater_names)), np.nan)
-        fill_grid(grid, item_codes, rater_codes, numbers, ~np.isnan(numbers))
-        return cls(item_names, rater_names, grid, item_groups(item_codes, len(item_names), groups))
+        return cls(*build_grid(items, raters, numbers, ~np.isnan(numbers), np.nan, groups))
 
-    def select(self, raters: Iterable[str] | None = None, items: Bools | None = None) -> Self:
-        """Return only these raters, in this order, and only the items where the mask is true."""
-        names = self.raters if raters is None else tuple(raters)
-        columns = [self.raters.index(name) for name in names]
-        mask = np.ones(len(self.items), bool) if items is None else np.asarray(items, bool)
-        return replace(
-            self,
-            items=select_names(self.items, mask),
-            raters=names,
-            values=self.values[mask][:, columns],
-            groups=None if self.groups is None else select_names(self.groups, mask),
-        )
+    @property
+    def labels(self) -> Floats:
+        """(N, R): numbers, nan missing."""
+        return self.values
 
-    def complete(self) -> Self:
-        """Return only the items that every rater scored."""
-        return self.select(items=np.all(~np.isnan(self.values), axis=1))
+
+def build_grid(
+    items: Column, raters: Column, values: npt.NDArray[Any], present: Bools, missing: float, groups: Column | None
+) -> tuple[tuple[str, ...], tuple[str, ...], npt.NDArray[Any], tuple[str, ...] | None]:
+    """Return the names of items and raters, the array of the values that are present, and the groups of the items."""
+    item_codes, item_names = number_names(items)
+    rater_codes, rater_names = number_names(raters, sort=True)
+    grid = np.full((len(item_names), len(rater_names)), missing, values.dtype)
+    fill_grid(grid, item_codes, rater_codes, values, present)
+    return item_names, rater_names, grid, item_groups(item_codes, len(item_names), groups)
 
 
 def encode_categories(values: Column, categories: Sequence[Category]) -> Codes:

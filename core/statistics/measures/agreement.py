@@ -11,16 +11,21 @@ import krippendorff
 import numpy as np
 
 from core.statistics import catalogue, notes
-from core.statistics.data.arrays import Codes, Estimate, Floats, Ints, chance_corrected, ratio
+from core.statistics.data.arrays import (
+    Codes,
+    Estimate,
+    Floats,
+    Ints,
+    normal_quantile,
+    students_t_quantile,
+)
 from core.statistics.data.patterns import Patterns, distinct_patterns, distinct_scores
 from core.statistics.data.ratings import Ratings, Scores, category_numbers
 from core.statistics.measures import coefficients, continuous, pairwise
 from core.statistics.measures.pairwise import (
     CORRELATIONS,
     MAX_TABLE_CELLS,
-    PairTables,
     TableStatistic,
-    mid_ranks,
     pair_tables,
 )
 from core.statistics.measures.resampling import Family, Resampled, Statistic, bootstrap, mean_by_items, stack_statistics
@@ -51,7 +56,8 @@ def estimate_statistics(
     numbers = category_numbers(ratings.categories)
     patterns = distinct_patterns(ratings)
     by_counts, by_rows = patterns.with_min_labels(1).merged_by_counts(), patterns.with_min_labels(2)
-    summary = notes.summarize_ratings(ratings, patterns)
+    rows = np.where(patterns.codes >= 0, patterns.codes, np.nan)
+    summary = notes.summarize(ratings, rows, patterns.units.frequencies)
     results: dict[str, Resampled] = {}
     count_names = [name for name in names if name in COUNT_STATISTICS]
     if count_names:
@@ -112,7 +118,7 @@ def estimate_score_statistics(scores: Scores, *, resamples: int = 1000, seed: in
     """Estimate the statistics of numbers without categories, `catalogue.of_numbers`."""
     names = catalogue.of_numbers()
     rows, units = distinct_scores(scores.values, scores.groups)
-    summary = notes.summarize_scores(scores, rows, units.frequencies)
+    summary = notes.summarize(scores, rows, units.frequencies)
     if not summary.paired_items:
         undefined = Resampled(None, None, None, 0)
         return {name: notes.agreement_estimate(name, undefined, summary) for name in names}
@@ -140,44 +146,69 @@ def pair_values(codes: Codes, numbers: Floats, names: Sequence[str], pairs: Ints
     """
     chunk = max(1, MAX_TABLE_CELLS // max(numbers.size**2, codes.shape[0]))
     weights = np.ones((codes.shape[0], 1))
+    # Each cell of a table is a pattern of two labels, so the tables are the weights of these patterns.
+    labels = np.eye(numbers.size)
+    counts = (labels[:, None] + labels).reshape(-1, numbers.size)
     for start in range(0, len(pairs), chunk):
         tables = pair_tables(codes, numbers.size, pairs[start : start + chunk], weights)
-        values = np.stack([table_value(name, tables, numbers)[:, 0] for name in names])
-        yield tables.n[:, 0].astype(np.int64), values
+        of_cells = tables.cells.reshape(len(counts), -1).T
+        values = [
+            COUNT_STATISTICS[name](counts, numbers)(of_cells)
+            if name in COUNT_STATISTICS
+            else table_statistic(name, numbers)(tables)[:, 0]
+            for name in names
+        ]
+        yield tables.n[:, 0].astype(np.int64), np.stack(values)
 
 
-def table_value(name: str, tables: PairTables, numbers: Floats) -> Floats:
-    """Return one statistic of tables (K, K, pairs, 1), (pairs, 1); all labels on shared items, so each item has two."""
-    if name not in COUNT_STATISTICS:
-        return table_statistic(name, numbers)(tables)
-    if name.startswith("krippendorff_alpha_"):
-        return alpha(name.removeprefix("krippendorff_alpha_"), tables, numbers)
-    size, chance_weights = numbers.size, catalogue.BY_ID[name].chance_weights
-    agree = np.eye(size) if chance_weights is None else chance_weights(size)
-    observed = ratio(np.einsum("kl...,kl->...", tables.cells, agree), tables.n)
-    shares = ratio(tables.rows + tables.columns, 2 * tables.n)
-    if name == "percent":
-        return observed
-    if name == "fleiss_kappa":
-        return chance_corrected(observed, (shares**2).sum(axis=0))
-    return chance_corrected(observed, agree.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum(axis=0))
+# Intervals for annotators as a sample of the people who could label, instead of these annotators alone.
 
 
-def alpha(level: str, tables: PairTables, numbers: Floats) -> Floats:
-    """Krippendorff's alpha of tables: 1 - D_o / D_e with the difference of the level; see `coefficients`."""
-    totals = tables.rows + tables.columns
-    n_categories = numbers.size
-    if level == "ordinal":
-        positions = mid_ranks(totals)
-    else:
-        values = np.arange(n_categories, dtype=float) if level == "nominal" else numbers
-        positions = np.broadcast_to(values.reshape(-1, 1, 1), totals.shape)
-    observed, expected = np.zeros_like(tables.n), np.zeros_like(tables.n)
-    for k in range(n_categories):
-        for other in range(n_categories):
-            if k != other:
-                difference = 1.0 if level == "nominal" else (positions[k] - positions[other]) ** 2
-                observed += tables.cells[k, other] * difference
-                expected += totals[k] * totals[other] * difference
-    labels = 2 * tables.n
-    return 1 - ratio(observed * 2 * (labels - 1), expected)
+MIN_RATERS = 5
+"""With fewer annotators their variance is not known well enough for an interval, see docs/statistics.md."""
+FEW_RATERS = f"no interval with annotators as a sample: fewer than {MIN_RATERS} annotators"
+AS_SAMPLE = "annotators as a sample"
+
+
+def with_raters_as_sample(ratings: Ratings | Scores, estimates: dict[str, Estimate]) -> dict[str, Estimate]:
+    """Return estimates of these ratings whose intervals are of items and raters drawn from larger populations.
+
+    The variance is that of the interval over items, half its width over 1.96 squared, plus the jackknife variance over
+    raters, (R - 1) / R sum (theta_r - mean theta)^2 with theta_r the statistic without rater r (Efron & Stein 1981).
+    Their sum counts the interaction twice, so it is not too small. The ends are those of Student's t with R - 1 degrees
+    of freedom, at most 1.
+    """
+    if len(ratings.raters) < MIN_RATERS:
+        return {
+            name: replace(one, low=None, high=None, reason=_with(FEW_RATERS, one)) for name, one in estimates.items()
+        }
+    without = _without_each_rater(ratings, list(estimates))
+    return {name: _widened(one, without[:, place]) for place, (name, one) in enumerate(estimates.items())}
+
+
+def _without_each_rater(ratings: Ratings | Scores, names: Sequence[str]) -> Floats:
+    """Return the statistics without each rater, (R, number of names); nan if undefined."""
+    values = np.full((len(ratings.raters), len(names)), np.nan)
+    for place, rater in enumerate(ratings.raters):
+        others = ratings.select(raters=[name for name in ratings.raters if name != rater])
+        if isinstance(others, Scores):
+            found = estimate_score_statistics(others, resamples=0)
+        else:
+            found = estimate_statistics(others, names, resamples=0)
+        values[place] = [np.nan if found[name].value is None else found[name].value for name in names]
+    return values
+
+
+def _widened(estimate: Estimate, without: Floats) -> Estimate:
+    raters = without.size
+    if estimate.value is None or estimate.low is None or estimate.high is None or np.isnan(without).any():
+        return replace(estimate, low=None, high=None)
+    of_items = ((estimate.high - estimate.low) / 2 / normal_quantile(0.975)) ** 2
+    of_raters = (raters - 1) / raters * float(((without - without.mean()) ** 2).sum())
+    half = students_t_quantile(raters - 1, 0.975) * (of_items + of_raters) ** 0.5
+    low, high = max(-1.0, estimate.value - half), min(1.0, estimate.value + half)
+    return replace(estimate, low=low, high=high, reason=_with(AS_SAMPLE, estimate))
+
+
+def _with(note: str, estimate: Estimate) -> str:
+    return "; ".join(filter(None, (note, estimate.reason)))

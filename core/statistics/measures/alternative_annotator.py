@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from core.statistics.data.arrays import Bools, Floats, Ints, mean_of_defined, ratio, students_t_cdf
-from core.statistics.data.patterns import JudgedPatterns, Units, category_counts
+from core.statistics.data.patterns import JudgedPatterns, Units
 from core.statistics.measures.comparison import correct_p_values
 from core.statistics.measures.resampling import Statistic, SumStatistic, difference, pooled_match_rate
 
@@ -77,38 +77,33 @@ class AlternativeAnnotatorTest:
         return sum(test.won for test in self.tests) / len(self.tests)
 
 
-def run_alternative_annotator_test(
-    annotators: Floats,
-    judge: Floats,
-    names: tuple[str, ...],
-    *,
-    numeric: bool,
-    units: Units,
-    epsilon: float = EPSILON,
-    min_items: int = MIN_ITEMS,
+def run_on_scores(
+    annotators: Floats, judge: Floats, names: tuple[str, ...], *, units: Units, epsilon: float = EPSILON
 ) -> AlternativeAnnotatorTest:
-    """Test a judge's labels (N,) against the annotators' (N, R), nan missing.
+    """Test a judge's numbers (N,) against the annotators' (N, R), nan missing, by minus the mean squared difference.
 
-    Categories are scored by the share of the other annotators with the same label, numbers by minus the mean squared
-    difference to theirs. `units` gives how often each of the N rows occurs.
+    `units` gives how often each of the N rows occurs.
     """
-    closeness = (numeric_closeness if numeric else category_closeness)(annotators, judge)
-    return _run(names, closeness, units, epsilon, min_items)
+    return run(names, numeric_closeness(annotators, judge), units, epsilon)
 
 
 def run_on_patterns(patterns: JudgedPatterns, *, epsilon: float = EPSILON) -> AlternativeAnnotatorTest:
-    """Test the judge of patterns by categories; what depends on labels only is computed once for all judges."""
-    return _run(patterns.names, pattern_closeness(patterns), patterns.units, epsilon, MIN_ITEMS)
+    """Test the judge of patterns by the share of the other annotators with the same category.
+
+    What depends on labels only is computed once for all judges.
+    """
+    return run(patterns.names, pattern_closeness(patterns), patterns.units, epsilon)
 
 
-def _run(
-    names: tuple[str, ...], closeness: "Iterator[Closeness]", units: Units, epsilon: float, min_items: int
+def run(
+    names: tuple[str, ...], closeness: "Iterator[Closeness]", units: Units, epsilon: float = EPSILON
 ) -> AlternativeAnnotatorTest:
+    """Test a judge against annotators by how close both are to the others."""
     tests, advantages, skipped, most_items = [], [], [], 0
     for name, (rows, judge_scores, rater_scores) in zip(names, closeness, strict=True):
         frequencies = units.frequencies[rows]
         most_items = max(most_items, int(frequencies.sum()))
-        if frequencies.sum() < min_items:
+        if frequencies.sum() < MIN_ITEMS:
             skipped.append(name)
             continue
         tests.append(annotator_test(name, judge_scores, rater_scores, frequencies, epsilon))
@@ -136,33 +131,18 @@ def numeric_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]:
         yield rows, scores[0], scores[1]
 
 
-def category_closeness(annotators: Floats, judge: Floats) -> Iterator[Closeness]:
-    """Yield for each annotator the shares of the others with the same category, from the counts of each row."""
-    labelled = ~np.isnan(annotators)
-    categories = np.unique(np.concatenate([np.unique(annotators[labelled]), judge[~np.isnan(judge)]]))
-    codes = np.full(annotators.shape, -1, np.int16)
-    codes[labelled] = np.searchsorted(categories, annotators[labelled])
-    verdicts = np.searchsorted(categories, judge)
-    counts = category_counts(codes, categories.size)
-    raters, rows = np.nonzero((labelled & ~np.isnan(judge)[:, None] & (labelled.sum(axis=1) > 1)[:, None]).T)
-    own, others = codes[rows, raters], counts.sum(axis=1)[rows] - 1
-    judge_scores = ratio(counts[rows, verdicts[rows]] - (verdicts[rows] == own), others)
-    rater_scores = ratio(counts[rows, own] - 1, others)
-    yield from _by_rater(annotators.shape[1], raters, (rows, judge_scores, rater_scores))
-
-
 def pattern_closeness(patterns: JudgedPatterns) -> Iterator[Closeness]:
-    """Yield the same as `category_closeness` for the labels and the judge of patterns."""
+    """Yield for each annotator the shares of the others with the same category, from the counts of each row."""
     labels = patterns.labels.shared
     verdicts = patterns.judge[labels.rows]
     judged = np.flatnonzero(verdicts >= 0)
     rows, verdicts = labels.rows[judged], verdicts[judged]
-    same = patterns.counts[rows, verdicts] - (verdicts == labels.codes[judged])
+    same = patterns.labels.counts[rows, verdicts] - (verdicts == labels.codes[judged])
     scores = ratio(same, labels.others[judged]), labels.same[judged]
-    yield from _by_rater(patterns.annotators.shape[1], labels.raters[judged], (rows, *scores))
+    yield from by_rater(len(patterns.names), labels.raters[judged], (rows, *scores))
 
 
-def _by_rater(number: int, raters: Ints, closeness: Closeness) -> Iterator[Closeness]:
+def by_rater(number: int, raters: Ints, closeness: Closeness) -> Iterator[Closeness]:
     """Yield the parts of each of a number of annotators; `raters` (M,) is sorted."""
     rows, judge_scores, rater_scores = closeness
     ends = np.searchsorted(raters, np.arange(1, number + 1))

@@ -4,7 +4,7 @@ Choices are 1, 2 or 0 for a tie; nan is no verdict. A tie or no verdict is not a
 left out; `items_total` counts it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -26,6 +26,7 @@ NO_SIDE = {
     "own": "no response is known to be of a judge's own model family",
 }
 """Side -> why no response of any pair is on it."""
+PREFERRED = {"shown_first": "first_shown_preferred", "longer": "longer_preferred", "own": "own_preferred"}
 SUFFIXES = {"judge": "", "reference": "_people", "difference": "_less_people"}
 
 
@@ -48,51 +49,23 @@ def order_consistency(choice: Floats, shown_first: Ints, item: Ints) -> Estimate
     )
 
 
-def length_bias(
-    choice: Floats, longer: Ints, reference: Floats | None = None, groups: Sequence[str] | None = None
-) -> dict[str, Estimate]:
-    """Estimate how often the longer response is preferred: by "judge", by "reference", and their "difference".
-
-    `longer` (N,) is 1 or 2, 0 for equal lengths. People may prefer longer responses with reason, so only the
-    judge's excess over them on the same items is a bias. `reference` is their majority choice (N,), nan for none.
-    """
-    return side_preference(choice, longer, reference, groups, NO_SIDE["longer"])
-
-
-def own_family_bias(
-    choice: Floats, own: Ints, reference: Floats | None = None, groups: Sequence[str] | None = None
-) -> dict[str, Estimate]:
-    """Estimate self-preference: how often a judge prefers the response of its own family; see `length_bias`.
-
-    `own` (N,) is 1 or 2 if exactly that response comes from the judge's family, otherwise 0.
-    """
-    return side_preference(choice, own, reference, groups, NO_SIDE["own"])
-
-
 def judge_biases(dataset: Dataset, opinions: JudgeOpinions) -> dict[str, Estimate]:
     """Estimate the biases of a judge's preferences, for each of `SIDE_COLUMNS` that is available.
 
     `first_shown_preferred`; `longer_preferred` and `own_preferred`, each also with `_people` for the gold labels and
-    `_less_people` for the difference.
+    `_less_people` for the difference: people may prefer longer responses with reason, so only the judge's excess over
+    them on the same items is a bias.
     """
     choice, reference = dataset.to_numbers(opinions.values), dataset.to_numbers(dataset.gold)
     groups = dataset.ratings.groups
     estimates: dict[str, Estimate] = {}
     for column in (column for column in SIDE_COLUMNS if column in opinions.sides):
         side = np.nan_to_num(np.where(opinions.asked, opinions.sides[column], 0)).astype(np.int64)
-        if column == "shown_first":
-            # People saw the responses in another order, so they are no reference here.
-            estimates["first_shown_preferred"] = side_preference(choice, side, None, groups, NO_SIDE[column])["judge"]
-        elif column == "longer":
-            estimates |= named_estimates("longer_preferred", length_bias(choice, side, reference, groups))
-        elif column == "own":
-            estimates |= named_estimates("own_preferred", own_family_bias(choice, side, reference, groups))
+        # People saw the responses in another order, so they are no reference for the one shown first.
+        people = None if column == "shown_first" else reference
+        found = side_preference(choice, side, people, groups, NO_SIDE[column])
+        estimates |= {PREFERRED[column] + SUFFIXES[source]: estimate for source, estimate in found.items()}
     return estimates
-
-
-def named_estimates(name: str, estimates: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Return the estimates of `side_preference` under the names of their statistics."""
-    return {name + SUFFIXES[source]: estimate for source, estimate in estimates.items()}
 
 
 def side_preference(
@@ -100,6 +73,7 @@ def side_preference(
 ) -> dict[str, Estimate]:
     """Estimate how often the judge and the reference choose the side (1 or 2) among their decided verdicts.
 
+    `side` (N,) is 0 without a response on it; `reference` is people's majority choice (N,), nan for none.
     `groups` (N,) are the documents or dialogues of the targets; `no_side` is the reason if no target has the side.
     """
 

@@ -70,7 +70,6 @@ SCORE_NAMES = (
 class AiuCounts:
     """The AIUs of each of C critiques: their number, and the number of true ones."""
 
-    names: tuple[str, ...]
     precision_counts: Floats
     """(C, 2): true AIUs of the critique, all AIUs of the critique."""
     recall_counts: Floats
@@ -99,7 +98,7 @@ def count_aius(critique: Column, recall: Bools, true: Bools) -> AiuCounts:
         np.column_stack([np.bincount(codes, mask, minlength=names.size) for mask in (task & true, task)])
         for task in (~recall, recall)
     )
-    return AiuCounts(tuple(names.tolist()), precision_counts.astype(float), recall_counts.astype(float))
+    return AiuCounts(precision_counts.astype(float), recall_counts.astype(float))
 
 
 def critique_scores(
@@ -109,7 +108,8 @@ def critique_scores(
     scores = np.column_stack([counts.precision, counts.recall, counts.f1])
     defined = ~np.isnan(scores)
     features = np.column_stack([counts.precision_counts, counts.recall_counts, np.nan_to_num(scores), defined])
-    units = Units(np.ones(len(counts.names)), group_indicator(None if groups is None else np.array(groups, object)))
+    size = len(defined)
+    units = Units(np.ones(size), group_indicator(None if groups is None else np.array(groups, object)))
 
     def family(weights: Floats) -> Floats:
         sums = (weights @ features).T
@@ -120,7 +120,7 @@ def critique_scores(
     results = bootstrap(family, units, resamples, seed)
     used = [*defined.sum(axis=0).tolist()] * 2
     return {
-        name: notes.critique_estimate(result, n_used, len(counts.names))
+        name: notes.critique_estimate(result, n_used, size)
         for name, result, n_used in zip(SCORE_NAMES, results, used, strict=True)
     }
 

@@ -4,10 +4,9 @@ Two raters' labels on the same items are a K x K table t_kl: the number of items
 category k and the second to l. Items that only one of them labelled are not in it: pairs are matched by item.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
@@ -233,29 +232,6 @@ def partial_ranking_distance(x: Floats, y: Floats, p: float = 0.5) -> float:
     opposite = (signs_x * signs_y < 0).sum() / 2
     tied_once = ((signs_x == 0) != (signs_y == 0)).sum() / 2
     return float(opposite + p * tied_once)
-
-
-def top_k_distance(first: Sequence[Hashable], second: Sequence[Hashable], p: float = 0.0) -> float:
-    """K^(p) of two top-k lists, best first (Fagin et al. 2003, section 3.1).
-
-    Over all pairs of elements in either list: both lists have both, 1 if in opposite order; one list has both and the
-    other has one, 1 if the other prefers the lower one; each has a different one, 1; one list has both and the other
-    neither, p. p = 0 is optimistic and no metric; p = 1/2 neutral.
-    """
-    positions = [{element: position for position, element in enumerate(ranked)} for ranked in (first, second)]
-    elements = dict.fromkeys([*first, *second])
-    return float(sum(pair_penalty(i, j, positions, p) for i, j in combinations(elements, 2)))
-
-
-def pair_penalty(i: Hashable, j: Hashable, positions: Sequence[dict[Hashable, int]], p: float) -> float:
-    """Return the penalty of one pair; an element that a list lacks ranks below all that it has."""
-    orders = []
-    for position in positions:
-        if i not in position and j not in position:
-            return p
-        last = len(position)
-        orders.append(position.get(i, last) - position.get(j, last))
-    return float(orders[0] * orders[1] < 0)
 
 
 # Aspect weights as compositions: their distance, and the concordance of many raters.

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.statistics import catalogue
 from core.statistics.data.arrays import Estimate
-from core.statistics.data.frames import ALL, By, Scale
+from core.statistics.data.frames import By, Scale
 from core.statistics.data.label_table import (
     LabelTable,
     as_table,
@@ -25,10 +25,10 @@ from core.statistics.measures.agreement import (
     estimate_score_statistics,
     estimate_statistics,
     pair_values,
+    with_raters_as_sample,
 )
 from core.statistics.measures.pairwise import overlapping_pairs
-from core.statistics.measures.rater_sample import with_raters_as_sample
-from core.statistics.reports import weight_statistics
+from core.statistics.reports import weight_distances
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,16 +57,6 @@ class AgreementRow:
     raters: int
     pairs: int
     reason: str
-
-
-@dataclass(frozen=True)
-class CrowdGroup:
-    """The labels of one kind and criterion by too many raters for intervals of their pairs."""
-
-    kind: str
-    criterion: str
-    scale: Scale
-    ratings: Ratings
 
 
 @dataclass(frozen=True)
@@ -100,25 +90,27 @@ def agreement_rows(
     table = as_table(labels)
     pooled, scales = (table, scales) if by == "criterion" else with_pooled_criteria(table, scales)
     rows: list[AgreementRow] = []
-    for group in label_groups(pooled, by, scales):
-        if isinstance(group, CrowdGroup):
-            rows += crowd_pair_rows(group)
+    for whole in label_groups(pooled, by, scales):
+        if by == "raters" and is_crowd(whole.ratings):
+            rows += crowd_pair_rows(whole)
             continue
-        rows += [
-            agreement_row(group.kind, group.criterion, group.group, name, estimate)
-            for name, estimate in group_statistics(group, resamples, seed, annotators).items()
-        ]
+        for group in rater_pairs(whole) if by == "raters" else (whole,):
+            rows += [
+                agreement_row(group.kind, group.criterion, group.group, name, estimate)
+                for name, estimate in group_statistics(group, resamples, seed, annotators).items()
+            ]
     return rows + weight_rows(table, by, resamples, seed)
 
 
-def crowd_pair_rows(group: CrowdGroup) -> Iterator[AgreementRow]:
+def crowd_pair_rows(group: LabelGroup) -> Iterator[AgreementRow]:
     """Yield the rows of every two of many raters who share an item, in the order of their names, without intervals."""
     ratings = group.ratings
+    assert isinstance(ratings, Ratings)  # see `is_crowd`
     order = np.argsort(np.array(ratings.raters, object).astype(str), kind="stable")
     codes = ratings.codes[:, order]
     raters = [ratings.raters[place] for place in order]
     pairs = overlapping_pairs(codes)
-    names = statistic_names(group.scale)
+    names = catalogue.of_level(group.scale.level)
     no_interval = f"more than {MAX_PAIRS_WITH_INTERVALS} pairs of raters: no intervals"
     start = 0
     for shared, values in pair_values(codes, category_numbers(ratings.categories), names, pairs):
@@ -143,7 +135,8 @@ def group_statistics(
     if isinstance(group.ratings, Scores):
         found = estimate_score_statistics(group.ratings, resamples=resamples, seed=seed)
     else:
-        found = estimate_statistics(group.ratings, statistic_names(group.scale), resamples=resamples, seed=seed)
+        names = catalogue.of_level(group.scale.level)
+        found = estimate_statistics(group.ratings, names, resamples=resamples, seed=seed)
     if annotators == "sample":
         found = with_raters_as_sample(group.ratings, found)
     return {name: without_single_item(name, estimate) for name, estimate in found.items()}
@@ -156,62 +149,38 @@ def without_single_item(name: str, estimate: Estimate) -> Estimate:
     return replace(estimate, value=None, low=None, high=None, reason=ONE_ITEM)
 
 
-def statistic_names(scale: Scale) -> tuple[str, ...]:
-    """Return the statistics of a scale with categories."""
-    return catalogue.of_level(scale.level)
-
-
 def weight_rows(table: LabelTable, by: By, resamples: int, seed: int) -> list[AgreementRow]:
     """Return the agreement of aspect weights, which need no scale: distances, and Kendall's W."""
     rows = []
     for (kind, criterion), labels in split_by_criterion(table):
         if kind == "aspect_weights":
             for group, group_labels in split_table(labels, by):
-                estimates = weight_statistics.annotator_weight_statistics(group_labels, resamples=resamples, seed=seed)
+                estimates = weight_distances.annotator_weight_statistics(group_labels, resamples=resamples, seed=seed)
                 rows += [agreement_row(kind, criterion, group, name, estimate) for name, estimate in estimates.items()]
     return rows
 
 
 def agreement_row(kind: str, criterion: str, group: str, statistic: str, estimate: Estimate) -> AgreementRow:
     """Return an estimate as a row."""
-    return AgreementRow(
-        kind,
-        criterion,
-        group,
-        statistic,
-        estimate.value,
-        estimate.low,
-        estimate.high,
-        estimate.items,
-        estimate.raters,
-        estimate.pairs,
-        estimate.reason,
-    )
+    counts = (estimate.items, estimate.raters, estimate.pairs)
+    ends = (estimate.value, estimate.low, estimate.high)
+    return AgreementRow(kind, criterion, group, statistic, *ends, *counts, estimate.reason)
 
 
-def label_groups(
-    table: LabelTable, by: By, scales: Mapping[tuple[str, str], Scale]
-) -> Iterator[LabelGroup | CrowdGroup]:
-    """Yield the labels of each kind, criterion and group; by raters those of a crowd together."""
+def label_groups(table: LabelTable, by: By, scales: Mapping[tuple[str, str], Scale]) -> Iterator[LabelGroup]:
+    """Yield the labels of each kind, criterion and group; by raters those of all raters together."""
     for (kind, criterion), labels in split_by_criterion(table):
-        if (kind, criterion) not in scales:
-            continue
-        scale = scales[kind, criterion]
-        if by == "raters":
-            ratings = ratings_from_labels(labels, scale)
-            if isinstance(ratings, Ratings) and is_crowd(ratings):
-                yield CrowdGroup(kind, criterion, scale, ratings)
-            else:
-                yield from rater_pairs(LabelGroup(kind, criterion, ALL, scale, ratings))
-        else:
-            for group, group_labels in split_table(labels, by):
+        if (kind, criterion) in scales:
+            scale = scales[kind, criterion]
+            for group, group_labels in split_table(labels, "all" if by == "raters" else by):
                 yield LabelGroup(kind, criterion, group, scale, ratings_from_labels(group_labels, scale))
 
 
-def is_crowd(ratings: Ratings) -> bool:
+def is_crowd(ratings: Ratings | Scores) -> bool:
     """Return whether the pairs of raters are too many for intervals, and their tables are small."""
     pairs = len(ratings.raters) * (len(ratings.raters) - 1) // 2
-    return pairs > MAX_PAIRS_WITH_INTERVALS and len(ratings.categories) <= MAX_TABLE_CATEGORIES
+    is_small = isinstance(ratings, Ratings) and len(ratings.categories) <= MAX_TABLE_CATEGORIES
+    return pairs > MAX_PAIRS_WITH_INTERVALS and is_small
 
 
 def rater_pairs(group: LabelGroup) -> Iterator[LabelGroup]:

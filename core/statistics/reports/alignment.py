@@ -15,13 +15,13 @@ from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, buil
 from core.statistics.data.frames import ALL, Scale, select_rows
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings, mean_scores
-from core.statistics.measures import bias, causes, correlation, means
+from core.statistics.measures import bias, causes, continuous, means
 from core.statistics.measures.alternative_annotator import (
     EPSILON,
     AlternativeAnnotatorTest,
     human_ceiling,
-    run_alternative_annotator_test,
     run_on_patterns,
+    run_on_scores,
 )
 from core.statistics.measures.coefficients import quadratic_weights
 from core.statistics.measures.continuous import spearman
@@ -39,7 +39,7 @@ from core.statistics.measures.resampling import (
     weighted_mean,
 )
 from core.statistics.measures.shares import pattern_share, possible_range, selected_groups, share_estimate
-from core.statistics.reports import judge_findings, weight_statistics
+from core.statistics.reports import judge_findings, weight_distances
 from core.wording import format_count, list_names, scenario_group
 
 # Alignment statistics of a judge with categorical verdicts: accuracy, kappa, ceiling, alternative-annotator test.
@@ -131,11 +131,11 @@ def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measu
     """Yield the measures that apply to the kind and the scale."""
     has_verdict = patterns.judge >= 0
     not_adjudicated = "" if dataset.adjudicated else "nothing was adjudicated: gold is the majority of annotators"
-    split_items = patterns.count_items((patterns.counts.sum(axis=1) > 0) & (patterns.majority < 0))
+    split_items = patterns.count_items((patterns.labels.counts.sum(axis=1) > 0) & (patterns.labels.majority < 0))
     no_majority = f"{format_count(split_items, 'item has', 'items have')} no majority, left out" if split_items else ""
     for name, reference, note in (
         ("gold", patterns.gold, not_adjudicated),
-        ("majority", patterns.majority, no_majority),
+        ("majority", patterns.labels.majority, no_majority),
     ):
         used = has_verdict & (reference >= 0)
         n = patterns.count_items(used)
@@ -143,7 +143,7 @@ def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measu
         yield Measure(f"accuracy_{name}", accuracy, used, n, note, patterns.judge == reference)
         yield Measure(f"cohen_kappa_{name}", judge_kappa(patterns, reference), used, n, note)
         if dataset.scale.level != "nominal":
-            quadratic = judge_kappa(patterns, reference, quadratic_weights(patterns.n_categories))
+            quadratic = judge_kappa(patterns, reference, quadratic_weights(patterns.labels.n_categories))
             yield Measure(f"cohen_kappa_quadratic_{name}", quadratic, used, n, note)
     has_gold = patterns.gold >= 0
     yield Measure(
@@ -162,7 +162,7 @@ def judge_measures(dataset: Dataset, patterns: JudgedPatterns) -> Iterator[Measu
 def judge_kappa(patterns: JudgedPatterns, reference: Codes, agreement_weights: Floats | None = None) -> Statistic:
     """Return Cohen's kappa of the judge with a reference (P,) on the items that have both."""
     codes = np.column_stack([patterns.judge, reference])
-    return cohen_kappa_statistic(codes, patterns.n_categories, agreement_weights)
+    return cohen_kappa_statistic(codes, patterns.labels.n_categories, agreement_weights)
 
 
 def ceiling_measures(patterns: JudgedPatterns) -> Iterator[Measure]:
@@ -197,7 +197,7 @@ def unread_ranges(dataset: Dataset, patterns: JudgedPatterns) -> dict[str, Estim
     Named as the statistic with "_lowest" and "_highest". On the items of the statistic and those whose reference is
     known and whose verdict is missing, all counted one way or the other; left out if no verdict is missing.
     """
-    references = {"accuracy_gold": patterns.gold, "accuracy_majority": patterns.majority}
+    references = {"accuracy_gold": patterns.gold, "accuracy_majority": patterns.labels.majority}
     wins = np.empty(0)
     if dataset.kind == "preference":
         wins = _wins(dataset)
@@ -311,7 +311,7 @@ def score_statistics(
     correlations = judge_correlations(dataset, judge, dataset.gold_scores, resamples, seed)
     rows, units = distinct_scores(np.column_stack([annotators, judge]), dataset.ratings.groups)
     names = dataset.ratings.raters
-    test = run_alternative_annotator_test(rows[:, :-1], rows[:, -1], names, numeric=True, units=units, epsilon=epsilon)
+    test = run_on_scores(rows[:, :-1], rows[:, -1], names, units=units, epsilon=epsilon)
     asked = int(opinions.asked.sum())
     raters = int((~np.isnan(annotators[~np.isnan(judge)])).any(axis=0).sum())
     return {
@@ -352,13 +352,13 @@ def judge_correlations(
     """Estimate the correlations of a judge's scores with a reference (N,) at each level that the data has."""
     groups = dataset.ratings.groups
     estimates = dict(
-        correlation.item_level_correlations(judge, reference, groups=groups, resamples=resamples, seed=seed)
+        continuous.item_level_correlations(judge, reference, groups=groups, resamples=resamples, seed=seed)
     )
     if groups is not None and len(set(groups)) < len(groups):
-        within = correlation.group_level_correlations(judge, reference, groups, resamples=resamples, seed=seed)
+        within = continuous.group_level_correlations(judge, reference, groups, resamples=resamples, seed=seed)
         estimates |= {f"{name}_within_groups": estimate for name, estimate in within.items()}
     if dataset.system is not None:
-        between = correlation.system_level_correlations(
+        between = continuous.system_level_correlations(
             judge, reference, dataset.system, dataset.item, resamples=resamples, seed=seed
         )
         estimates |= {f"{name}_between_systems": estimate for name, estimate in between.items()}
@@ -572,7 +572,7 @@ def uses_reference(row: AlignmentRow) -> bool:
 
 def reference_basis(dataset: Dataset, statistic: str) -> Basis:
     """Return which targets of a dataset a statistic compares with the reference."""
-    uses_numbers = statistic.startswith(tuple(correlation.FUNCTIONS)) or not dataset.scale.categories
+    uses_numbers = statistic.startswith(tuple(continuous.FUNCTIONS)) or not dataset.scale.categories
     return Basis(uses_numbers, statistic == "example_level_agreement")
 
 
@@ -685,7 +685,7 @@ def weight_distance_rows(
     rows = []
     for (criterion, group, judge), judge_weights in split_weight_opinions(weight_opinions, by):
         criterion_labels = select_rows(labels, "aspect_weights", criterion)
-        estimates = weight_statistics.judge_weight_statistics(
+        estimates = weight_distances.judge_weight_statistics(
             criterion_labels, judge_weights, resamples=resamples, seed=seed
         )
         weight_rows = rows_from_estimates(judge, "aspect_weights", criterion, group, estimates)

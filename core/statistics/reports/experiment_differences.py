@@ -16,7 +16,7 @@ from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
 from core.statistics.data.frames import Scale
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures import correlation
+from core.statistics.measures import continuous
 from core.statistics.measures.comparison import bootstrap_p_value, correct_p_values, paired_comparison
 from core.statistics.measures.pairwise import MIN_ITEMS_FOR_CORRELATION
 from core.statistics.measures.resampling import SAME, Statistic, bca_interval, on_subset, weighted_mean
@@ -161,7 +161,7 @@ def _used(dataset: Dataset, opinions: JudgeOpinions, statistic: str) -> Bools:
 def _correlation(statistic: str) -> str:
     """Return the name of a correlation without its level; empty for other statistics."""
     name = statistic.removesuffix(WITHIN).removesuffix(BETWEEN)
-    return name if name in correlation.FUNCTIONS else ""
+    return name if name in continuous.FUNCTIONS else ""
 
 
 def run_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic | None:
@@ -185,21 +185,21 @@ def run_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Stati
 def _correlation_statistic(dataset: Dataset, opinions: JudgeOpinions, name: str) -> Statistic:
     judge, reference = dataset.to_numbers(opinions.values), dataset.gold_scores
     both: Bools = ~np.isnan(judge) & ~np.isnan(reference)
-    function = correlation.FUNCTIONS[_correlation(name)]
+    function = continuous.FUNCTIONS[_correlation(name)]
     if name.endswith(WITHIN):
         groups = np.array(dataset.ratings.groups or dataset.item, object)
         first = [int(np.flatnonzero(groups == group)[0]) for group in dict.fromkeys(groups.tolist())]
         members = [both & (groups == groups[place]) for place in first]
-        values = np.array([correlation.correlate(function, judge[of], reference[of]) for of in members])
+        values = np.array([continuous.correlate(function, judge[of], reference[of]) for of in members])
         defined = ~np.isnan(values)
         features = np.zeros((groups.size, 2))  # whole groups are resampled: the first target counts for its group
         features[first] = np.column_stack([np.where(defined, values, 0), defined])
         return lambda weights: ratio(*(weights @ features).T)
     if name.endswith(BETWEEN):
         system = np.unique(np.array(dataset.system, object)[both].astype(str), return_inverse=True)[1]
-        place = list(correlation.FUNCTIONS).index(_correlation(name))
+        place = list(continuous.FUNCTIONS).index(_correlation(name))
         scores = np.stack([judge[both], reference[both]])
-        return lambda weights: correlation.row_correlations(correlation.system_means(weights[:, both], system, scores))[
+        return lambda weights: continuous.row_correlations(continuous.system_means(weights[:, both], system, scores))[
             place
         ]
     if both.sum() < MIN_ITEMS_FOR_CORRELATION:

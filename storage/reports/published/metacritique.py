@@ -7,7 +7,7 @@ import numpy as np
 from core import critique_ratings
 from core.statistics.conversions import win
 from core.statistics.data.frames import select_rows
-from core.statistics.measures.correlation import item_level_correlations
+from core.statistics.measures.continuous import item_level_correlations
 from core.statistics.measures.means import mean_estimate
 from core.statistics.measures.shares import share_estimate
 from core.statistics.reports.judges import correlation_difference

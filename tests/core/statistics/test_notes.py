@@ -41,7 +41,8 @@ def test_items_with_one_label_do_not_decide_unanimity():
 def test_undefined_pairs_equal_a_loop_over_pairs(missing):
     ratings = random_ratings(np.random.default_rng(0), 12, 7, 2, missing)
     patterns = distinct_patterns(ratings)
-    summary = notes.summarize_ratings(ratings, patterns)
+    rows = np.where(patterns.codes >= 0, patterns.codes, np.nan)
+    summary = notes.summarize(ratings, rows, patterns.units.frequencies)
     without_kappa = without_correlation = 0
     for a in range(7):
         for b in range(a + 1, 7):

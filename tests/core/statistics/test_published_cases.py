@@ -13,6 +13,7 @@ from core.statistics.data.ratings import Ratings
 from core.statistics.measures import causes, coefficients, means, pairwise
 from core.statistics.measures.continuous import kendall_tau_b, pearson, spearman
 from tests.core.statistics.builders import estimate_statistic, ratings_from_codes, ratings_from_rows, ratings_from_table
+from tests.core.statistics.oracles import top_k_distance
 from tests.paths import DATA
 
 CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("published_cases.yaml").read_text("utf-8"))
@@ -54,7 +55,7 @@ def from_counts(counts: np.ndarray) -> Compute:
 
 def from_lists(data: Mapping[str, Any]) -> Compute:
     p = {"K0": 0.0, "K_half": 0.5}
-    return lambda key: pairwise.top_k_distance(data["list1"], data["list2"], p[key])
+    return lambda key: top_k_distance(data["list1"], data["list2"], p[key])
 
 
 def from_weights(data: Mapping[str, Any]) -> Compute:

@@ -4,8 +4,10 @@ import pytest
 from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, LabelRecord, Record
+from storage.db.connections import reading
 from storage.reports import reason_tags
-from storage.reports.reason_tags import find_tags
+from storage.reports.reason_tags import TagRow, find_tags
+from storage.studies.studies import Study
 from tests.conftest import make_item, make_label
 from tests.storage.reports.test_alignment import import_study
 
@@ -41,8 +43,13 @@ def records() -> list[Record]:
     return found
 
 
+def tags(engine: Engine, study: Study) -> list[TagRow]:
+    with reading(engine) as session:
+        return reason_tags.report(session, study.id)
+
+
 def test_each_tag_has_its_agreement_and_all_together_too(engine: Engine) -> None:
-    rows = {row.tag: row for row in reason_tags.of_study(engine, import_study(engine, records()))}
+    rows = {row.tag: row for row in tags(engine, import_study(engine, records()))}
     assert list(rows) == ["all", "length", "tone"]
     assert (rows["length"].labels, rows["length"].targets, rows["length"].annotators) == (20, 10, 2)
     assert rows["length"].kappa == pytest.approx(1) and rows["length"].compared == 20
@@ -53,7 +60,7 @@ def test_each_tag_has_its_agreement_and_all_together_too(engine: Engine) -> None
 
 def test_a_study_without_tags_has_no_rows(engine: Engine) -> None:
     study = import_study(engine, [ItemRecord(item=make_item("a")), reason("a", "ann", "no tag")])
-    assert reason_tags.of_study(engine, study) == []
+    assert tags(engine, study) == []
 
 
 def test_a_rare_tag_has_a_kappa_without_an_interval(engine: Engine) -> None:
@@ -61,6 +68,6 @@ def test_a_rare_tag_has_a_kappa_without_an_interval(engine: Engine) -> None:
     one = [reason("i4", "ann", "#odd"), reason("i4", "ben", "fine")]
     neither = [reason(f"i{number}", name, "fine") for number in range(5, 20) for name in ("ann", "ben")]
     items: list[Record] = [ItemRecord(item=make_item(f"i{number}")) for number in range(20)]
-    (row,) = reason_tags.of_study(engine, import_study(engine, [*items, *both, *one, *neither]))
+    (row,) = tags(engine, import_study(engine, [*items, *both, *one, *neither]))
     assert row.kappa is not None and (row.low, row.high) == (None, None)
     assert row.reason.startswith("no interval: 9 uses of the tag, 10 are needed")

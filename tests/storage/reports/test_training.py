@@ -8,7 +8,7 @@ from core.formats.records import AdjudicationRecord, ItemRecord, LabelRecord
 from core.labels import Adjudication, Label
 from storage.db.connections import reading, writing
 from storage.labelling import training as training_items
-from storage.reports import annotators, training
+from storage.reports import annotators
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
@@ -22,7 +22,7 @@ def results(engine):
     with reading(engine) as session:
         study = studies.get(session, "s")
         events = annotators.label_events(session, study.id)
-        return {one.annotator: one for one in training.results(session, study, events)}
+        return {one.annotator: one for one in annotators.results(session, study, events)}
 
 
 def given(value, item, at=MONDAY, **fields):

@@ -7,7 +7,7 @@ from core.aspects import aspect_set_id
 from core.formats import tiebreak
 from core.formats.records import ItemRecord, LabelRecord, Record, RunRecord, TraceRecord
 from core.labels import Label, Opinion, Target
-from core.statistics.reports.weight_distances import average_weights, largest_set, top_k_distance
+from core.statistics.reports.weight_distances import average_weights, top_k_distance
 from core.trace import Verdict, VerdictReached
 from storage.db.connections import reading, writing
 from storage.labels import labels
@@ -38,7 +38,7 @@ def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
     rows = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, resamples=0)}
     assert rows["annotator 1", "annotator 3"].undefined == 1 and rows["people", "people"].units == 8
     pairs = {(row.rater_a, row.rater_b): row for row in weights.rows(engine, study, top_k_distance(2), resamples=0)}
-    assert pairs["people", "people"].undefined == 0 and largest_set(weights.load_units(engine, study)) == 4
+    assert pairs["people", "people"].undefined == 0 and weights.tables(engine, study).largest == 4
 
 
 def test_withdrawn_weights_do_not_count(engine: Engine, study: Study) -> None:

@@ -18,7 +18,9 @@ def test_the_majority_of_others_excludes_the_annotator():
     labels = ratings_from_codes(np.array([[0, 1, 1], [0, 0, 1], [-1, 1, 1]]), 2)
     patterns = judged_patterns(labels, np.zeros(3), np.zeros(3))
     by_row = dict(
-        zip(map(tuple, patterns.annotators.tolist()), patterns.majorities_of_others[:, 0].tolist(), strict=True)
+        zip(
+            map(tuple, patterns.labels.codes.tolist()), patterns.labels.majorities_of_others[:, 0].tolist(), strict=True
+        )
     )
     assert by_row == {(0, 1, 1): 1, (0, 0, 1): -1, (-1, 1, 1): -1}
 
@@ -27,7 +29,7 @@ def test_another_judge_of_the_same_rows_shares_what_depends_on_the_labels_only()
     labels = ratings_from_codes(np.array([[0, 1, 1], [0, 0, 1], [-1, 1, 1]]), 2)
     first = judged_patterns(labels, np.zeros(3), np.zeros(3))
     second = judged_patterns(labels, np.ones(3), np.zeros(3), first)
-    assert second.majorities_of_others is first.majorities_of_others
+    assert second.labels.majorities_of_others is first.labels.majorities_of_others
     assert second.judge.tolist() == [1, 1, 1]
 
 
@@ -35,8 +37,8 @@ def test_another_judge_of_other_rows_or_categories_shares_nothing():
     labels = ratings_from_codes(np.array([[0, 1], [0, 1], [1, 1]]), 2)
     first = judged_patterns(labels, np.array([0, 0, 1]), np.zeros(3))
     second = judged_patterns(labels, np.array([0, 1, 1]), np.zeros(3), first)
-    assert second.annotators.shape == (3, 2)  # the first has 2 patterns
-    assert second.majorities_of_others.shape == (3, 2)
+    assert second.labels.codes.shape == (3, 2)  # the first has 2 patterns
+    assert second.labels.majorities_of_others.shape == (3, 2)
     three_categories = ratings_from_codes(np.array([[0, 1], [0, 1], [1, 1]]), 3)
     third = judged_patterns(three_categories, np.array([0, 1, 1]), np.zeros(3), second)
-    assert third.counts.shape == (3, 3)
+    assert third.labels.counts.shape == (3, 3)

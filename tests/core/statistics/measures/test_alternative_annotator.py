@@ -7,10 +7,11 @@ from scipy import stats
 from core.statistics.data.arrays import mean_of_defined
 from core.statistics.data.patterns import Units, judged_patterns
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.alternative_annotator import run_alternative_annotator_test, run_on_patterns
+from core.statistics.measures.alternative_annotator import run_on_patterns, run_on_scores
 from core.statistics.measures.resampling import weighted_mean
 from core.statistics.reports.alignment import annotator_test_estimates
 from tests.core.statistics.builders import random_ratings
+from tests.core.statistics.oracles import run_by_category
 
 
 def evaluate_by_item(annotators: np.ndarray, judge: np.ndarray, epsilon: float) -> tuple[float, float]:
@@ -44,9 +45,7 @@ def test_the_test_equals_the_papers_loop(seed):
     annotators = np.column_stack([draw_labels(0.75) for _ in range(4)])
     annotators[rng.random(annotators.shape) < 0.3] = np.nan
     judge = draw_labels(0.5 + 0.05 * seed)
-    test = run_alternative_annotator_test(
-        annotators, judge, tuple("abcd"), numeric=False, units=Units(np.ones(120)), epsilon=0.1
-    )
+    test = run_by_category(annotators, judge, tuple("abcd"), units=Units(np.ones(120)), epsilon=0.1)
     winning_rate, advantage = evaluate_by_item(annotators, judge, 0.1)
     assert test.winning_rate == pytest.approx(winning_rate)
     assert test.mean_advantage(np.ones((1, 120)))[0] == pytest.approx(advantage)
@@ -56,21 +55,20 @@ def test_the_test_equals_the_papers_loop(seed):
 def test_an_annotator_needs_thirty_items(items, tested):
     """Calderon et al. 2025: at least 30 instances."""
     labels = np.arange(items) % 2.0
-    run = run_alternative_annotator_test
-    test = run(np.column_stack([labels, labels]), labels, ("a", "b"), numeric=False, units=Units(np.ones(items)))
+    run = run_by_category
+    test = run(np.column_stack([labels, labels]), labels, ("a", "b"), units=Units(np.ones(items)))
     assert (len(test.tests), len(test.skipped)) == (tested, 2 - tested)
 
 
-@pytest.mark.parametrize("numeric", [True, False])
-def test_without_annotators_nobody_is_tested(numeric):
-    test = run_alternative_annotator_test(np.empty((3, 0)), np.zeros(3), (), numeric=numeric, units=Units(np.ones(3)))
+def test_without_annotators_nobody_is_tested():
+    test = run_on_scores(np.empty((3, 0)), np.zeros(3), (), units=Units(np.ones(3)))
     assert test.tests == () and test.winning_rate is None and not test.used.any()
 
 
 def test_scores_are_tested_by_their_distance():
     annotators = np.column_stack([np.arange(40.0), np.arange(40.0) + 2, np.arange(40.0) - 2])
     near, far = (
-        run_alternative_annotator_test(annotators, judge, tuple("abc"), numeric=True, units=Units(np.ones(40)))
+        run_on_scores(annotators, judge, tuple("abc"), units=Units(np.ones(40)))
         for judge in (np.arange(40.0) + 0.5, np.arange(40.0) + 9)
     )
     assert far.winning_rate == 0
@@ -80,17 +78,13 @@ def test_scores_are_tested_by_their_distance():
 def test_annotators_with_fewer_than_thirty_items_are_not_tested():
     annotators = np.zeros((40, 3))
     annotators[25:, 2] = np.nan
-    test = run_alternative_annotator_test(
-        annotators, np.zeros(40), tuple("abc"), numeric=False, units=Units(np.ones(40))
-    )
+    test = run_by_category(annotators, np.zeros(40), tuple("abc"), units=Units(np.ones(40)))
     assert test.skipped == ("c",)
 
 
 def test_a_t_test_without_variance_is_flagged():
     """With the same outcome on all items scipy would return p = 0."""
-    test = run_alternative_annotator_test(
-        np.zeros((40, 2)), np.zeros(40), ("a", "b"), numeric=False, units=Units(np.ones(40))
-    )
+    test = run_by_category(np.zeros((40, 2)), np.zeros(40), ("a", "b"), units=Units(np.ones(40)))
     assert [one.p for one in test.tests] == [None, None]
     assert test.winning_rate == 1
     assert "no variance" in annotator_test_estimates(test, 40, 50, 0)["winning_rate"].reason
@@ -106,10 +100,10 @@ def test_patterns_of_several_judges_give_the_tests_of_each_judge_alone(seed: int
     for _ in range(3):
         judge = rng.integers(-1, 3, 300).astype(np.int16)
         patterns = judged_patterns(ratings, judge, codes[:, 0], patterns)
-        alone = run_alternative_annotator_test(
-            np.where(patterns.annotators >= 0, patterns.annotators, np.nan),
+        alone = run_by_category(
+            np.where(patterns.labels.codes >= 0, patterns.labels.codes, np.nan),
             np.where(patterns.judge >= 0, patterns.judge, np.nan),
-            patterns.names, numeric=False, units=patterns.units,
+            patterns.names, units=patterns.units,
         )  # fmt: skip
         together = run_on_patterns(patterns)
         assert together.tests == alone.tests and together.skipped == alone.skipped == ("e",)

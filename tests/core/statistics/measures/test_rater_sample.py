@@ -3,8 +3,7 @@
 import numpy as np
 
 from core.statistics.data.ratings import Ratings
-from core.statistics.measures.agreement import estimate_statistics
-from core.statistics.measures.rater_sample import AS_SAMPLE, FEW_RATERS, with_raters_as_sample
+from core.statistics.measures.agreement import AS_SAMPLE, FEW_RATERS, estimate_statistics, with_raters_as_sample
 from tests.bench.bench_rater_sample import draw, ratings
 
 

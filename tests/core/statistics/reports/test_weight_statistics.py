@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.statistics.reports.weight_statistics import annotator_weight_statistics, judge_weight_statistics
+from core.statistics.reports.weight_distances import annotator_weight_statistics, judge_weight_statistics
 from tests.core.statistics.frames import make_frame
 
 
