@@ -1,8 +1,7 @@
 """Agreement, alignment, weights and critiques."""
 
 from dataclasses import asdict
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -19,37 +18,13 @@ from commands.output import (
 )
 
 
-class AgreementSplit(StrEnum):
-    """How the rows of the agreement are split."""
-
-    all = "all"
-    scenario = "scenario"
-    criterion = "criterion"
-    raters = "raters"
-
-
-class AnnotatorModel(StrEnum):
-    """What intervals of the agreement are for."""
-
-    fixed = "fixed"
-    sample = "sample"
-
-
-class AlignmentSplit(StrEnum):
-    """How the rows of the alignment are split."""
-
-    all = "all"
-    scenario = "scenario"
-    criterion = "criterion"
-
-
 def agreement(
     study: StudyName,
-    by: Annotated[AgreementSplit, typer.Option(help="Split the rows.")] = AgreementSplit.all,
+    by: Annotated[Literal["all", "scenario", "criterion", "raters"], typer.Option(help="Split the rows.")] = "all",
     annotators: Annotated[
-        AnnotatorModel,
+        Literal["fixed", "sample"],
         typer.Option(help="Intervals for these annotators, or as a sample for others like them too (five or more)."),
-    ] = AnnotatorModel.fixed,
+    ] = "fixed",
     database: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -57,10 +32,10 @@ def agreement(
     from storage.reports import agreement as report
 
     engine, source = open_study(database, study)
-    rows = [asdict(row) for row in report.rows(engine, source, by.value, annotators=annotators.value)]
+    rows = [asdict(row) for row in report.rows(engine, source, by, annotators=annotators)]
     unmeasured = [] if rows else report.report(engine, source, "people").unmeasured
     empty = report.describe_unmeasured(unmeasured) if unmeasured else "No labels yet."
-    text = "\n".join([*([report.INTERVALS_FOR[annotators.value]] if rows else []), format_table(rows, empty)])
+    text = "\n".join([*([report.INTERVALS_FOR[annotators]] if rows else []), format_table(rows, empty)])
     print_result(rows, text, as_json)
 
 
@@ -77,7 +52,7 @@ def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) 
 
 def alignment(
     study: StudyName,
-    by: Annotated[AlignmentSplit, typer.Option(help="Split the rows.")] = AlignmentSplit.all,
+    by: Annotated[Literal["all", "scenario", "criterion"], typer.Option(help="Split the rows.")] = "all",
     reference: Reference = None,
     database: DatabaseUrl = None,
     as_json: Json = False,
@@ -91,7 +66,7 @@ def alignment(
 
     engine, source = open_study(database, study)
     data = report.load_data(engine, source, reference)
-    rows = [asdict(row) for row in report.rows_of(engine, source, data, by.value)]
+    rows = [asdict(row) for row in report.rows_of(engine, source, data, by)]
     chosen = data.reference
     heading = f"Reference {chosen}: {chosen.title}. Statistics with `gold` in their name compare with this reference."
     table = format_table(with_population(rows), "No judge has given an opinion yet.")
@@ -168,13 +143,6 @@ def format_cell(name: str, cell: Any) -> Any:
 # Annotators, their training and their hidden checks.
 
 
-class Labels(StrEnum):
-    """As `storage.transfer.erasure.Labels`, whose import takes time."""
-
-    keep = "keep"
-    remove = "remove"
-
-
 def annotators(
     study: StudyName,
     database: DatabaseUrl = None,
@@ -189,12 +157,7 @@ def annotators(
     engine, stored_study = open_study(database, study)
     with reading(engine) as session:
         summaries = {summary.name: summary for summary in report.summaries(session, stored_study.id, UTC)}
-        results = {
-            result.annotator: result
-            for result in report.results(
-                session, stored_study, report.label_events(session, stored_study.id, adjudicated=True)
-            )
-        }
+        results = {result.annotator: result for result in report.results(session, stored_study)}
     rows = []
     for name in sorted({*summaries, *results}):
         summary, result = summaries.get(name), results.get(name)
@@ -261,7 +224,9 @@ def merge(
 
 def erase(
     name: Annotated[str, typer.Argument(help="The person who is erased: a name, or # and an id.")],
-    labels: Annotated[Labels, typer.Option(help="Whether labels and decisions stay under a random name.")],
+    labels: Annotated[
+        Literal["keep", "remove"], typer.Option(help="Whether labels and decisions stay under a random name.")
+    ],
     apply: Annotated[bool, typer.Option("--apply", help="Erase the person. It cannot be undone.")] = False,
     database: DatabaseUrl = None,
     as_json: Json = False,
@@ -276,7 +241,7 @@ def erase(
         """Rolls the transaction back."""
 
     with suppress(NotApplied), writing(open_database(database)) as session:
-        found = erasure.erase(session, name, erasure.Labels(labels.value))
+        found = erasure.erase(session, name, erasure.Labels(labels))
         if not apply:
             raise NotApplied
     parts = {"removed": found.removed, "named": found.renamed, "mentions the name": found.mentions}

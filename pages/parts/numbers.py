@@ -10,28 +10,15 @@ from core.wording import format_count as format_count
 from core.wording import format_estimate as format_estimate
 from core.wording import format_number as format_number
 from core.wording import format_p as format_p
+from core.wording import format_range as format_range
+from core.wording import format_readable as format_readable
 from pages.parts.text import escape_markdown
-
-RANGE_HELP = (
-    "The range of the figure, with all unreadable replies counted one way or the other. This is not a confidence "
-    "interval. Empty if every reply could be read."
-)
-
-
-def format_readable(readable: int, total: int) -> str:
-    """Return `97.5 % of 40`; a dash if there is nothing to read."""
-    return f"{round(100 * readable / total, 1):g} % of {total:,}" if total else "–"
 
 
 def format_span(counts: Collection[int]) -> str:
     """Return the count, or the lowest and the highest of several."""
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def format_range(limits: tuple[float, float] | None) -> str:
-    """Return `0.52 to 0.61`; empty if there is no range."""
-    return "" if limits is None else f"{limits[0]:.2f} to {limits[1]:.2f}"
 
 
 def format_dollars(amount: float, unpriced: int = 0) -> str:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -64,19 +65,14 @@ def load_undecided(url: str, study_id: int, opinion_version: Version) -> set[Tar
         return undecided_targets(session, study_id)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
-def load_tags(url: str, study_id: int, version: Version) -> list[TagRow]:
+def load_tags(study: Study, version: Version) -> list[TagRow]:
     """Return the tags in the reasons of labels at a version."""
-    with connections.reading(resources.engine()) as session:
-        return reason_tags.report(session, study_id)
 
+    def report() -> list[TagRow]:
+        with connections.reading(resources.engine()) as session:
+            return reason_tags.report(session, study.id)
 
-@st.cache_data(max_entries=8, show_spinner="Measuring agreement …")
-def load_sample(url: str, study_id: int, version: Version) -> Sequence[AgreementRow]:
-    """Return the agreement over everything with annotators as a sample, at a version of the labels."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
-    return agreement.annotator_agreement(resources.engine(), study, annotators="sample").rows
+    return alignment_data.cached(study, version, "tags", report)
 
 
 def draw_page(study: Study) -> None:
@@ -93,7 +89,7 @@ def draw_page(study: Study) -> None:
         if group == "judges":
             alignment_data.load_agreement(url, study.id, newer)  # the judges are compared with people
         else:
-            load_tags(url, study.id, newer)
+            load_tags(study, newer)
         return load_report(study, group, newer)
 
     if not alignment_data.has_first_figures(study, PAGE, version, compute):
@@ -111,7 +107,7 @@ def draw_page(study: Study) -> None:
     draw_report(study, report, panels, ItemQuery(group, kind, criterion, judges=judges), version)
     item_drilldown.draw_selected_items(study, ItemQuery(group, kind, criterion, judges=judges), version)
     if group == "people":
-        agreement_rows.draw_tags(study, load_tags(url, study.id, version))
+        agreement_rows.draw_tags(study, load_tags(study, version))
 
 
 def choose_group() -> RaterGroup:
@@ -195,7 +191,8 @@ def draw_interval_note(
     raters = max((row.raters for row in figures.overall if (row.kind, row.criterion) == key), default=0)
     if raters < MIN_RATERS or not st.toggle("Annotators as a sample", key="sample", bind="query-params"):
         return
-    rows = load_sample(str(resources.engine().url), study.id, version)
+    measure = partial(agreement.annotator_agreement, resources.engine(), study, annotators="sample")
+    rows = alignment_data.cached(study, version, "sample", measure).rows
     found = [row for row in rows if (row.kind, row.criterion) == key and row.statistic in choice.table_statistics]
     estimates = "; ".join(f"{catalogue.name(row.statistic)} {agreement_rows.format_row(row)}" for row in found)
     st.markdown(f"{agreement.INTERVALS_FOR['sample']} {escape_markdown(estimates)}.")

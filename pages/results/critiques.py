@@ -1,6 +1,7 @@
 """Scores of critique authors by people and by judges, and the accuracy of judges on AIUs."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -16,7 +17,6 @@ from storage.labels import labels
 from storage.reports import critiques
 from storage.reports.critiques import GROUP_NAMES, PEOPLE, Accuracy, CritiqueDetail, Leaderboard, Row, display_name
 from storage.runs import aius
-from storage.studies import studies
 from storage.studies.studies import Study
 
 LEVELS = {"macro": "Macro", "micro": "Micro"}
@@ -40,18 +40,11 @@ def data_version(study: Study) -> tuple[int, ...]:
         return (*labels.version(session, study.id), aius.count_edits(session, study.id))
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def load_leaderboard(url: str, study_id: int, version: tuple[int, ...]) -> Leaderboard:
-    """Return the figures of a version of the data; the cache is shared by all visitors."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
-    return critiques.leaderboard(resources.engine(), study)
-
-
 def draw_page(study: Study) -> None:
     """Draw the answer in words, the leaderboard, the critiques of the selected author, and the judges."""
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
-    leaderboard = load_leaderboard(str(resources.engine().url), study.id, data_version(study))
+    measure = partial(critiques.leaderboard, resources.engine(), study)
+    leaderboard = alignment_data.cached(study, data_version(study), "critiques", measure)
     rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
     if not rows:
         return empty_state(study)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,7 @@ from pages.results import renderer
 from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Drawn, Intervals, Mark, Result
-from storage.db import connections
 from storage.reports import weights
-from storage.studies import studies
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -29,24 +28,16 @@ PAGE = "laboratory"
 AXIS = "Agreement and 95 % interval"
 
 
-@st.cache_data(max_entries=32, show_spinner="Aggregating stored scores …")
-def load_reports(url: str, study_id: int, version: Version, reference: str) -> list[LaboratoryReport]:
-    """Return the reports at a version of the labels; the cache is shared by all visitors."""
-    with connections.reading(resources.engine()) as session:
-        study = studies.by_id(session, study_id)
-    return weights.laboratory(resources.engine(), study, reference=reference)
-
-
 def draw_page(study: Study) -> None:
     """Draw the report of one judge of one run, and redraw it when a label or an opinion is added."""
     start = time.thread_time()
     drawn_version = alignment_data.shown_version(study, PAGE)
     alignment_data.rerun_on_change(study, drawn_version, PAGE)
     reference, row = alignment_data.draw_reference_choice(study, drawn_version)
-    url = str(resources.engine().url)
 
     def compute(version: Version) -> list[LaboratoryReport]:
-        return load_reports(url, study.id, version, reference)
+        measure = partial(weights.laboratory, resources.engine(), study, reference=reference)
+        return alignment_data.cached(study, version, PAGE, measure, reference)
 
     reports = {report.judge: report for report in compute(drawn_version)}
     alignment_data.computed(study, PAGE, drawn_version, start, compute)

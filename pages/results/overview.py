@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -32,19 +33,13 @@ PAGE = "overview"
 AGREEMENT: Link = ("results/agreement.py", "Agreement", ":material/monitoring:")
 
 
-@st.cache_data(max_entries=64, show_spinner="Comparing judges …")
-def load_leaders(url: str, study_id: int, version: Version, reference: str, overlap: int) -> Leaders | str:
-    """Return the most accurate judges at a version, or why none can be ranked; the cache is shared by all visitors."""
-    return overview.leading_judges(alignment_data.load_data(url, study_id, version, reference), overlap)
-
-
-@st.cache_data(max_entries=64, show_spinner="Measuring agreement …")
-def load_people(url: str, study_id: int, version: Version) -> tuple[AgreementRow | None, int]:
-    """Return the agreement and the number of open adjudications at a version; shared by all visitors."""
+def load_people(study: Study, version: Version) -> tuple[AgreementRow | None, int]:
+    """Return the agreement and the number of open adjudications at a version."""
+    url = str(resources.engine().url)
     with connections.reading(resources.engine()) as session:
-        scales = case_orders.scales_key(session, study_id)
-    cases = case_orders.at_version(url, study_id, version, scales).undecided
-    return overview.agreement(alignment_data.load_agreement(url, study_id, version)), cases
+        scales = case_orders.scales_key(session, study.id)
+    cases = case_orders.at_version(url, study.id, version, scales).undecided
+    return overview.agreement(alignment_data.load_agreement(url, study.id, version)), cases
 
 
 def draw_page(study: Study) -> None:
@@ -61,8 +56,13 @@ def draw_page(study: Study) -> None:
 
     def compute(newer: Version) -> tuple[Leaders | str, tuple[AgreementRow | None, int]]:
         reference = next(iter(alignment_data.load_references(url, study.id, newer)))
-        leaders = load_leaders(url, study.id, newer, reference, study.rules.overlap)
-        return leaders, load_people(url, study.id, newer)
+        overlap = study.rules.overlap
+
+        def lead() -> Leaders | str:
+            return overview.leading_judges(alignment_data.load_data(url, study.id, newer, reference), overlap)
+
+        leaders = alignment_data.cached(study, newer, "leaders", lead, reference, overlap)
+        return leaders, alignment_data.cached(study, newer, "people", partial(load_people, study, newer))
 
     if alignment_data.is_large(study) and not alignment_data.has_figures(study, PAGE, version, compute):
         return draw_computing(study, counts)

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
-from core.formats.tables import Column, Table
+from core.formats.tables import Table
 from core.statistics.data.arrays import Estimate
 from core.statistics.reports.weight_distances import (
     ALL,
@@ -23,10 +24,8 @@ from pages.results import renderer
 from pages.results.parts import alignment_data
 from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Intervals, Mark, Result
-from storage.db import connections
 from storage.reports import weights
 from storage.reports.weights import AspectQuality, VerdictAgreement, WeightingDetail, WeightTables
-from storage.studies import studies
 from storage.studies.studies import Study
 
 PAGE = "weights"
@@ -57,32 +56,14 @@ class DistanceChoice:
         return f"Pairs of aspects in another order among the {self.k} heaviest"
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def load_distances(url: str, study_id: int, choice: DistanceChoice, version: Version) -> list[RaterDistance]:
-    """Return the distances at a version of the labels; the cache is shared by all visitors."""
-    return weights.rows(resources.engine(), load_study(study_id), choice.measure)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def load_tables(url: str, study_id: int, version: Version) -> WeightTables:
-    """Return the tables at a version of the labels; the cache is shared by all visitors."""
-    return weights.tables(resources.engine(), load_study(study_id))
-
-
-def load_study(study_id: int) -> Study:
-    """Return a study by its id."""
-    with connections.reading(resources.engine()) as session:
-        return studies.by_id(session, study_id)
-
-
 def draw_page(study: Study) -> None:
     """Draw distances, averages, qualities and agreement, and redraw them when a label or an opinion is added."""
     start = time.thread_time()
-    version, url = alignment_data.shown_version(study, PAGE), str(resources.engine().url)
+    version, engine = alignment_data.shown_version(study, PAGE), resources.engine()
     alignment_data.rerun_on_change(study, version, PAGE)
 
     def compute(newer: Version) -> WeightTables:
-        return load_tables(url, study.id, newer)
+        return alignment_data.cached(study, newer, "weights", partial(weights.tables, engine, study))
 
     if not alignment_data.has_first_figures(study, PAGE, version, compute):
         return
@@ -90,10 +71,11 @@ def draw_page(study: Study) -> None:
     alignment_data.computed(study, PAGE, version, start, compute)
     if found.largest:
         choice = choose_distance(found.largest)
-        draw_distances(study, load_distances(url, study.id, choice, version), choice)
+        measured = partial(weights.rows, engine, study, choice.measure)
+        draw_distances(study, alignment_data.cached(study, version, "distances", measured, choice), choice)
         draw_averages(found)
     if found.qualities:
-        renderer.draw_result(qualities_result(found.qualities))
+        draw_qualities(found.qualities)
     if found.agreements:
         renderer.draw_result(agreement_result(found.agreements))
     if not found.largest and not found.qualities and not found.agreements:
@@ -263,9 +245,7 @@ def draw_averages(found: WeightTables) -> None:
             if (average.rater, average.is_judge) == chosen
         }
         names = sorted({scenario for scenario, _ in estimates}, key=lambda name: (name != ALL, name))
-        tables.draw(
-            grid("averages", "Category", names, estimates, lambda one: numbers.format_number(one.value or 0, 1))
-        )
+        draw_grid("Category", names, estimates, lambda one: numbers.format_number(one.value or 0, 1))
         st.caption("In percent; every weighting was scaled to a sum of 100 first.")
     else:
         st.caption("Every item has its own aspects, so there is no average over items.")
@@ -278,15 +258,14 @@ def draw_averages(found: WeightTables) -> None:
         )
 
 
-def qualities_result(qualities: Sequence[AspectQuality]) -> Result:
-    """Return people's ratings of the aspects by judge."""
-    ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in qualities}
-    caption = (
+def draw_qualities(qualities: Sequence[AspectQuality]) -> None:
+    """Draw people's ratings of the aspects by judge."""
+    st.subheader("Quality of the aspects", anchor=False)
+    st.caption(
         "Mean of people's ratings, from 1 to 5, of each judge's set of aspects, with the 95 % interval over items."
     )
-    judges = sorted({judge for judge, _ in ratings})
-    table = grid("qualities", "Judge", judges, ratings, format_estimate)
-    return Result(title="Quality of the aspects", caption=caption, tables=[table])
+    ratings = {(quality.judge, quality.quality.capitalize()): quality.rating for quality in qualities}
+    draw_grid("Judge", sorted({judge for judge, _ in ratings}), ratings, format_estimate)
 
 
 def agreement_result(agreements: Sequence[VerdictAgreement]) -> Result:
@@ -299,25 +278,17 @@ def agreement_result(agreements: Sequence[VerdictAgreement]) -> Result:
     )
 
 
-def grid(
-    key: str,
-    title: str,
-    names: Sequence[str],
-    estimates: Mapping[tuple[str, str], Estimate],
-    text: Callable[[Estimate], str],
-) -> Table:
-    """Return a table of estimates by row and column, with the number of items in the last column."""
-
-    def column(name: str) -> Column:
-        shown = lambda row: text(estimates[row, name]) if (row, name) in estimates else "–"  # noqa: E731
-        return Column(truncate(name, 40), shown, "figure")
-
-    def items(row: str) -> int:
-        return max(estimate.items for (name, _), estimate in estimates.items() if name == row)
-
-    columns = [column(name) for name in dict.fromkeys(name for _, name in estimates)]
-    first = Column(title, lambda name: name or "no category")
-    return Table(key, names, (first, *columns, Column("Items", items, "count")), ())
+def draw_grid(
+    title: str, names: Sequence[str], estimates: Mapping[tuple[str, str], Estimate], text: Callable[[Estimate], str]
+) -> None:
+    """Draw estimates by row and column, with the number of items in the last column."""
+    lines = []
+    for name in names:
+        of_row = {column: estimate for (row, column), estimate in estimates.items() if row == name}
+        cells = {truncate(column, 40): text(estimate) for column, estimate in of_row.items()}
+        items = max(estimate.items for estimate in of_row.values())
+        lines.append({title: name or "no category"} | cells | {"Items": f"{items:,}"})
+    st.dataframe(lines, hide_index=True, column_config=tables.figure_columns(lines, {title}))
 
 
 draw_page(shell.draw_header("Weights", "Distances between the aspect weights of people and of judges."))

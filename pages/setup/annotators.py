@@ -22,8 +22,7 @@ from storage.studies.studies import Study
 def load_training(study: Study) -> list[TrainingResult]:
     """Return the results of training and hidden checks."""
     with connections.reading(resources.engine()) as session:
-        events = annotators.label_events(session, study.id, adjudicated=True)
-        return annotators.results(session, study, events)
+        return annotators.results(session, study)
 
 
 def draw_tables(summaries: list[AnnotatorSummary]) -> None:

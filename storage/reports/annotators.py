@@ -417,43 +417,32 @@ class TrainingResult:
     """Last blind labels that equal the adjudicated value, of the targets that were adjudicated before the label."""
 
 
-def results(session: Session, study: Study, events: Sequence[LabelEvent]) -> list[TrainingResult]:
-    """Return the results of everybody with an answer to a training item or a check, in the order of the names.
-
-    `events` are the labels of the study, or only those of adjudicated targets: see
-    `storage.reports.annotators.label_events`.
-    """
-    answers, checks = _answers(session, study.id), _checks(session, study, events)
-    return [_result(name, answers.get(name, []), checks.get(name, [])) for name in sorted({*answers, *checks})]
-
-
-@dataclass(frozen=True)
-class _Answer:
-    queue: str
-    attempt: int
-    correct: bool
-    passed: bool | None
-
-
-def _result(name: str, answers: Sequence[_Answer], checks: Sequence[bool]) -> TrainingResult:
-    first = [answer.correct for answer in answers if answer.attempt == 1]
-    finished = {answer.queue: False for answer in answers if answer.passed is not None}
-    finished |= {answer.queue: True for answer in answers if answer.passed}
-    return TrainingResult(
-        annotator=name,
-        attempts=max((answer.attempt for answer in answers), default=0),
-        first=_share(first),
-        passed=all(finished.values()) if finished else None,
-        checks=_share(checks),
-    )
+def results(session: Session, study: Study) -> list[TrainingResult]:
+    """Return the results of everybody with an answer to a training item or a check, in the order of the names."""
+    answers, checks = _answers(session, study.id), _checks(session, study)
+    found = []
+    for name in sorted({*answers, *checks}):
+        own = answers.get(name, [])
+        finished = {queue: False for queue, row in own if row.passed is not None}
+        finished |= {queue: True for queue, row in own if row.passed}
+        found.append(
+            TrainingResult(
+                annotator=name,
+                attempts=max((row.attempt for _, row in own), default=0),
+                first=_share([row.correct for _, row in own if row.attempt == 1]),
+                passed=all(finished.values()) if finished else None,
+                checks=_share(checks.get(name, [])),
+            )
+        )
+    return found
 
 
-def _share(right: Iterable[bool]) -> Share:
-    listed = list(right)
-    return Share(sum(listed), len(listed))
+def _share(right: Sequence[bool]) -> Share:
+    return Share(sum(right), len(right))
 
 
-def _answers(session: Session, study_id: int) -> dict[str, list[_Answer]]:
+def _answers(session: Session, study_id: int) -> dict[str, list[tuple[str, TrainingAnswerRow]]]:
+    """Return annotator -> the queue and the row of each answer."""
     query = (
         select(TrainingAnswerRow, col(AnnotatorRow.name), col(TargetRow.kind), col(TargetRow.criterion))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(TrainingAnswerRow.annotator_id))
@@ -461,11 +450,9 @@ def _answers(session: Session, study_id: int) -> dict[str, list[_Answer]]:
         .where(col(TargetRow.study_id) + 0 == study_id)  # without the index: there are more targets than answers
         .order_by(col(TrainingAnswerRow.id))
     )
-    answers_by_annotator: dict[str, list[_Answer]] = defaultdict(list)
+    answers_by_annotator: dict[str, list[tuple[str, TrainingAnswerRow]]] = defaultdict(list)
     for row, name, kind, criterion in session.execute(query):
-        answers_by_annotator[name].append(
-            _Answer(queue_of(kind, criterion) or "", row.attempt, row.correct, row.passed)
-        )
+        answers_by_annotator[name].append((queue_of(kind, criterion) or "", row))
     return answers_by_annotator
 
 
@@ -479,23 +466,21 @@ class _Gold:
     adjudicators: set[str]
 
 
-def _checks(session: Session, study: Study, events: Sequence[LabelEvent]) -> dict[str, list[bool]]:
+def _checks(session: Session, study: Study) -> dict[str, list[bool]]:
+    """Return annotator -> whether each of the last blind labels on adjudicated targets is right."""
     gold = _gold(session, study.id)
     blind = {
         (event.target, event.annotator): event
-        for event in events
+        for event in label_events(session, study.id, adjudicated=True)
         if event.blind and event.value is not None and event.kind in CHECKED_KINDS and event.target in gold
     }
     matches_by_annotator: dict[str, list[bool]] = defaultdict(list)
     for (target, name), event in blind.items():
-        if event.value is not None and _is_check(gold[target], event):
-            matches_by_annotator[name].append(study.rules.is_correct(event.value, gold[target].value))
+        truth = gold[target]
+        known = truth.since is None or (event.at is not None and truth.since < event.at)
+        if event.value is not None and known and name not in truth.adjudicators:
+            matches_by_annotator[name].append(study.rules.is_correct(event.value, truth.value))
     return matches_by_annotator
-
-
-def _is_check(gold: _Gold, event: LabelEvent) -> bool:
-    known = gold.since is None or (event.at is not None and gold.since < event.at)
-    return known and event.annotator not in gold.adjudicators
 
 
 def _gold(session: Session, study_id: int) -> Mapping[int, _Gold]:

@@ -22,7 +22,7 @@ from core.critiques import (
 from core.formats.tables import Column
 from core.labels import Kind, Target
 from core.protocols import registry
-from core.wording import format_count, format_estimate
+from core.wording import format_count, format_estimate, format_range, format_readable
 from storage.db import connections
 from storage.db.tables import ItemRow, RunRow, TraceRow
 from storage.labels import labels
@@ -469,10 +469,6 @@ def display_name(row: Row) -> str:
     return GROUP_NAMES[row.author] if row.group else row.author
 
 
-def _format_range(limits: Range) -> str:
-    return "" if limits is None else f"{limits[0]:.2f} to {limits[1]:.2f}"
-
-
 COLUMNS = (
     Column("Author", display_name),
     Column(
@@ -491,7 +487,7 @@ COLUMNS = (
         help="The share of judgements of AIUs that have a value; the others are left out.",
     ),
     Column(
-        "Possible F1", lambda row: _format_range(row.f1_range), "figure",
+        "Possible F1", lambda row: format_range(row.f1_range), "figure",
         help="F1 if all of them were false, and if all of them were true; the CSV file has precision and recall too.",
     ),
     Column("Note", "reason"),
@@ -518,20 +514,15 @@ def _accuracy_column(title: str, critiques: str) -> Column:
     return Column(title, text, "figure")
 
 
-def _readable(row: Mapping[str, Accuracy]) -> str:
-    aius, total = row["all"].aius, row["all"].aius + row["all"].unread
-    return f"{round(100 * aius / total, 1):g} % of {total:,}" if total else "–"
-
-
 ACCURACY_COLUMNS = (
     Column("Judge", lambda row: row["all"].judge),
     Column("Task", lambda row: row["all"].task.capitalize()),
     _accuracy_column("All critiques", "all"),
     _accuracy_column("By people", "human"),
     _accuracy_column("By models", "llm"),
-    Column("Readable", _readable, "figure"),
+    Column("Readable", lambda row: format_readable(row["all"].aius, row["all"].aius + row["all"].unread), "figure"),
     Column(
-        "Range", lambda row: _format_range(row["all"].range), "figure",
+        "Range", lambda row: format_range(row["all"].range), "figure",
         help="The range of the figure, with all unreadable replies counted one way or the other. This is not a "
         "confidence interval. Empty if every reply could be read.",
     ),

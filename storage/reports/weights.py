@@ -20,7 +20,6 @@ from core.statistics.reports.weight_distances import (
     DistanceMeasure,
     OtherTotals,
     RaterDistance,
-    UnitDistance,
     WeightUnit,
     average_weights,
     other_totals,
@@ -44,7 +43,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from core.aspects import aspect_set_id, in_percent, mean_weights, preferred_response
-from core.items import Item
 from core.labels import Target
 from core.protocols import registry
 from core.protocols.dna_eval.settings import Settings, settings_of_item
@@ -177,18 +175,15 @@ def drill_down(
         opinions = opinion_frame(session, study.id, [KIND])
     keys = zip(opinions["item"].tolist(), opinions["part"].tolist(), strict=True)
     newest = dict(zip(keys, opinions["trace"].tolist(), strict=True))
-    return [
-        _detail(unit_distance, newest.get((unit_distance.unit.item, unit_distance.unit.part)), viewer)
-        for unit_distance in unit_distances(weighted, row.rater_a, row.rater_b, row.among_annotators, measure)
-    ]
-
-
-def _detail(unit_distance: UnitDistance, trace: int | None, viewer: str | None) -> WeightingDetail:
-    unit = unit_distance.unit
-    if viewer is not None and viewer not in unit.annotators:
-        return WeightingDetail(unit.item, unit.scenario, None, {}, trace, True)
-    weights = {**unit.judges, **unit.annotators}
-    return WeightingDetail(unit.item, unit.scenario, unit_distance.distance, weights, trace, False)
+    details = []
+    for found in unit_distances(weighted, row.rater_a, row.rater_b, row.among_annotators, measure):
+        unit, trace = found.unit, newest.get((found.unit.item, found.unit.part))
+        blind = viewer is not None and viewer not in unit.annotators
+        given = {} if blind else {**unit.judges, **unit.annotators}
+        details.append(
+            WeightingDetail(unit.item, unit.scenario, None if blind else found.distance, given, trace, blind)
+        )
+    return details
 
 
 def aspect_qualities(engine: Engine, study: Study, *, resamples: int = 1000) -> list[AspectQuality]:
@@ -338,8 +333,12 @@ def load_pairs(engine: Engine, study: Study, reference: str | None = None) -> di
             return {}
         panel = annotator_panel(session, study)
         frame = references.frame(session, study.id, chosen, find_scales(session, study, [panel]))
-        gold = _preferences(frame[frame["source"] != references.BY_THE_DEBATE])  # weights are fitted to people alone
-        judged = _judged_items(session, study.id, scoring)
+        # Weights are fitted to people alone.
+        frame = frame[(frame["source"] != references.BY_THE_DEBATE) & (frame["kind"] == "preference")]
+        frame = frame[frame["value"].notna()]
+        gold = dict(zip(targets.of_frame(frame), frame["value"].astype(int).tolist(), strict=True))
+        by_id = items.by_key(session, study.id)
+        judged = {run.id: aius.evaluated_items(session, run, by_id) for run, _ in scoring.values()}
         people = _people_weights(session, study.id)
         baselines = _baselines(session, study.id, scoring)
         pairs: dict[str, list[ScoredPair]] = defaultdict(list)
@@ -360,19 +359,6 @@ def _scoring_runs(session: Session, study_id: int) -> dict[int, tuple[Run, Setti
     protocols = registry.with_artifact("aspects")
     matching = [run for run in reversed(runs.of_study(session, study_id)) if run.protocol in protocols]
     return {run.id: (run, aspects.parse_settings(run.settings)) for run in matching}
-
-
-def _judged_items(
-    session: Session, study_id: int, scoring: Mapping[int, tuple[Run, Settings]]
-) -> dict[int, dict[str, Item]]:
-    """Return run id -> item id -> the item as the run judged it."""
-    by_id = items.by_key(session, study_id) if scoring else {}
-    return {run.id: aius.evaluated_items(session, run, by_id) for run, _ in scoring.values()}
-
-
-def _preferences(gold: "pd.DataFrame") -> dict[Target, int]:
-    rows = gold[(gold["kind"] == "preference") & gold["value"].notna()]
-    return {target: int(value) for target, value in zip(targets.of_frame(rows), rows["value"], strict=True)}
 
 
 def _people_weights(session: Session, study_id: int) -> dict[tuple[str, str], Weights]:
@@ -413,7 +399,7 @@ def _pair(
     return ScoredPair(
         item=trace.item,
         group=trace.group,
-        scores=_two(judgement.scores),
+        scores=(judgement.scores[0], judgement.scores[1]),
         reference=reference,
         judge_weights=in_percent(judgement.weights) if judgement.weights else None,
         people_weights=people.get((trace.item, aspect_set_id(judgement.aspects))),
@@ -422,8 +408,3 @@ def _pair(
         trace=trace.trace,
         baselines={run: value for (judge, run), value in baselines.items() if judge == judgement.judge},
     )
-
-
-def _two(scores: Sequence[Weights]) -> tuple[Weights, Weights]:
-    first, second = scores
-    return first, second

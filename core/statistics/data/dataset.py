@@ -64,8 +64,8 @@ class EncodedOpinions:
     """The criteria that are pooled; None for one criterion."""
     targets: pd.DataFrame
     """The first opinion of each target, in order of appearance."""
-    attributes: Mapping[str, Strings | None]
-    """See `TargetAttributes.column`."""
+    attributes: "Attributes"
+    """See `attributes_of`."""
     names: tuple[str, ...]
     origins: Sequence[tuple[frozenset[str], int]]
     """(J,): see `opinion_origins`."""
@@ -123,8 +123,6 @@ def encode(
     targets, n_targets = codes.astype(np.int64), len(distinct_targets)
     first = np.empty(n_targets, np.int64)
     first[targets[::-1]] = np.arange(targets.size)[::-1]  # in reverse order, so the first row is assigned last
-    attributes = TargetAttributes(n_targets, ((targets, opinions),))
-    names_of_attributes = ("item", "critique", "scenario", "part", "system", "group")
     judges, names = pd.factorize(opinions["judge" if "judge" in opinions.columns else "rater"], sort=True)
     columns = {"value": encode_on_scale(opinions["value"], scale)}
     columns |= {
@@ -141,7 +139,7 @@ def encode(
         scale,
         pool,
         opinions.iloc[first],
-        {name: attributes.column(name) for name in names_of_attributes},
+        attributes_of(n_targets, targets, opinions),
         tuple(map(str, names)),
         opinion_origins(opinions, judges, len(names)),
         asked,
@@ -149,37 +147,37 @@ def encode(
     )
 
 
-@dataclass(frozen=True)
-class TargetAttributes:
-    """The columns of labels and opinions that describe the targets themselves."""
+ATTRIBUTES = ("item", "critique", "scenario", "part", "system", "group")
+"""The columns of labels and opinions that describe the targets themselves."""
+Attributes = Mapping[str, Strings | None]
 
-    n_targets: int
-    frames: tuple[tuple[Ints, pd.DataFrame], ...]
-    """Labels or opinions, each after the targets of its rows."""
-    encoded: tuple[tuple[Ints, Mapping[str, Strings | None]], ...] = ()
-    """Columns of opinions with one value for each target, after these targets. The values of frames come first."""
 
-    def column(self, name: str) -> Strings | None:
-        """Return the first value of each target in a column, (N,), "" for none; None if the column has no value."""
-        attribute, has_value = np.full(self.n_targets, "", object), False
-        for targets, columns in self.encoded:
-            values = columns.get(name)
-            if values is not None:
-                attribute[targets], has_value = values, True
+def attributes_of(
+    n_targets: int, targets: Ints, frame: pd.DataFrame, others: Attributes | None = None, places: Ints | None = None
+) -> Attributes:
+    """Return the first value of each target in `ATTRIBUTES`, (N,), "" for none; None if a column has no value.
+
+    `targets` are those of the rows of the frame. Where it has no value, that of the targets at these places of others.
+    """
+    found: dict[str, Strings | None] = {}
+    for name in ATTRIBUTES:
+        values, known = np.full(n_targets, "", object), (others or {}).get(name)
+        if known is not None:
+            values[places] = known
         # In reverse order, so the first row of a target is assigned last.
-        for targets, frame in reversed(self.frames):
-            if name in frame.columns:
-                rows = np.flatnonzero(frame[name].notna())[::-1]
-                attribute[targets[rows]] = frame[name].to_numpy(object)[rows]
-                has_value = has_value or bool(rows.size)
-        return attribute if has_value else None
+        rows = np.flatnonzero(frame[name].notna())[::-1] if name in frame.columns else np.zeros(0, np.int64)
+        if rows.size:
+            values[targets[rows]] = frame[name].to_numpy(object)[rows]
+        found[name] = values if rows.size or known is not None else None
+    return found
 
-    def groups(self) -> tuple[str, ...] | None:
-        """Return the document or dialogue of each target, otherwise its item; None if targets are independent."""
-        item, group = names_or_empty(self.column("item"), self.n_targets), self.column("group")
-        if group is not None:
-            return tuple(map(str, np.where(group == "", item, group)))
-        return None if len(set(item)) == self.n_targets else tuple(map(str, item))
+
+def target_groups(attributes: Attributes, n_targets: int) -> tuple[str, ...] | None:
+    """Return the document or dialogue of each target, otherwise its item; None if targets are independent."""
+    item, group = names_or_empty(attributes["item"], n_targets), attributes["group"]
+    if group is not None:
+        return tuple(map(str, np.where(group == "", item, group)))
+    return None if len(set(item)) == n_targets else tuple(map(str, item))
 
 
 def names_or_empty(names: Strings | None, size: int) -> Strings:
@@ -357,15 +355,15 @@ def align_rows(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFra
     targets, distinct_targets = pd.factorize(target_codes(*frames))
     targets_by_frame = np.split(targets.astype(np.int64), np.cumsum([len(frame) for frame in frames])[:-1])
     n_targets = len(distinct_targets)
-    attributes = TargetAttributes(
-        n_targets, ((targets_by_frame[0], labels),), ((targets_by_frame[1], opinions.attributes),)
-    )
-    ratings = annotator_ratings(labels, targets_by_frame[0], opinions.scale, attributes)
+    of_labels, of_opinions = targets_by_frame[:2]
+    attributes = attributes_of(n_targets, of_labels, labels, opinions.attributes, of_opinions)
+    ratings = annotator_ratings(labels, of_labels, opinions.scale, n_targets, target_groups(attributes, n_targets))
     if gold is None:
         reference = annotators_reference(ratings)
     else:
         reference = gold_reference(gold, targets_by_frame[2], opinions.scale, n_targets)
-    item, critique = attributes.column("item"), attributes.column("critique")
+    texts = {name: names_or_empty(values, n_targets) for name, values in attributes.items()}
+    critique = "item" if attributes["critique"] is None else "critique"
     dataset = Dataset(
         opinions.kind,
         opinions.criterion,
@@ -374,13 +372,13 @@ def align_rows(labels: pd.DataFrame, opinions: EncodedOpinions, gold: pd.DataFra
         ratings,
         {},
         *reference,
-        names_or_empty(attributes.column("scenario"), n_targets),
-        names_or_empty(item, n_targets),
-        names_or_empty(attributes.column("part"), n_targets),
-        attributes.column("system"),
-        names_or_empty(item if critique is None else critique, n_targets),
+        texts["scenario"],
+        texts["item"],
+        texts["part"],
+        attributes["system"],
+        texts[critique],
     )
-    return AlignedTargets(dataset, targets_by_frame[1])
+    return AlignedTargets(dataset, of_opinions)
 
 
 ReferenceColumns = tuple[Floats, Floats, Strings, Bools, bool]
@@ -419,16 +417,15 @@ def gold_reference(gold: pd.DataFrame, targets: Ints, scale: Scale, n_targets: i
 
 
 def annotator_ratings(
-    labels: pd.DataFrame, targets: Ints, scale: Scale, attributes: TargetAttributes
+    labels: pd.DataFrame, targets: Ints, scale: Scale, n_targets: int, groups: tuple[str, ...] | None
 ) -> Ratings | Scores:
     """Return the annotators' labels as an array of targets x annotators."""
     rater_codes, names = pd.factorize(labels["rater"].to_numpy(object), sort=True)
-    items = tuple(map(str, range(attributes.n_targets)))
+    items = tuple(map(str, range(n_targets)))
     annotators = tuple(map(str, names.tolist()))
-    grid = np.full((attributes.n_targets, len(annotators)), np.nan)
+    grid = np.full((n_targets, len(annotators)), np.nan)
     values = encode_on_scale(labels["value"], scale)
     fill_grid(grid, targets, rater_codes.astype(np.int64), values, ~np.isnan(values))
-    groups = attributes.groups()
     if not scale.categories:
         return Scores(items, annotators, grid, groups)
     codes = np.where(np.isnan(grid), -1, grid).astype(np.int16)

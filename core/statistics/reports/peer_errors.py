@@ -36,8 +36,6 @@ class TraceOutcome:
     reviewed: ReviewedTrace
     peers_right: tuple[str, ...]
     chair_right: bool
-    chair_read: bool
-    """Whether the chair's reply was readable; if not, the chair was not right either."""
 
     @property
     def misled_by(self) -> tuple[str, ...]:
@@ -101,7 +99,6 @@ def classify_traces(reviewed: Iterable[ReviewedTrace], tolerance: float | None =
             reviewed=trace,
             peers_right=tuple(name for name, value in trace.peers if is_correct(value, trace.truth, tolerance)),
             chair_right=is_correct(trace.chair, trace.truth, tolerance),
-            chair_read=trace.chair is not None,
         )
         for trace in reviewed
     ]

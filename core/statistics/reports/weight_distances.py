@@ -247,11 +247,16 @@ def annotator_weight_statistics(
     by_target = weights_by_target(target_codes(table), table["rater"].tolist(), table["value"].tolist())
     shared = [by_rater for by_rater in by_target.values() if len(by_rater) > 1]
     matrices = [weight_matrix(list(by_rater.values())) for by_rater in shared]
-    columns = distance_columns([pair_distances(list(combinations(matrix, 2))) for matrix in matrices])
-    columns["kendall_w"] = [kendall_w(matrix) for matrix in matrices]
+    distances = [
+        pair_distances(list(combinations(matrix, 2))) | {"kendall_w": kendall_w(matrix)} for matrix in matrices
+    ]
     raters = len({rater for by_rater in shared for rater in by_rater})
     pairs = sum(len(by_rater) * (len(by_rater) - 1) // 2 for by_rater in shared)
-    return mean_estimates(columns, raters, pairs, len(by_target), resamples, seed)
+    counts = {"total": len(by_target), "raters": raters, "pairs": pairs}
+    return {
+        name: mean_estimate([row[name] for row in distances], **counts, resamples=resamples, seed=seed)
+        for name in (*DISTANCE_NAMES, "kendall_w")
+    }
 
 
 def judge_weight_statistics(
@@ -263,10 +268,14 @@ def judge_weight_statistics(
     judge = weights_by_target(targets[len(labels) :], opinions["judge"], opinions["value"])
     shared = [(annotators[target], next(iter(judge[target].values()))) for target in annotators if target in judge]
     matrices = [weight_matrix([weights, *by_rater.values()]) for by_rater, weights in shared]
-    columns = distance_columns([pair_distances([(matrix[0], row) for row in matrix[1:]]) for matrix in matrices])
+    distances = [pair_distances([(matrix[0], row) for row in matrix[1:]]) for matrix in matrices]
     raters = len({rater for by_rater, _ in shared for rater in by_rater})
     pairs = sum(len(by_rater) for by_rater, _ in shared)
-    return mean_estimates(columns, raters, pairs, len(opinions), resamples, seed)
+    counts = {"total": len(opinions), "raters": raters, "pairs": pairs}
+    return {
+        name: mean_estimate([row[name] for row in distances], **counts, resamples=resamples, seed=seed)
+        for name in DISTANCE_NAMES
+    }
 
 
 def weights_by_target(targets: Ints, raters: Iterable[Any], values: Iterable[Any]) -> dict[int, dict[str, Weights]]:
@@ -286,7 +295,7 @@ def weight_matrix(weights: Sequence[Weights]) -> Floats:
     )
 
 
-def pair_distances(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[float, float | None, float]:
+def pair_distances(pairs: Sequence[tuple[Floats, Floats]]) -> dict[str, float | None]:
     """Return the mean over pairs of the weight distance, the rank distance, and the same with undefined as 0.
 
     The last is DnA-Eval's published choice: weights that are all equal have no order, and its code takes that for the
@@ -294,28 +303,8 @@ def pair_distances(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[float, float
     """
     rank_distances = [kendall_distance(x, y) for x, y in pairs]
     defined = [distance for distance in rank_distances if distance is not None]
-    return (
-        float(np.mean([total_variation(x, y) for x, y in pairs])),
-        float(np.mean(defined)) if defined else None,
-        float(np.mean([distance or 0.0 for distance in rank_distances])),
-    )
-
-
-def distance_columns(distances: Sequence[tuple[float | None, ...]]) -> dict[str, list[float | None]]:
-    """Return the distances of each item, by name."""
-    return {name: [row[number] for row in distances] for number, name in enumerate(DISTANCE_NAMES)}
-
-
-def mean_estimates(
-    columns: Mapping[str, list[float | None]],
-    raters: int,
-    pairs: int,
-    total: int,
-    resamples: int,
-    seed: int,
-) -> dict[str, Estimate]:
-    """Estimate the mean over items of each column."""
     return {
-        name: mean_estimate(values, total=total, raters=raters, pairs=pairs, resamples=resamples, seed=seed)
-        for name, values in columns.items()
+        "weights_distance": float(np.mean([total_variation(x, y) for x, y in pairs])),
+        "rank_distance": float(np.mean(defined)) if defined else None,
+        "rank_distance_undefined_as_0": float(np.mean([distance or 0.0 for distance in rank_distances])),
     }

@@ -4,6 +4,7 @@ Nothing is asked again. The overall score of a response is the weighted sum of i
 weights, the judge's own, the mean of people's, or weights fitted to people's preferences on other items.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,27 +134,18 @@ def fit(pairs: Sequence[ScoredPair]) -> tuple[dict[int, Weights], str]:
     Pairs can have different sets of the same aspects: an aspect that a pair does not have counts as no difference, and
     the fitted weights of the pair's own aspects are scaled to 100. Aspects of a single item cannot be fitted.
     """
-    counts: dict[str, int] = {}
-    for pair in pairs:
-        for aspect in pair.aspects:
-            counts[aspect] = counts.get(aspect, 0) + 1
+    counts = Counter(aspect for pair in pairs for aspect in pair.aspects)
     shared = [aspect for aspect, count in counts.items() if count >= MIN_FIT_ITEMS]
     places = [place for place, pair in enumerate(pairs) if set(pair.aspects) <= set(shared)]
     groups = [pairs[place].group for place in places]
     if len(places) < MIN_FIT_ITEMS or len(set(groups)) < 2:
-        return (
-            {},
-            f"they are fitted from {MIN_FIT_ITEMS} items or more that share their aspects; here are {len(places)}",
-        )
-    rows = [[_difference(pairs[place], aspect) for aspect in shared] for place in places]
+        found = len(places)
+        return {}, f"they are fitted from {MIN_FIT_ITEMS} items or more that share their aspects; here are {found}"
+    of_items = [pairs[place].scores for place in places]
+    rows = [[first.get(aspect, 0.0) - second.get(aspect, 0.0) for aspect in shared] for first, second in of_items]
     preferred = np.array([{1: 1.0, 2: 0.0}.get(pairs[place].reference, 0.5) for place in places])
     shares = cross_validated_weights(np.array(rows), preferred, groups)
     return {place: _own_aspects(pairs[place], shared, row) for place, row in zip(places, shares, strict=True)}, ""
-
-
-def _difference(pair: ScoredPair, aspect: str) -> float:
-    first, second = (scores.get(aspect, 0.0) for scores in pair.scores)
-    return first - second
 
 
 def _own_aspects(pair: ScoredPair, shared: Sequence[str], shares: Floats) -> Weights:
@@ -180,7 +172,10 @@ class Trial:
             FITTED: lambda place, _: self.fitted.get(place),
         }
         values_by_scheme = {
-            scheme: [_preference(pair, weights(place, pair)) for place, pair in enumerate(self.pairs)]
+            scheme: [
+                None if (own := weights(place, pair)) is None else pair.preference(own)
+                for place, pair in enumerate(self.pairs)
+            ]
             for scheme, weights in weighted.items()
         }
         values_by_scheme[OWN_SUM] = [pair.own_preference for pair in self.pairs]
@@ -198,27 +193,25 @@ class Trial:
 
     def agreements(self) -> list[SchemeRow]:
         """Return each scheme's agreement, then the differences that answer the question."""
-        rows = [SchemeRow(scheme, "", self._agreement(values)) for scheme, values in self.preferences.items()]
+        rows = [SchemeRow(scheme, "", self._share_of_equal(values)) for scheme, values in self.preferences.items()]
         compared = [(EQUAL, run) for run in self.baselines]
         compared += [(scheme, EQUAL) for scheme in (JUDGE, PEOPLE, FITTED, OWN_SUM)]
         compared += [(JUDGE, run) for run in self.baselines]
         known = self.preferences
         return rows + [SchemeRow(a, b, self._difference(a, b)) for a, b in compared if a in known and b in known]
 
-    def _agreement(self, values: Sequence[int | None]) -> Estimate:
-        used = [(v == pair.reference, pair.group) for v, pair in zip(values, self.pairs, strict=True) if v is not None]
-        return _share(used, len(values))
+    def _share_of_equal(self, values: Sequence[int | None]) -> Estimate:
+        used = [(value, pair) for value, pair in zip(values, self.pairs, strict=True) if value is not None]
+        equal = [value == pair.reference for value, pair in used]
+        return share_estimate(equal, [pair.group for _, pair in used], total=len(values))
 
     def _difference(self, scheme: str, less: str) -> Estimate:
         """Estimate the difference of two agreements on the pairs that have both."""
         columns = zip(self.preferences[scheme], self.preferences[less], self.pairs, strict=True)
-        gains = [None if None in (a, b) else float(a == p.reference) - (b == p.reference) for a, b, p in columns]
-        return self._mean(gains)
-
-    def _mean(self, values: Sequence[float | None]) -> Estimate:
-        used = [(value, pair.group) for value, pair in zip(values, self.pairs, strict=True) if value is not None]
-        groups = [group for _, group in used]
-        return mean_estimate([value for value, _ in used], groups=groups, total=len(values), resamples=self.resamples)
+        used = [(a, b, pair) for a, b, pair in columns if a is not None and b is not None]
+        gains = [float(a == pair.reference) - (b == pair.reference) for a, b, pair in used]
+        groups = [pair.group for *_, pair in used]
+        return mean_estimate(gains, groups=groups, total=len(self.pairs), resamples=self.resamples)
 
     def changes(self) -> list[ItemDecisions]:
         """Return the items on which two aggregations prefer different responses."""
@@ -235,16 +228,15 @@ class Trial:
         Aspects as heavy as the k-th are included. A pair with fewer than k aspects counts with all that it has.
         """
         pairs = [(pair, pair.judge_weights) for pair in self.pairs if pair.judge_weights]
+        groups = [pair.group for pair, _ in pairs]
         largest = min(MAX_K, max((len(weights) for _, weights in pairs), default=0))
         points = []
         for k in range(1, largest + 1):
+            top = [heaviest_aspects(weights, k) for _, weights in pairs]
             for weighting in (HEAVIEST, HEAVIEST_EQUAL):
-                equal = []
-                for pair, weights in pairs:
-                    top = heaviest_aspects(weights, k)
-                    used = top if weighting == HEAVIEST else equal_weights(tuple(top))
-                    equal.append((pair.preference(used) == pair.reference, pair.group))
-                points.append(CurvePoint(k, weighting, _share(equal, len(equal))))
+                used = top if weighting == HEAVIEST else [equal_weights(tuple(one)) for one in top]
+                equal = [pair.preference(one) == pair.reference for (pair, _), one in zip(pairs, used, strict=True)]
+                points.append(CurvePoint(k, weighting, share_estimate(equal, groups)))
         return points
 
     def mean_weights(self) -> list[WeightRow]:
@@ -260,15 +252,6 @@ class Trial:
             for (aspect, scheme), weights in given.items()
             if len(weights) > 1
         ]
-
-
-def _preference(pair: ScoredPair, weights: Weights | None) -> int | None:
-    return None if weights is None else pair.preference(weights)
-
-
-def _share(equal: Sequence[tuple[bool, str]], total: int) -> Estimate:
-    """Return the share of equal preferences from (equal, group) of each pair that has both."""
-    return share_estimate([one for one, _ in equal], [group for _, group in equal], total=total)
 
 
 def describe(judge: str, schemes: Sequence[SchemeRow]) -> tuple[str, str]:
@@ -307,17 +290,12 @@ def _conclusion(gains: Mapping[str, Estimate]) -> str:
     return f"{amounts}: {'; '.join(verdicts)}."
 
 
-def _text(estimate: Estimate) -> str:
-    value = f"{100 * (estimate.value or 0):.1f} %"
+def _text(estimate: Estimate, sign: str = "", unit: str = "%") -> str:
+    value = f"{100 * (estimate.value or 0):{sign}.1f} {unit}"
     if estimate.low is None or estimate.high is None:
         return value
-    return f"{value} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    return f"{value} [{100 * estimate.low:{sign}.1f}, {100 * estimate.high:{sign}.1f}]"
 
 
 def _signed(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "an unknown amount"
-    value = f"{100 * estimate.value:+.1f} points"
-    if estimate.low is None or estimate.high is None:
-        return value
-    return f"{value} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
+    return "an unknown amount" if estimate.value is None else _text(estimate, "+", "points")

@@ -68,7 +68,7 @@ def test_a_critique_with_known_answers_asks_these_aius_only_and_opens_the_queue(
     assert (opened["training"], len(opened["targets"])) == (False, 6), "three AIUs and three ratings"
     assert stored(engine) == []
     with reading(engine) as session:
-        [found] = annotators.results(session, critiques, [])
+        [found] = annotators.results(session, critiques)
     assert (found.attempts, found.first.hits, found.first.n, found.passed) == (2, 1, 2, True)
 
 
@@ -105,7 +105,7 @@ def test_a_decided_critique_is_a_hidden_check(engine, critiques):
     assert [result["status"] for result in answer(ann, checked, True, False, True)] == ["accepted"] * 3
     with reading(engine) as session:
         study = studies.get(session, "s")
-        found = annotators.results(session, study, annotators.label_events(session, study.id))
+        found = annotators.results(session, study)
     assert [(one.annotator, one.checks.hits, one.checks.n) for one in found] == [("ann", 2, 3), ("bob", 3, 3)]
 
 

@@ -21,8 +21,7 @@ MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
 def results(engine):
     with reading(engine) as session:
         study = studies.get(session, "s")
-        events = annotators.label_events(session, study.id)
-        return {one.annotator: one for one in annotators.results(session, study, events)}
+        return {one.annotator: one for one in annotators.results(session, study)}
 
 
 def given(value, item, at=MONDAY, **fields):

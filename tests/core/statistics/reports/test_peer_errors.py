@@ -39,7 +39,7 @@ def test_an_answer_is_right_when_it_is_the_gold_answer() -> None:
 
 def test_an_unreadable_reply_is_not_right() -> None:
     (outcome,) = classify_traces([make_review(2, [None, 2], None)], 0.5)
-    assert outcome.peers_right == ("b",) and not outcome.chair_right and not outcome.chair_read
+    assert outcome.peers_right == ("b",) and not outcome.chair_right
 
 
 def test_the_slices_of_the_figure() -> None:
