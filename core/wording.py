@@ -121,6 +121,11 @@ PART = " · "
 """Between the parts of a run's name."""
 
 
+def join_notes(*notes: str) -> str:
+    """Return the notes that are not empty, as one text."""
+    return "; ".join(filter(None, notes))
+
+
 def list_names(names: Sequence[str]) -> str:
     """Return the names, or the first five and the number of the others."""
     listed = ", ".join(names[:MAX_NAMES])

@@ -11,6 +11,7 @@ from core.statistics.measures.alternative_annotator import MIN_ITEMS as MIN_TEST
 from core.statistics.measures.pairwise import CORRELATIONS, MIN_ITEMS_FOR_CORRELATION
 from core.statistics.measures.resampling import NoInterval, Resampled
 from core.wording import format_count
+from core.wording import join_notes as join_notes
 from core.wording import list_names as list_names
 
 FEW_ITEMS = 50
@@ -172,20 +173,17 @@ def why_undefined(name: str, summary: LabelSummary) -> str:
 
 def agreement_caveats(name: str, result: Resampled, summary: LabelSummary) -> str:
     """Return the caveats of an agreement statistic; empty if there are none."""
-    notes = []
-    if summary.only_value is not None:
-        notes.append(f"one category only: all raters chose {summary.only_value!r}")
+    one = f"one category only: all raters chose {summary.only_value!r}" if summary.only_value is not None else ""
+    interval = ""
     if result.low is None:
-        notes.append(why_no_interval(result, summary))
+        interval = why_no_interval(result, summary)
     elif summary.groups is not None and summary.groups < FEW_GROUPS:
-        notes.append(few_groups(summary.groups))
+        interval = few_groups(summary.groups)
     elif summary.paired_items < FEW_ITEMS:
-        notes.append(few_items())
-    if name in PAIR_STATISTICS:
-        notes += pair_caveats(name, summary)
-    if result.dropped:
-        notes.append(f"{format_count(result.dropped, 'resample')} undefined and left out")
-    return "; ".join(notes)
+        interval = few_items()
+    of_pairs = pair_caveats(name, summary) if name in PAIR_STATISTICS else ""
+    dropped = f"{format_count(result.dropped, 'resample')} undefined and left out" if result.dropped else ""
+    return join_notes(one, interval, of_pairs, dropped)
 
 
 def why_no_interval(result: Resampled, summary: LabelSummary) -> str:
@@ -200,19 +198,15 @@ def why_no_interval(result: Resampled, summary: LabelSummary) -> str:
     return result.problem.format(mean_shared=summary.mean_shared)
 
 
-def pair_caveats(name: str, summary: LabelSummary) -> list[str]:
+def pair_caveats(name: str, summary: LabelSummary) -> str:
     """Return the caveats of a mean over pairs of raters."""
-    notes = []
     is_correlation = name in CORRELATIONS
     undefined = summary.pairs_without_correlation if is_correlation else summary.pairs_without_kappa
     defined = summary.overlapping_pairs - undefined
-    if summary.rater_pairs > 1 and defined < summary.rater_pairs:
-        notes.append(
-            f"mean of {format_count(defined, 'rater pair')}; undefined for {summary.rater_pairs - defined} more"
-        )
-    if not is_correlation and summary.constant_raters:
-        notes.append(f"{list_names(summary.constant_raters)} used one label only")
-    return notes
+    mean = f"mean of {format_count(defined, 'rater pair')}; undefined for {summary.rater_pairs - defined} more"
+    some = summary.rater_pairs > 1 and defined < summary.rater_pairs
+    constant = "" if is_correlation else list_names(summary.constant_raters)
+    return join_notes(mean if some else "", f"{constant} used one label only" if constant else "")
 
 
 def few_items(noun: str = "items") -> str:
@@ -225,93 +219,70 @@ def few_groups(groups: int) -> str:
     return f"only {format_count(groups, 'group')} of items to resample: the interval may be too narrow"
 
 
-def mean_caveats(result: Resampled, items: int, units: int) -> list[str]:
-    """Return the caveats of a mean over items, of which `units` were resampled."""
-    if not items:
-        return ["no item has a value to average"]
-    if result.low is None:
-        return [result.problem]
+def size_caveats(items: int, units: int) -> list[str]:
+    """Return the caveat of an interval over items, of which `units` were resampled, if it has one."""
     if units < items and units < FEW_GROUPS:
         return [few_groups(units)]
     return [few_items()] * (items < FEW_ITEMS)
 
 
+def mean_caveats(result: Resampled, items: int, units: int) -> list[str]:
+    """Return the caveats of a mean over items, of which `units` were resampled."""
+    if not items:
+        return ["no item has a value to average"]
+    return [result.problem] if result.low is None else size_caveats(items, units)
+
+
 def correlation_estimate(result: Resampled, items: int, items_total: int, units: int) -> Estimate:
     """Return the estimate of a judge's correlation with annotators over items, of which `units` were resampled."""
-    notes = [] if result.value is not None else ["all scores of one side are equal, so they cannot be ranked"]
-    if result.problem:
-        notes.append(result.problem)
-    if units < items and units < FEW_GROUPS:
-        notes.append(few_groups(units))
-    elif items < FEW_ITEMS:
-        notes.append(few_items())
-    return judge_estimate(result, items, items_total, items, notes)
+    undefined = "" if result.value is not None else "all scores of one side are equal, so they cannot be ranked"
+    return judge_estimate(result, items, items_total, items, undefined, result.problem, *size_caveats(items, units))
 
 
 def group_mean_estimate(
     result: Resampled, groups_used: int, groups_total: int, items: int, items_total: int
 ) -> Estimate:
     """Return the estimate of a mean of the correlations within groups."""
-    notes = []
-    if groups_used < groups_total:
-        notes.append(
-            f"mean of {groups_used} of {groups_total} groups; the others have one item, or all scores of one side equal"
-        )
-    if result.problem:
-        notes.append(result.problem)
-    if 0 < groups_used < FEW_GROUPS:
-        notes.append(few_groups(groups_used))
-    return judge_estimate(result, items, items_total, items, notes)
+    used = f"mean of {groups_used} of {groups_total} groups; the others have one item, or all scores of one side equal"
+    left_out = used if groups_used < groups_total else ""
+    few = few_groups(groups_used) if 0 < groups_used < FEW_GROUPS else ""
+    return judge_estimate(result, items, items_total, items, left_out, result.problem, few)
 
 
 def system_estimate(result: Resampled, systems: int, items: int, items_total: int) -> Estimate:
     """Return the estimate of a correlation between systems' means."""
-    notes = [f"{format_count(systems, 'system')}; both systems and items were resampled"]
-    if result.problem:
-        notes.append(result.problem)
-    if systems < FEW_GROUPS:
-        notes.append("few systems: use the interval rather than the value")
     if result.value is None:
-        notes = ["all systems have the same mean on one side, so they cannot be ranked"]
-    return judge_estimate(result, items, items_total, items, notes)
+        reason = "all systems have the same mean on one side, so they cannot be ranked"
+        return judge_estimate(result, items, items_total, items, reason)
+    resampled = f"{format_count(systems, 'system')}; both systems and items were resampled"
+    few = "few systems: use the interval rather than the value" if systems < FEW_GROUPS else ""
+    return judge_estimate(result, items, items_total, items, resampled, result.problem, few)
 
 
 def critique_estimate(result: Resampled, used: int, total: int) -> Estimate:
     """Return the estimate of a score over critiques."""
-    notes = []
-    if used < total:
-        notes.append(f"{total - used} of {total} critiques have no AIU to count and are left out")
-    if result.problem:
-        notes.append(result.problem)
-    elif 0 < used < FEW_ITEMS:
-        notes.append(few_items("critiques"))
-    return judge_estimate(result, used, total, 0, notes)
+    left_out = f"{total - used} of {total} critiques have no AIU to count and are left out" if used < total else ""
+    few = few_items("critiques") if 0 < used < FEW_ITEMS else ""
+    return judge_estimate(result, used, total, 0, left_out, result.problem or few)
 
 
 def judge_caveats(name: str, result: Resampled, items: int, note: str) -> str:
     """Return the caveats of a judge's statistic."""
     if not items:
         return "no item has both a verdict of the judge and a label to compare it with"
-    notes = [note] if note else []
-    if result.value is None and name.startswith("cohen_kappa"):
-        notes.insert(0, "both used one and the same category: there is no variation to correct for")
-    elif result.value is None:
-        notes.insert(0, "all scores of one side are equal, so they cannot be ranked")
-    elif result.low is None:
-        notes.append(result.problem)
-    elif items < FEW_ITEMS:
-        notes.append(few_items())
-    return "; ".join(notes)
+    if result.value is None:
+        is_kappa = name.startswith("cohen_kappa")
+        same = "both used one and the same category: there is no variation to correct for"
+        return join_notes(same if is_kappa else "all scores of one side are equal, so they cannot be ranked", note)
+    return join_notes(note, result.problem if result.low is None else few_items() if items < FEW_ITEMS else "")
 
 
 def mode_caveats(compared: int, tied: int) -> str:
     """Return the caveats of ScaleEval's system-level rate."""
     if not compared:
         return "no scenario has a single most frequent value on both sides"
-    notes = [f"one yes or no for each of {format_count(compared, 'scenario')}, so no interval"]
-    if tied:
-        notes.append(f"{format_count(tied, 'scenario')} without a single most frequent value left out")
-    return "; ".join(notes)
+    left_out = f"{format_count(tied, 'scenario')} without a single most frequent value left out" if tied else ""
+    return join_notes(f"one yes or no for each of {format_count(compared, 'scenario')}, so no interval", left_out)
 
 
 def why_untested(skipped: tuple[str, ...]) -> str:
@@ -332,20 +303,19 @@ def skipped_caveats(skipped: tuple[str, ...]) -> str:
 def winning_caveats(tests: list[tuple[str, bool, float | None]], skipped: tuple[str, ...]) -> str:
     """Return whom the judge won against, from (annotator, won, p) of each test; p is None without variance."""
     winners = [rater for rater, won, _ in tests if won]
-    notes = [f"won against {list_names(winners) if winners else 'none'} of {len(tests)}; no interval"]
+    won = f"won against {list_names(winners) if winners else 'none'} of {len(tests)}; no interval"
     certain = [rater for rater, _, p in tests if p is None]
-    if certain:
-        notes.append(f"no variance against {list_names(certain)}: a t-test does not apply")
-    return "; ".join([*notes, *filter(None, [skipped_caveats(skipped)])])
+    constant = f"no variance against {list_names(certain)}: a t-test does not apply" if certain else ""
+    return join_notes(won, constant, skipped_caveats(skipped))
 
 
 def dawid_skene_caveats(raters: int, converged: bool) -> str:
     """Return the caveats of a Dawid-Skene accuracy."""
-    notes = [f"a model's estimate from {raters} annotators and judges, assumed to err independently; no interval"]
-    return "; ".join(notes + ["the iteration did not converge"] * (not converged))
+    of_model = f"a model's estimate from {raters} annotators and judges, assumed to err independently; no interval"
+    return join_notes(of_model, "" if converged else "the iteration did not converge")
 
 
-def judge_estimate(result: Resampled, items: int, items_total: int, pairs: int, notes: list[str]) -> Estimate:
-    """Return an estimate of one judge."""
-    reason = "; ".join(notes)
+def judge_estimate(result: Resampled, items: int, items_total: int, pairs: int, *notes: str) -> Estimate:
+    """Return an estimate of one judge; empty notes are left out."""
+    reason = join_notes(*notes)
     return Estimate(result.value, result.low, result.high, items, items_total, 1, pairs, result.dropped, reason)

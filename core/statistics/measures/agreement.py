@@ -179,9 +179,8 @@ def with_raters_as_sample(ratings: Ratings | Scores, estimates: dict[str, Estima
     of freedom, at most 1.
     """
     if len(ratings.raters) < MIN_RATERS:
-        return {
-            name: replace(one, low=None, high=None, reason=_with(FEW_RATERS, one)) for name, one in estimates.items()
-        }
+        few = {name: notes.join_notes(FEW_RATERS, one.reason) for name, one in estimates.items()}
+        return {name: replace(one, low=None, high=None, reason=few[name]) for name, one in estimates.items()}
     without = _without_each_rater(ratings, list(estimates))
     return {name: _widened(one, without[:, place]) for place, (name, one) in enumerate(estimates.items())}
 
@@ -207,8 +206,4 @@ def _widened(estimate: Estimate, without: Floats) -> Estimate:
     of_raters = (raters - 1) / raters * float(((without - without.mean()) ** 2).sum())
     half = students_t_quantile(raters - 1, 0.975) * (of_items + of_raters) ** 0.5
     low, high = max(-1.0, estimate.value - half), min(1.0, estimate.value + half)
-    return replace(estimate, low=low, high=high, reason=_with(AS_SAMPLE, estimate))
-
-
-def _with(note: str, estimate: Estimate) -> str:
-    return "; ".join(filter(None, (note, estimate.reason)))
+    return replace(estimate, low=low, high=high, reason=notes.join_notes(AS_SAMPLE, estimate.reason))
