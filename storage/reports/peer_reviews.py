@@ -2,10 +2,9 @@
 items."""
 
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 from sqlalchemy import select
@@ -13,7 +12,7 @@ from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.errors import TiebreakError, UnreadableReply
-from core.labels import Label, Target, Value
+from core.labels import Label, Target, Value, majority_value, mean_value
 from core.protocols import criteria_of, registry
 from core.protocols.refer.auto_prompt import RatedItem
 from core.protocols.refer.protocol import expected_answer
@@ -155,7 +154,7 @@ def _current_labels(session: Session, study_id: int, kind: str, criterion: str) 
 
 def _true_values(session: Session, run: Run, settings: Settings, values: "pd.DataFrame") -> dict[str, Value]:
     """Return item -> its true value; see `load_errors`."""
-    summarize = _mean if settings.kind == "score" else _majority
+    summarize = mean_value if settings.kind == "score" else majority_value
     truths: dict[str, Value] = _references(session, run.study_id, settings) if settings.kind == "answer" else {}
     for item, rows in values.groupby("item", sort=False):
         value = summarize(rows["value"].tolist())
@@ -167,18 +166,6 @@ def _true_values(session: Session, run: Run, settings: Settings, values: "pd.Dat
         if (target.kind, target.criterion, target.part) == key:
             truths[target.item] = adjudication.value
     return truths
-
-
-def _mean(values: list[Any]) -> Value | None:
-    numbers = [float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    return fmean(numbers) if numbers else None
-
-
-def _majority(values: list[Any]) -> Value | None:
-    """Return the value of more than half of the annotators."""
-    counts: Mapping[Any, int] = {value: values.count(value) for value in values}
-    most: Value = max(counts, key=lambda value: counts[value])
-    return most if counts[most] * 2 > len(values) else None
 
 
 def _references(session: Session, study_id: int, settings: Settings) -> dict[str, Value]:
