@@ -40,9 +40,10 @@ def test_merged_patterns_count_items_and_annotators(rng: np.random.Generator, ra
     patterns = make_patterns(rng, raters)
     merged = patterns.merged
     assert merged.units.frequencies.size < patterns.units.frequencies.size
-    for name in ("judge", "gold", "majority"):
+    columns = [(one.judge, one.gold, one.labels.majority) for one in (patterns, merged)]
+    for of_patterns, of_merged in zip(*columns, strict=True):
         for code in range(-1, 3):
-            own, other = getattr(patterns, name) == code, getattr(merged, name) == code
+            own, other = of_patterns == code, of_merged == code
             assert merged.count_items(other) == patterns.count_items(own)
             assert merged.labels.count_raters(other) == patterns.labels.count_raters(own)
             assert merged.labels.count_compared_raters(other) == patterns.labels.count_compared_raters(own)
