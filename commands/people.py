@@ -42,11 +42,11 @@ def agreement(
 def tags(study: StudyName, database: DatabaseUrl = None, as_json: Json = False) -> None:
     """Print the tags in the reasons of labels ("#length"), with the annotators' agreement on each and on all."""
     from storage.db.connections import reading
-    from storage.reports import reason_tags
+    from storage.reports import agreement as report
 
     engine, source = open_study(database, study)
     with reading(engine) as session:
-        rows = [asdict(row) for row in reason_tags.report(session, source.id)]
+        rows = [asdict(row) for row in report.tags(session, source.id)]
     print_result(rows, format_table(rows, "No reason has a tag, such as #length."), as_json)
 
 

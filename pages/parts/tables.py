@@ -21,7 +21,6 @@ def draw_clickable(
     key: str,
     on_click: Click | None = None,
     *,
-    row_height: int | None = None,
     max_height: int = MAX_HEIGHT,
     column_config: Mapping[str, Any] | None = None,
 ) -> int | None:
@@ -35,8 +34,7 @@ def draw_clickable(
         on_select="rerun" if on_click is None else lambda: _call(on_click, key),
         selection_mode="single-cell",
         hide_index=True,
-        height=min(HEADER + (row_height or ROW) * len(lines), max_height),
-        row_height=row_height,
+        height=min(HEADER + ROW * len(lines), max_height),
         column_config=column_config,
     )
     cells = table.selection.cells
@@ -99,10 +97,6 @@ def draw_notes(column_config: Mapping[str, Any]) -> None:
     if notes:
         with st.expander("What the columns mean", icon=":material/help:"):
             st.markdown("\n".join(f"- **{name}**: {text}" for name, text in notes.items()))
-
-
-DENSE_ROW, NUMBERS_WIDTH = 28, 76
-"""Pixels of a row of a list of many pairs, and of its column of `pair_numbers`."""
 
 
 def pair_numbers(pair: tuple[str, str], names: Sequence[str]) -> str:

@@ -22,11 +22,10 @@ from pages.results.parts.agreement_rows import StatisticChoice
 from pages.results.parts.alignment_data import Version
 from pages.results.renderer import Intervals, Mark
 from storage.db import connections
-from storage.reports import agreement, reason_tags
-from storage.reports.agreement import AgreementReport, PanelReport
+from storage.reports import agreement
+from storage.reports.agreement import AgreementReport, PanelReport, TagRow
 from storage.reports.agreement_items import ItemQuery
 from storage.reports.opinions import RaterGroup, TargetNames, undecided_targets
-from storage.reports.reason_tags import TagRow
 from storage.studies import studies
 from storage.studies.studies import Study
 
@@ -70,7 +69,7 @@ def load_tags(study: Study, version: Version) -> list[TagRow]:
 
     def report() -> list[TagRow]:
         with connections.reading(resources.engine()) as session:
-            return reason_tags.report(session, study.id)
+            return agreement.tags(session, study.id)
 
     return alignment_data.cached(study, version, "tags", report)
 

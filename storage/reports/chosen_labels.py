@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 
-from core.labels import Target
+from core.labels import Scale, Target
 from core.statistics.data.arrays import Bools, Estimate, Floats, Ints
 from core.statistics.data.dataset import EncodedOpinions
-from core.statistics.data.frames import ALL, Scale, select_rows, target_codes
+from core.statistics.data.frames import ALL, select_rows, target_codes
 from core.statistics.measures.chosen_labels import LabelCounts, count_labels, dispute_ratio, scenarios_without
 from core.statistics.measures.comparison import Comparison
 from core.statistics.reports.judges import Decision, Ranking

@@ -46,22 +46,19 @@ def of_study(session: Session, study_id: int) -> StudyContents:
     def has_kind(kinds: tuple[Kind, ...]) -> bool:
         return any(has(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == kind) for kind in kinds)
 
+    first = items.of_study(session, study_id, FIRST_ITEMS) if has_kind(COMPARED) else []
+    systems = {response.system for item in first for response in item.responses}
     protocols = session.scalars(select(col(RunRow.protocol)).where(col(RunRow.study_id) == study_id)).all()
     return StudyContents(
         items=has(col(ItemRow.study_id) == study_id),
         runs=len(protocols),
         labels=has(col(LabelRow.study_id) == study_id),
         verdicts=has(col(OpinionRow.study_id) == study_id),
-        systems=has_kind(COMPARED) and _has_systems(session, study_id),
+        systems=len(systems) > 1,
         critiques=has_kind(CRITIQUES),
         aspects=has_kind(ASPECTS),
         peer_reviews=bool(protocols) and not set(protocols).isdisjoint(registry.with_artifact("peer reviews")),
     )
-
-
-def _has_systems(session: Session, study_id: int) -> bool:
-    first = items.of_study(session, study_id, FIRST_ITEMS)
-    return len({response.system for item in first for response in item.responses}) > 1
 
 
 # Counts of the whole database for monitoring.

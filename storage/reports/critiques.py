@@ -349,19 +349,25 @@ def _author_rows(
     judgements = sum(len(entry.factual) + len(entry.covered) for entry in scored)
     ranges = _ranges(scored) if unread else {}
     for level in LEVELS:
-        scores = [estimates[f"{name}_{level}"] for name in SCORES]
+        precision, recall, f1 = scores = [estimates[f"{name}_{level}"] for name in SCORES]
         yield Row(
             author,
             source,
             level,
-            *(score.value for score in scores),
+            precision.value,
+            recall.value,
+            f1.value,
             len(scored),
             sum(len(entry.factual) for entry in scored),
             group,
             unread,
             1 - unread / judgements if judgements else None,
-            *(ranges.get(f"{name}_{level}") for name in SCORES),
-            *map(_interval, scores),
+            ranges.get(f"precision_{level}"),
+            ranges.get(f"recall_{level}"),
+            ranges.get(f"f1_{level}"),
+            _interval(precision),
+            _interval(recall),
+            _interval(f1),
             "; ".join(dict.fromkeys(score.reason for score in scores if score.reason)),
         )
 

@@ -236,17 +236,14 @@ def agreement_points(engine: Engine, study: Study, rows: Sequence[AgreementRow])
     """Return the name of the statistic of a study, and its value for each kind, criterion and group of raters."""
     row = overview.agreement(agreement.annotator_agreement(engine, study, resamples=0))
     names = chain(() if row is None else (row.statistic,), *map(catalogue.headlines_of, get_args(Level)))
-    headline = next((name for name in names if any(_is_drawn(row, name) for row in rows)), "")
+    defined = {row.statistic for row in rows if row.value is not None}
+    headline = next((name for name in names if name in defined), "")
     points = [
         Point(", ".join(filter(None, (row.kind, row.criterion, row.group))), row.value, row.low, row.high, row.items)
         for row in rows
         if row.statistic == headline and row.value is not None
     ]
     return catalogue.name(headline), points
-
-
-def _is_drawn(row: AgreementRow, statistic: str) -> bool:
-    return row.statistic == statistic and row.value is not None
 
 
 def _alignment(engine: Engine, study: Study, reference: str | None) -> Section:
@@ -291,7 +288,7 @@ def result_tables(engine: Engine, study: Study) -> tuple[dict[str, Rows], dict[s
     """Return name -> rows of each table, with the defaults of its page, and name -> why a table has no rows."""
     makers: Mapping[str, Callable[[], Rows]] = {
         "judges": lambda: judge_ranking.table(judge_ranking.of_data(load_data(engine, study), Selection())),
-        "comparisons": lambda: _comparison_tables(engine, study),
+        "comparisons": lambda: list(map(asdict, judge_ranking.comparisons_of_study(engine, study, Selection())[0])),
         "causes": lambda: judge_errors.table(judge_errors.of_study(engine, study, Selection())),
         "systems": lambda: systems.table(systems.report(engine, study)),
         "biases": lambda: judge_biases.table(judge_biases.of_study(engine, study)),
@@ -309,8 +306,3 @@ def result_tables(engine: Engine, study: Study) -> tuple[dict[str, Rows], dict[s
         else:
             missing[name] = "There is nothing to compare."
     return tables, missing
-
-
-def _comparison_tables(engine: Engine, study: Study) -> Rows:
-    found, _ = judge_ranking.comparisons_of_study(engine, study, Selection())
-    return [asdict(comparison) for comparison in found]

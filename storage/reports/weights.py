@@ -304,6 +304,7 @@ SCHEME_COLUMNS = (
 
 def file_rows(report: LaboratoryReport) -> list[dict[str, object]]:
     """Return the agreements, differences and points of the curve as they are in files."""
+    rows: list[tuple[str, str | None, int | None, Estimate]]
     rows = [(row.scheme, row.less, None, row.agreement) for row in report.schemes]
     rows += [(point.weighting, None, point.k, point.agreement) for point in report.curve]
     return [

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from core.labels import Scale
 from core.statistics.data.arrays import Bools, Codes, Floats, Ints
 from core.statistics.data.frames import (
     ALL,
     By,
     Pool,
-    Scale,
     find_pools,
     pool_criteria,
     select_rows,
@@ -60,7 +60,7 @@ class EncodedOpinions:
     kind: str
     criterion: str
     scale: Scale
-    pool: Pool[Scale] | None
+    pool: Pool | None
     """The criteria that are pooled; None for one criterion."""
     targets: pd.DataFrame
     """The first opinion of each target, in order of appearance."""
@@ -116,7 +116,7 @@ def encode_opinions(
 
 
 def encode(
-    kind: str, criterion: str, scale: Scale, opinions: pd.DataFrame, pool: Pool[Scale] | None = None
+    kind: str, criterion: str, scale: Scale, opinions: pd.DataFrame, pool: Pool | None = None
 ) -> EncodedOpinions:
     """Return opinions of one kind and criterion by target; a value of None is no verdict."""
     codes, distinct_targets = pd.factorize(target_codes(opinions))

@@ -6,13 +6,13 @@ documents or dialogues, group.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from core.labels import Scale
 from core.statistics.data.arrays import Ints
 from core.statistics.data.columns import as_text
-from core.statistics.data.ratings import Category
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,32 +24,16 @@ By = Literal["all", "scenario", "criterion", "raters"]
 """How rows are split into groups; all but "criterion" also pool the criteria of a kind that share a scale."""
 
 
-class Scale(Protocol):
-    """The declared values of a criterion; `core.labels.Scale` implements it."""
-
-    @property
-    def level(self) -> Literal["nominal", "ordinal", "interval"]: ...
-    @property
-    def categories(self) -> tuple[Category, ...]: ...
-    @property
-    def low(self) -> float | None: ...
-    @property
-    def high(self) -> float | None: ...
-
-
-AnyScale = TypeVar("AnyScale", bound=Scale)
-
-
 @dataclass(frozen=True)
-class Pool(Generic[AnyScale]):
+class Pool:
     """Several criteria of one kind that share a scale."""
 
     kind: str
     criteria: frozenset[str]
-    scale: AnyScale
+    scale: Scale
 
 
-def find_pools(frame: "pd.DataFrame", scales: Mapping[tuple[str, str], AnyScale]) -> list[Pool[AnyScale]]:
+def find_pools(frame: "pd.DataFrame", scales: Mapping[tuple[str, str], Scale]) -> list[Pool]:
     """Return the kinds with several criteria in the frame, all of them declared on one scale."""
     if frame.empty:
         return []
@@ -57,7 +41,7 @@ def find_pools(frame: "pd.DataFrame", scales: Mapping[tuple[str, str], AnyScale]
     return pools_of(((as_text(kind), as_text(criterion)) for kind, criterion in names), scales)
 
 
-def pools_of(names: Iterable[tuple[str, str]], scales: Mapping[tuple[str, str], AnyScale]) -> list[Pool[AnyScale]]:
+def pools_of(names: Iterable[tuple[str, str]], scales: Mapping[tuple[str, str], Scale]) -> list[Pool]:
     """Return the kinds with several criteria among these (kind, criterion), all of them declared on one scale."""
     criteria: dict[str, dict[str, None]] = {}
     for kind, criterion in names:
@@ -65,13 +49,13 @@ def pools_of(names: Iterable[tuple[str, str]], scales: Mapping[tuple[str, str], 
     pools = []
     for kind, of_kind in criteria.items():
         declared = [scales[kind, name] for name in of_kind if (kind, name) in scales]
-        share_scale = bool(declared) and all(is_same_scale(scale, declared[0]) for scale in declared)
+        share_scale = bool(declared) and all(scale == declared[0] for scale in declared)
         if len(of_kind) > 1 and len(declared) == len(of_kind) and share_scale:
             pools.append(Pool(kind, frozenset(of_kind), declared[0]))
     return pools
 
 
-def pool_criteria(frame: "pd.DataFrame", pools: Collection[Pool[AnyScale]]) -> "pd.DataFrame":
+def pool_criteria(frame: "pd.DataFrame", pools: Collection[Pool]) -> "pd.DataFrame":
     """Return the rows of the pools' criteria under the criterion "all".
 
     The criterion becomes part of the part's name, so an item remains one target for each criterion. These
@@ -97,7 +81,7 @@ def _as_texts(names: "pd.Series[Any]") -> "pd.Series[Any]":
     return (names.astype(names.cat.categories.dtype) if is_category else names).map(as_text)
 
 
-def pooled_scales(pools: Collection[Pool[AnyScale]]) -> dict[tuple[str, str], AnyScale]:
+def pooled_scales(pools: Collection[Pool]) -> dict[tuple[str, str], Scale]:
     """Return the scale of each pool by (kind, "all")."""
     return {(pool.kind, ALL): pool.scale for pool in pools}
 
@@ -139,16 +123,6 @@ def _has_name(names: "pd.Series[Any]", name: str) -> "pd.Series[bool]":
     if not pd.api.types.is_string_dtype(names.dtype):
         names = names.map(as_text)
     return names.fillna("") == name
-
-
-def is_same_scale(scale: Scale, other: Scale) -> bool:
-    """Return whether two scales declare the same values at the same level."""
-    return (scale.level, scale.categories, scale.low, scale.high) == (
-        other.level,
-        other.categories,
-        other.low,
-        other.high,
-    )
 
 
 def target_codes(*frames: "pd.DataFrame") -> Ints:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from core.labels import Scale
 from core.statistics.data.arrays import Bools, Ints
 from core.statistics.data.columns import Column, as_text, number_by_appearance
-from core.statistics.data.frames import ALL, AnyScale, By, Pool, pooled_scales, pools_of
+from core.statistics.data.frames import ALL, By, Pool, pooled_scales, pools_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,14 +76,14 @@ def concatenate(tables: Sequence[LabelTable]) -> LabelTable:
     return LabelTable(columns)
 
 
-def find_pools(labels: LabelTable, scales: Mapping[tuple[str, str], AnyScale]) -> list[Pool[AnyScale]]:
+def find_pools(labels: LabelTable, scales: Mapping[tuple[str, str], Scale]) -> list[Pool]:
     """Return the kinds with several criteria in the table, all of them declared on one scale."""
     return pools_of(criteria_of(labels), scales)
 
 
 def with_pooled_criteria(
-    labels: LabelTable, scales: Mapping[tuple[str, str], AnyScale]
-) -> tuple[LabelTable, Mapping[tuple[str, str], AnyScale]]:
+    labels: LabelTable, scales: Mapping[tuple[str, str], Scale]
+) -> tuple[LabelTable, Mapping[tuple[str, str], Scale]]:
     """Return the labels followed by those of pooled criteria, and the scales of both.
 
     The criterion of pooled labels is "all"; their own becomes part of the part's name, see `frames.pool_criteria`.

@@ -123,7 +123,9 @@ class Patterns:
         mask = self.label_counts >= minimum
         clusters = self.units.clusters
         if clusters is not None:
-            clusters = nonempty_rows(clusters[:, np.flatnonzero(mask)])
+            clusters = clusters[:, np.flatnonzero(mask)]
+            # A group without any item that the statistic uses is not resampled.
+            clusters = clusters[np.flatnonzero(clusters.sum(axis=1))]
         return Patterns(self.codes[mask], self.counts[mask], Units(self.units.frequencies[mask], clusters))
 
     def merged_by_counts(self) -> "Patterns":
@@ -219,12 +221,6 @@ def distinct_units(ratings: Ratings) -> tuple[Codes, Units]:
     )
     clusters = cluster_table(ratings.groups, pattern_of_item, frequencies.size)
     return rows, Units(np.asarray(frequencies, float), clusters)
-
-
-def item_units(ratings: Ratings) -> Units:
-    """Return the sampling units if each item is a pattern of its own."""
-    items = ratings.codes.shape[0]
-    return Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items))
 
 
 def count_patterns(ratings: Ratings) -> Patterns:
@@ -346,11 +342,6 @@ def merge_columns(table: ClusterTable, inverse: Ints, columns: int) -> ClusterTa
 def group_indicator(groups: npt.NDArray[np.object_] | None) -> "ClusterTable | None":
     """Return (G, N) with 1 if an item belongs to a group; None if every group is a single item."""
     return None if groups is None else cluster_table(groups, np.arange(len(groups)), len(groups))
-
-
-def nonempty_rows(table: ClusterTable) -> ClusterTable:
-    """Return the rows with entries: a group without any item that the statistic uses is not resampled."""
-    return table[np.flatnonzero(table.sum(axis=1))]
 
 
 def random_blocks(frequencies: Floats, blocks: int) -> "sparse.csr_array":
@@ -547,15 +538,10 @@ def judged_patterns(ratings: Ratings, judge: Codes, gold: Codes, other: JudgedPa
         rows, units = distinct_units(Ratings(ratings.items, names, codes, ratings.categories, ratings.groups))
         codes, judge, gold = rows[:, :-2], rows[:, -2], rows[:, -1]
     else:
-        codes, units = ratings.codes, item_units(ratings)
+        codes, items = ratings.codes, len(ratings.codes)
+        units = Units(np.ones(items), cluster_table(ratings.groups, np.arange(items), items))
     labels = LabelRows(codes, len(ratings.categories))
-    if other is not None and has_same_rows(other.labels, labels):
-        labels = other.labels
+    if other is not None and other.labels.n_categories == labels.n_categories:
+        is_same = other.labels.codes is codes or np.array_equal(other.labels.codes, codes)
+        labels = other.labels if is_same else labels
     return JudgedPatterns(labels, _as_codes(judge), _as_codes(gold), ratings.raters, units)
-
-
-def has_same_rows(labels: LabelRows, other: LabelRows) -> bool:
-    """Return whether all labels and the number of categories are equal."""
-    if labels.n_categories != other.n_categories:
-        return False
-    return labels.codes is other.codes or np.array_equal(labels.codes, other.codes)

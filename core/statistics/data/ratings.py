@@ -49,7 +49,7 @@ class Grid:
 
     def complete(self) -> Self:
         """Return only the items that every rater labelled."""
-        return self.select(items=~np.isnan(self.labels).any(axis=1))
+        return self.select(items=np.all(~np.isnan(self.labels), axis=1))
 
 
 @dataclass(frozen=True)

@@ -85,18 +85,15 @@ def pair_statistic_without_tables(codes: Codes, numbers: Floats, name: str) -> S
         scores = np.where(codes < 0, np.nan, numbers[codes] if name == "pearson" else codes)
         family = continuous.mean_over_pairs(scores, [name])
         return lambda weights: family(weights)[0]
-    agreement_weights = kappa_weights(name, numbers.size)
+    weighting = {
+        "cohen_kappa_linear": coefficients.linear_weights,
+        "cohen_kappa_quadratic": coefficients.quadratic_weights,
+    }
+    agreement_weights = weighting[name](numbers.size) if name in weighting else None
     pairs = pairwise.overlapping_pairs(codes)
     items = [np.asarray((codes[:, pair] >= 0).all(axis=1)) for pair in pairs]
     kappas = [pairwise.cohen_kappa_statistic(codes[:, pair], numbers.size, agreement_weights) for pair in pairs]
     return mean_by_items(kappas, items)
-
-
-def kappa_weights(name: str, n_categories: int) -> Floats | None:
-    """Return the agreement weights that a kappa's name ends in; None for the unweighted kappa."""
-    functions = {"linear": coefficients.linear_weights, "quadratic": coefficients.quadratic_weights}
-    ending = name.rsplit("_", 1)[-1]
-    return functions[ending](n_categories) if ending in functions else None
 
 
 def alpha_from_package(name: str, result: Resampled, patterns: Patterns, numbers: Floats) -> Resampled:

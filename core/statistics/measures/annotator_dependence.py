@@ -118,13 +118,14 @@ def find_dependence(
         else:
             continue
         by_judge[judge] = (*by_judge.get(judge, ()), replace(dependence, state=state, p_corrected=p))
-    return {judge: _strongest(of_judge) for judge, of_judge in by_judge.items()}
-
-
-def _strongest(found: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
-    """Return those that are certain; without one, the most probable."""
-    certain = tuple(one for one in found if one.state is State.repeats)
-    return certain or (min(found, key=lambda one: (one.p_corrected, -one.share)),)
+    # Those that are certain; without one, the most probable.
+    certain = {
+        judge: tuple(one for one in of_judge if one.state is State.repeats) for judge, of_judge in by_judge.items()
+    }
+    return {
+        judge: certain[judge] or (min(of_judge, key=lambda one: (one.p_corrected, -one.share)),)
+        for judge, of_judge in by_judge.items()
+    }
 
 
 def contested_targets(ratings: Ratings, decided: Codes | None = None) -> Contested:

@@ -150,7 +150,7 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
     counts, codes, is_different = (
         votes.patterns[distinct // 2 // n_categories], distinct // 2 % n_categories, distinct % 2,
     )  # fmt: skip
-    patterns, pattern_counts = describe_patterns(counts, codes, is_different), counts.astype(float)
+    pattern_counts = counts.astype(float)
     own = np.bincount(inverse, minlength=len(distinct)).astype(float)
     groups = None if votes.groups is None else votes.groups[used].tolist()
     units = Units(own, cluster_table(groups, inverse, len(distinct)))
@@ -159,19 +159,20 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
     kappas = coefficients.fleiss_kappa(pattern_counts)(frequencies)
     kappas = np.clip(np.nan_to_num(kappas, nan=KAPPA_RANGE[1]), *KAPPA_RANGE)
     # The probability depends on the verdict, the votes for it and the number of votes, not on the other votes.
-    alike, place = distinct_rows(patterns[:, :3])
+    patterns = np.column_stack([counts[np.arange(codes.size), codes], counts.sum(axis=1), codes])
+    alike, place = distinct_rows(patterns)
     masses = interval_masses(alike, mean, kappas)
     errors = fit_error_rates(masses, frequencies @ (place[:, None] == np.arange(len(alike))))
     models = (posterior(masses, errors)[:, place], clear_posterior(right / BINS, frequencies, n_categories))
-    differing = np.flatnonzero(patterns[:, 3])
+    differing = np.flatnonzero(is_different)
     point = own[differing] @ models[0][0, differing] / own[differing].sum()
     ends = [
         np.quantile(draw_shares(one[1:, differing], own[differing].astype(np.int64), seed), LEVELS, axis=0)
         for one in models
     ]
     lows, highs = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
-    all_low, none_high = extreme_ends(int(differs.sum()))
-    lows, highs = np.where(lows == 1, all_low, lows), np.where(highs == 0, none_high, highs)
+    all_low = LEVELS[0] ** (1 / int(differs.sum()))
+    lows, highs = np.where(lows == 1, all_low, lows), np.where(highs == 0, 1 - all_low, highs)
     shares = tuple(
         CauseShare(cause, float(value), float(min(low, value)), float(max(high, value)))
         for cause, value, low, high in zip(CAUSES, point, lows, highs, strict=True)
@@ -185,22 +186,11 @@ def causes_of_votes(votes: Votes, verdicts: Codes, *, resamples: int = 400, seed
     )  # fmt: skip
 
 
-def extreme_ends(n: int) -> tuple[float, float]:
-    """Return the lower end of the 95 % interval of n of n, and the upper end of that of 0 of n (Clopper & Pearson)."""
-    low = LEVELS[0] ** (1 / n)
-    return low, 1 - low
-
-
-def describe_patterns(counts: Ints, codes: Ints, differs: Ints) -> Ints:
-    """Return (votes for the verdict, votes, verdict, difference), (P, 4).
-
-    `counts` (P, K) are votes by category, `codes` (P,) verdicts; `differs` (P,) is 1 if the majority has another one.
-    """
-    return np.column_stack([counts[np.arange(codes.size), codes], counts.sum(axis=1), codes, differs])
-
-
 def interval_masses(patterns: Ints, mean: Floats, kappas: Floats) -> Floats:
-    """Return the probability that pi is below, within and above `LIMITS`, from the votes alone, (B, P, 3)."""
+    """Return the probability that pi is below, within and above `LIMITS`, from the votes alone, (B, P, 3).
+
+    `patterns` (P, 3) are the votes for the verdict, all votes, and the verdict.
+    """
     concentration = (1 / kappas - 1)[:, None]
     prior = np.clip(mean[patterns[:, 2]], 1e-6, 1 - 1e-6)[None]
     first = concentration * prior + patterns[:, 0]

@@ -106,7 +106,8 @@ def paired_comparison(
         )
     items = Units(np.ones(values.size), group_indicator(None if groups is None else np.array(groups, object)[present]))
     features, units = merge_equal_rows(np.column_stack([values, np.ones(values.size)]), items)
-    resampled = resampled_means(features, units, resamples, seed)
+    means = [ratio(*(weights @ features).T) for weights in units.resample_weights(resamples, seed)]
+    resampled = np.concatenate(means)
     weights, block_frequencies = units.jackknife_weights()
     jackknife = ratio(*(weights @ features).T)
     interval = bca_interval(mean, resampled, jackknife, block_frequencies)
@@ -135,12 +136,6 @@ def bootstrap_p_value(value: float, resampled: Floats) -> float:
     p = (as_extreme + 1) / (defined.size + 1)
     spread = float(defined.std(ddof=1)) if defined.size > 1 else 0.0
     return p if as_extreme or spread < SAME else min(p, 2 * normal_cdf(-abs(value) / spread))
-
-
-def resampled_means(features: Floats, units: Units, resamples: int, seed: int) -> Floats:
-    """Return the ratio of the sums of two features (P, 2), values and numbers of items, in each resample, (B,)."""
-    means = [ratio(*(weights @ features).T) for weights in units.resample_weights(resamples, seed)]
-    return np.concatenate(means)
 
 
 def correct_p_values(p: Sequence[float], correction: Correction = "holm") -> list[float]:

@@ -204,13 +204,6 @@ def pair_tables(codes: Codes, n_categories: int, pairs: Ints, weights_by_pattern
 # partial rankings". Rankings here are of few elements (aspects, systems), so all pairs are enumerated.
 
 
-def descending_ranks(weights: Floats) -> Floats:
-    """Return rank 1 for the largest weight; ties share the mean of their ranks. (n,) -> (n,)."""
-    larger = (weights[None, :] > weights[:, None]).sum(axis=1)
-    tied = (weights[None, :] == weights[:, None]).sum(axis=1)
-    return np.asarray(larger + (tied + 1) / 2)
-
-
 def kendall_distance(x: Floats, y: Floats) -> float | None:
     """(1 - tau_b) / 2: 0 for the same order, 1 for the opposite; None if x or y ties all elements.
 
@@ -264,7 +257,9 @@ def kendall_w(weights: Floats) -> float | None:
     with fewer than two raters or aspects, or if all weights are tied.
     """
     m, n = weights.shape
-    ranks = np.array([descending_ranks(row) for row in weights])
+    # Rank 1 is the largest weight; ties share the mean of their ranks.
+    larger = (weights[:, None, :] > weights[:, :, None]).sum(axis=2)
+    ranks = larger + ((weights[:, None, :] == weights[:, :, None]).sum(axis=2) + 1) / 2
     ties = sum((np.unique(row, return_counts=True)[1] ** 3).sum() - n for row in ranks)
     spread = m**2 * (n**3 - n) - m * ties
     if m < 2 or spread <= 0:

@@ -114,11 +114,7 @@ def pooled_match_rate(equal: Bools, patterns: Ints, number: int) -> Statistic:
 
 def on_subset(statistic: Statistic, mask: Bools) -> Statistic:
     """Return a statistic of some of the patterns as a statistic of all."""
-
-    def subset_statistic(weights: Floats) -> Floats:
-        return statistic(weights[:, mask])
-
-    return subset_statistic
+    return lambda weights: statistic(weights[:, mask])
 
 
 # 95 % intervals by resampling items, or the documents they belong to, with replacement.

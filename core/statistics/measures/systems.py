@@ -69,8 +69,10 @@ def rate_systems(
         return tables.reshape(-1, m, m)
 
     wins = win_tables(units.frequencies[None])[0]
-    if not is_estimable(wins):
-        return undefined_ratings(wins, systems)
+    # Every system can be reached from every other by wins (Ford 1957), or there are no estimates.
+    components = connected_components(wins > 0, connection="strong")[0]
+    if components != 1:
+        return undefined_ratings(wins, systems, components)
     strengths = fit_strengths(wins[None])[0]
 
     def family(weights: Floats) -> Floats:
@@ -128,14 +130,8 @@ def fit_strengths(wins: Floats, start: Floats | None = None) -> Floats:
     return theta
 
 
-def is_estimable(wins: Floats) -> bool:
-    """Return whether every system can be reached from every other by wins (Ford 1957)."""
-    return bool(connected_components(wins > 0, connection="strong")[0] == 1)
-
-
-def undefined_ratings(wins: Floats, systems: Sequence[str]) -> list[SystemRating]:
+def undefined_ratings(wins: Floats, systems: Sequence[str], components: int) -> list[SystemRating]:
     """Return ratings without a value, with the reason."""
-    components = connected_components(wins > 0, connection="strong")[0]
     reason = (
         f"the systems form {components} groups without losses or without games between them: "
         "strengths of different groups cannot be compared"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from core.labels import Scale
 from core.statistics import catalogue
 from core.statistics.data.arrays import Estimate
-from core.statistics.data.frames import By, Scale
+from core.statistics.data.frames import By
 from core.statistics.data.label_table import (
     LabelTable,
     as_table,
@@ -139,14 +140,9 @@ def group_statistics(
         found = estimate_statistics(group.ratings, names, resamples=resamples, seed=seed)
     if annotators == "sample":
         found = with_raters_as_sample(group.ratings, found)
-    return {name: without_single_item(name, estimate) for name, estimate in found.items()}
-
-
-def without_single_item(name: str, estimate: Estimate) -> Estimate:
-    """Return the estimate, of one item without a value beyond chance: two labels would give -1 or 0."""
-    if name == "percent" or estimate.value is None or estimate.items > 1:
-        return estimate
-    return replace(estimate, value=None, low=None, high=None, reason=ONE_ITEM)
+    # Of one item there is no value beyond chance: two labels would give -1 or 0.
+    single = [name for name, one in found.items() if name != "percent" and one.value is not None and one.items < 2]
+    return found | {name: replace(found[name], value=None, low=None, high=None, reason=ONE_ITEM) for name in single}
 
 
 def weight_rows(table: LabelTable, by: By, resamples: int, seed: int) -> list[AgreementRow]:

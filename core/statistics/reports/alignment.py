@@ -8,11 +8,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
+from core.labels import Scale
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import BY_PEOPLE, Dataset, JudgeOpinions, build_datasets, source_mix
-from core.statistics.data.frames import ALL, Scale, select_rows
+from core.statistics.data.frames import ALL, select_rows
 from core.statistics.data.patterns import JudgedPatterns, Units, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings, mean_scores
 from core.statistics.measures import bias, causes, continuous, means

@@ -11,9 +11,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from core.labels import Scale
 from core.statistics.data.arrays import Bools, Floats, ratio
 from core.statistics.data.dataset import Dataset, JudgeOpinions, build_datasets
-from core.statistics.data.frames import Scale
 from core.statistics.data.patterns import JudgedPatterns, LabelRows, Units, group_indicator
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous

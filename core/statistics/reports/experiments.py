@@ -14,10 +14,10 @@ from statistics import fmean, stdev
 import numpy as np
 import pandas as pd
 
+from core.labels import Scale
 from core.statistics.data.arrays import Bools
 from core.statistics.data.columns import as_text
 from core.statistics.data.dataset import Dataset, JudgeOpinions, Strings, build_datasets
-from core.statistics.data.frames import Scale
 from core.statistics.reports.alignment import (
     AlignmentRow,
     judge_statistics,

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from core.errors import TiebreakError
+from core.labels import Scale
 from core.statistics import notes
 from core.statistics.data.arrays import Bools, Codes, Estimate, Floats
 from core.statistics.data.dataset import Dataset, build_datasets, source_mix
-from core.statistics.data.frames import Scale
 from core.statistics.data.patterns import JudgedPatterns, Units, category_counts, distinct_scores, judged_patterns
 from core.statistics.data.ratings import Ratings
 from core.statistics.measures import continuous

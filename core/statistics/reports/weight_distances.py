@@ -6,6 +6,7 @@ if there are several, then over units; items are resampled whole, because their 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -252,11 +253,8 @@ def annotator_weight_statistics(
     ]
     raters = len({rater for by_rater in shared for rater in by_rater})
     pairs = sum(len(by_rater) * (len(by_rater) - 1) // 2 for by_rater in shared)
-    counts = {"total": len(by_target), "raters": raters, "pairs": pairs}
-    return {
-        name: mean_estimate([row[name] for row in distances], **counts, resamples=resamples, seed=seed)
-        for name in (*DISTANCE_NAMES, "kendall_w")
-    }
+    estimate = partial(mean_estimate, total=len(by_target), raters=raters, pairs=pairs, resamples=resamples, seed=seed)
+    return {name: estimate([row[name] for row in distances]) for name in (*DISTANCE_NAMES, "kendall_w")}
 
 
 def judge_weight_statistics(
@@ -271,11 +269,8 @@ def judge_weight_statistics(
     distances = [pair_distances([(matrix[0], row) for row in matrix[1:]]) for matrix in matrices]
     raters = len({rater for by_rater, _ in shared for rater in by_rater})
     pairs = sum(len(by_rater) for by_rater, _ in shared)
-    counts = {"total": len(opinions), "raters": raters, "pairs": pairs}
-    return {
-        name: mean_estimate([row[name] for row in distances], **counts, resamples=resamples, seed=seed)
-        for name in DISTANCE_NAMES
-    }
+    estimate = partial(mean_estimate, total=len(opinions), raters=raters, pairs=pairs, resamples=resamples, seed=seed)
+    return {name: estimate([row[name] for row in distances]) for name in DISTANCE_NAMES}
 
 
 def weights_by_target(targets: Ints, raters: Iterable[Any], values: Iterable[Any]) -> dict[int, dict[str, Weights]]:

@@ -15,9 +15,8 @@ from core.statistics.catalogue import Role
 from core.statistics.reports.agreement import AgreementRow
 from core.wording import ALL_CRITERIA, NO_CRITERION, scenario_name
 from pages.parts import downloads, numbers
-from storage.reports.agreement import PanelReport
+from storage.reports.agreement import PanelReport, TagRow
 from storage.reports.agreement_items import ItemQuery
-from storage.reports.reason_tags import TagRow
 from storage.studies.studies import Study
 
 ALL = "all"

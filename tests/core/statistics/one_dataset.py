@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from core.labels import Scale
 from core.statistics.data.dataset import Dataset, align_rows, encode
-from core.statistics.data.frames import Scale
 
 
 def build_dataset(

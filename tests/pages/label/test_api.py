@@ -19,7 +19,7 @@ from storage.db import connections
 from storage.db.tables import OpinionRow
 from storage.labelling import training
 from storage.labelling.context import find_task, open_work
-from storage.reports.reason_tags import TagRow
+from storage.reports.agreement import TagRow
 from storage.transfer import imports
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study

@@ -5,8 +5,8 @@ from sqlalchemy import Engine
 
 from core.formats.records import ItemRecord, LabelRecord, Record
 from storage.db.connections import reading
-from storage.reports import reason_tags
-from storage.reports.reason_tags import TagRow, find_tags
+from storage.reports import agreement
+from storage.reports.agreement import TagRow, find_tags
 from storage.studies.studies import Study
 from tests.conftest import make_item, make_label
 from tests.storage.reports.test_alignment import import_study
@@ -45,7 +45,7 @@ def records() -> list[Record]:
 
 def tags(engine: Engine, study: Study) -> list[TagRow]:
     with reading(engine) as session:
-        return reason_tags.report(session, study.id)
+        return agreement.tags(session, study.id)
 
 
 def test_each_tag_has_its_agreement_and_all_together_too(engine: Engine) -> None:
