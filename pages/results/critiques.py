@@ -10,7 +10,7 @@ from pages.parts import charts, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.text import escape_markdown
 from pages.results import renderer
-from pages.results.parts import alignment_data
+from pages.results.parts import alignment_data, item_drilldown
 from pages.results.renderer import Intervals, Mark, Result
 from storage.db import connections
 from storage.labels import labels
@@ -43,6 +43,7 @@ def data_version(study: Study) -> tuple[int, ...]:
 def draw_page(study: Study) -> None:
     """Draw the answer in words, the leaderboard, the critiques of the selected author, and the judges."""
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
+    item_drilldown.apply_selection()
     measure = partial(critiques.leaderboard, resources.engine(), study)
     leaderboard = alignment_data.cached(study, data_version(study), "critiques", measure)
     rows = [row for row in leaderboard.rows if row.author != critiques.REFERENCE]
@@ -104,7 +105,8 @@ def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, lev
     chart = Intervals(
         "authors", f"F1 of critique authors, judged by {source}", f"{LEVELS[level]} F1 and 95 % interval",
         (("", "circle"),), marks, data=ChartData(ranking, unit="AIUs"),
-        on_select=lambda: select(charts.clicked_point("authors")), selected=st.query_params.get("author"),
+        on_select=lambda: item_drilldown.pick(author=charts.clicked_point("authors")),
+        selected=st.query_params.get("author"),
     )  # fmt: skip
     pairs = [critiques.describe_pairs(counts) for counts in leaderboard.pairs if counts.source == source]
     undefined = "" if marks else "F1 is undefined: it needs AIUs of both the critique and its reference."
@@ -114,16 +116,8 @@ def board_result(leaderboard: Leaderboard, rows: Sequence[Row], source: str, lev
         figures=[chart],
         remark=" ".join(filter(None, (undefined, *pairs))),
         tables=[Table("critiques", ranking, critiques.COLUMNS, [critiques.file_row(row) for row in rows])],
-        on_click=lambda row, _: select(display_name(ranking[row])),
+        on_click=lambda row, _: item_drilldown.pick(author=display_name(ranking[row])),
     )
-
-
-def select(author: str | None) -> None:
-    """Write the selected author to the URL."""
-    if author is None:
-        st.query_params.pop("author", None)
-    else:
-        st.query_params["author"] = author
 
 
 def draw_selected_critiques(study: Study, source: str) -> None:
@@ -163,7 +157,7 @@ def judges_result(accuracies: Sequence[Accuracy]) -> Result:
     """Return the AIU-level accuracy of each judge against people, for precision and recall (MetaCritique, Table 4)."""
     title = "Accuracy of judges on AIUs"
     marks = [
-        Mark(one.judge, one.accuracy, *(one.interval or (None, None)), f"{one.task.capitalize()} task", f"{one.aius:,}")
+        Mark(one.judge, one.accuracy, *one.ends, f"{one.task.capitalize()} task", f"{one.aius:,}")
         for one in accuracies
         if one.accuracy is not None and one.critiques == "all"
     ]

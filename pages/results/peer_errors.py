@@ -14,7 +14,7 @@ from pages.parts import charts, colours, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
 from pages.parts.numbers import format_value
 from pages.parts.text import escape_markdown
-from pages.results.parts import alignment_data
+from pages.results.parts import alignment_data, item_drilldown
 from storage.db import connections
 from storage.reports import peer_reviews
 from storage.reports.peer_reviews import PeerErrors
@@ -36,9 +36,9 @@ def choose(runs: list[Run]) -> tuple[Run, str, float]:
     """Draw the choices; returns the run, the criterion and the tolerance as a share of the scale, all in the URL."""
     with alignment_data.draw_row():
         names = [run.name for run in runs]
-        run = runs[names.index(alignment_data.choose("Run", names, "run", on_change=clear_selection))]
+        run = runs[names.index(alignment_data.choose("Run", names, "run", on_change=close))]
         criteria = peer_reviews.criteria_of_run(run) or [""]
-        criterion = alignment_data.choose("Criterion", criteria, "criterion", on_change=clear_selection)
+        criterion = alignment_data.choose("Criterion", criteria, "criterion", on_change=close)
         percent = round(100 * error_analysis.THRESHOLD)
         if run.settings.get("verdict", "score") == "score":
             percent = st.slider(
@@ -53,7 +53,7 @@ def choose(runs: list[Run]) -> tuple[Run, str, float]:
                 width=320,
                 help="A score is right within this share of the length of the scale from the mean of people's scores. "
                 "The paper uses 25 %.",
-                on_change=clear_selection,
+                on_change=close,
             )
     return run, criterion, percent / 100
 
@@ -61,6 +61,7 @@ def choose(runs: list[Run]) -> tuple[Run, str, float]:
 def draw_page(study: Study) -> None:
     """Draw the shares, the chart, and the items of the selected bar."""
     alignment_data.rerun_on_change(study, alignment_data.label_version(study))
+    item_drilldown.apply_selection()
     with connections.reading(resources.engine()) as session:
         runs = peer_reviews.find_runs(session, study.id)
     if not runs:
@@ -134,7 +135,18 @@ def draw_chart(outcomes: list[TraceOutcome]) -> None:
     slices = error_analysis.outcome_slices(outcomes)
     alt = "; ".join(f"{bar.name}: {len(bar.outcomes)}" for bar in slices)
     data = ChartData(records(slices, error_analysis.COLUMNS), WILSON, "traces")
-    charts.draw(error_figure(slices), "errors", alt, _select, data, selected_slice())
+    selected = st.query_params.get("slice")
+    charts.draw(error_figure(slices), "errors", alt, select_clicked, data, selected)
+
+
+def select_clicked() -> None:
+    """List the traces of the clicked bar; of none after another click on it."""
+    item_drilldown.pick(slice=charts.clicked_point("errors"))
+
+
+def close() -> None:
+    """List no traces any more."""
+    item_drilldown.pick(slice=None)
 
 
 def error_figure(slices: Sequence[OutcomeSlice]) -> "go.Figure":
@@ -181,23 +193,6 @@ def _hover_text(bar: OutcomeSlice) -> str:
     return f"{bar.name}<br>{len(bar.outcomes)} traces, {share}<br>Click to list the traces"
 
 
-def _select() -> None:
-    name = charts.clicked_point("errors")
-    clear_selection()
-    if name is not None:
-        st.query_params["slice"] = name
-
-
-def clear_selection() -> None:
-    """Clear the selected slice."""
-    st.query_params.pop("slice", None)
-
-
-def selected_slice() -> str | None:
-    """Return the name of the selected slice."""
-    return st.query_params.get("slice")
-
-
 def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
     """Write which peers erred in the same way as the chair."""
     counts = error_analysis.count_misleading_peers(outcomes).most_common()
@@ -213,13 +208,13 @@ def draw_misleading_peers(outcomes: list[TraceOutcome]) -> None:
 def draw_selected_items(outcomes: list[TraceOutcome], errors: PeerErrors) -> None:
     """Draw the traces of the selected slice; a click opens one."""
     slices = {one.name: one.outcomes for one in error_analysis.outcome_slices(outcomes)}
-    selected = slices.get(selected_slice() or "", ())
+    selected = slices.get(st.query_params.get("slice", ""), ())
     if not selected:
         st.caption("Click a bar to list its traces.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(f"Selected traces: {len(selected):,}", anchor=False, width="content")
-        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=clear_selection)
+        st.button("Close", icon=":material/close:", type="tertiary", key="close_items", on_click=close)
     rows = [table_line(outcome, errors) for outcome in selected]
     clicked = tables.draw_clickable(rows, "selected_items")
     if clicked is not None:

@@ -248,6 +248,11 @@ class Accuracy:
     range: Range = None
     """The range of the accuracy, with all unreadable replies right or wrong; None if all could be read."""
 
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The ends of the interval."""
+        return self.interval or (None, None)
+
 
 @dataclass(frozen=True)
 class PairCounts:
@@ -515,7 +520,7 @@ def _accuracy_column(title: str, critiques: str) -> Column:
 
     def text(row: Mapping[str, Accuracy]) -> str:
         one = row[critiques]
-        return f"{format_estimate(one.accuracy, *(one.interval or (None, None)))} ({one.aius:,})" if one.aius else "–"
+        return f"{format_estimate(one.accuracy, *one.ends)} ({one.aius:,})" if one.aius else "–"
 
     return Column(title, text, "figure")
 
@@ -568,7 +573,7 @@ def describe_judges(accuracies: Sequence[Accuracy]) -> str:
         ]
         if defined:
             row = max(defined, key=lambda row: row.accuracy or 0.0)
-            estimate = format_estimate(row.accuracy, *(row.interval or (None, None)))
+            estimate = format_estimate(row.accuracy, *row.ends)
             best.append(f"of {task} {row.judge}, {estimate} ({format_count(row.aius, 'AIU')})")
     return f"Most accurate judge {', '.join(best)}." if best else ""
 
