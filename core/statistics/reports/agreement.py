@@ -86,7 +86,7 @@ def agreement_rows(
     documents or dialogues, group. `scales` gives the declared scale of each (kind, criterion). By "raters" a group is a
     pair, "a × b"; by "scenario" a scenario; otherwise "all". Except by "criterion" the criteria of a kind that share a
     scale are also pooled, as criterion "all". Kinds without a scale are left out, except aspect weights, which need
-    none. `annotators`: whether intervals are for these annotators, or for others like them too, see `rater_sample`.
+    none. `annotators`: whether intervals are for these annotators, or for others like them too.
     """
     table = as_table(labels)
     pooled, scales = (table, scales) if by == "criterion" else with_pooled_criteria(table, scales)
