@@ -50,7 +50,7 @@ def add(
     database: DatabaseUrl = None,
 ) -> Result:
     """Create an account, and print a link with which the person chooses a password."""
-    from storage.accounts import invitations, registry
+    from storage.accounts import registry, tokens
     from storage.db.connections import writing
 
     engine = open_database(database, creates=True)  # a server beyond this machine needs an account to start
@@ -58,8 +58,8 @@ def add(
         _check_similar(engine, name)
     with writing(engine) as session:
         account = registry.add(session, name, administrator=bool(administrator), email=email)
-        link = invitations.link(address, invitations.create(session, account))
-    return _link_result(account.name, link, invitations.LIFETIME)
+        link = tokens.link(address, tokens.invite(session, account))
+    return _link_result(account.name, link, tokens.LIFETIME)
 
 
 def _check_similar(engine: "Engine", name: str) -> None:
@@ -81,11 +81,11 @@ def _check_similar(engine: "Engine", name: str) -> None:
 
 def invite(session: Writing, name: Name, days: Days = None, address: Address = DEFAULT_ADDRESS) -> Result:
     """Print a new link with which the person chooses a password; earlier links become invalid."""
-    from storage.accounts import invitations, registry
+    from storage.accounts import registry, tokens
 
-    lifetime = timedelta(days=days) if days else invitations.LIFETIME
+    lifetime = timedelta(days=days) if days else tokens.LIFETIME
     account = registry.get(session, name)
-    link = invitations.link(address, invitations.create(session, account, lifetime))
+    link = tokens.link(address, tokens.invite(session, account, lifetime))
     return _link_result(account.name, link, lifetime)
 
 
@@ -156,13 +156,13 @@ def tokens(
     days: Days = None,
 ) -> Result:
     """Print the API tokens of an account, or create or revoke one. A token is shown once, when it is created."""
-    from storage.accounts import api_tokens, registry
+    from storage.accounts import registry, tokens
 
     account = registry.get(session, name)
     if revoke is not None:
-        api_tokens.revoke(session, account, revoke)
+        tokens.revoke(session, account, revoke)
     if create is not None:
-        token = api_tokens.create(session, account, create, timedelta(days=days) if days else None)
+        token = tokens.create_token(session, account, create, timedelta(days=days) if days else None)
         return {"token": token}, token
     session.flush()
     rows = [
@@ -172,7 +172,7 @@ def tokens(
             "expires": _time(one.expires_at),
             "last_used": _time(one.used_at),
         }
-        for one in api_tokens.active(session, account)
+        for one in tokens.active(session, account)
     ]
     return as_table(rows, "No tokens.")
 

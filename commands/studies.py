@@ -239,8 +239,8 @@ def offer(
     seed: Annotated[int, typer.Option(help="A larger sample with the same seed contains the smaller one.")] = 0,
 ) -> Result:
     """Offer pairs of responses to annotators on which the judges agree, or which no judge has compared."""
-    from storage.labelling import claims
+    from storage.labelling import offers
 
-    result = claims.offer(session, source, criterion, count=pairs, seed=seed)
+    result = offers.offer(session, source, criterion, count=pairs, seed=seed)
     text = f"Drawn: {result.drawn:,} of {result.total:,} pairs; added to the queue: {result.added:,}."
     return asdict(result), text

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cli
-from storage.accounts import api_tokens, logins
+from storage.accounts import logins, tokens
 from storage.db.connections import connect, reading, writing
 from storage.studies.studies import create
 from tests.accounts import enter, fast_hashes
@@ -52,7 +52,7 @@ def test_sessions_and_tokens_are_listed_and_revoked(url):
     token = run(url, "accounts", "tokens", "ann", "--create", "script").stdout.strip()
     with reading(connect(url)) as session:
         assert logins.identify(session, cookie).actor is None
-        assert api_tokens.identify(session, token).actor.name == "ann"
+        assert tokens.identify(session, token).actor.name == "ann"
     assert token not in run(url, "accounts", "tokens", "ann").stdout
     assert run(url, "accounts", "tokens", "ann", "--revoke", "script").stdout.strip() == "No tokens."
 

@@ -38,7 +38,7 @@ class StudyRules(Frozen):
     """The order of a queue: another random one for each annotator, that of the items, or most informative first."""
     response_order: Literal["counterbalanced", "as_given"] = later("counterbalanced")
     """The order in which annotators see the responses of an item, and critiques that are compared: another one for each
-    annotator and target (`storage.labelling.response_order`), or that of the item for all, which needs a reason."""
+    annotator and target (`storage.labelling.blocks`), or that of the item for all, which needs a reason."""
     response_order_reason: str = later("")
     """Why the responses are shown as the item has them."""
     annotators: tuple[str, ...] = later(())

@@ -1,7 +1,9 @@
 """The pages before a session: sign-in and invitations. They are plain HTML, and forms that work without scripts."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from html import escape
+from typing import Any, Literal
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
@@ -12,34 +14,33 @@ from starlette.staticfiles import StaticFiles
 
 from core.errors import TiebreakError
 from core.own_addresses import cookie_path, own_address, route_path
-from pages.account import oidc
 from pages.parts import account_guard, resources, shell
-from pages.parts.account_guard import SESSION_COOKIE
-from storage.accounts import invitations, logins, registry, sign_in
+from pages.parts.account_guard import OIDC_COOKIE, SESSION_COOKIE
+from storage.accounts import logins, registry, sign_in, tokens
 from storage.db import audit, connections
 from storage.db.errors import DatabaseUnavailable
 
+# Bytes.
 LARGEST_FORM = 10_000
-"""Bytes."""
 LONGEST_PATH = 2000
 TEMPLATE = (shell.PAGES / "account" / "static" / "page.html").read_text(encoding="utf-8")
 HEADERS = {"Cache-Control": "no-store"}
+# Names the device, so that wrong passwords from elsewhere do not refuse its sign-ins.
 DEVICE_COOKIE = "tiebreak_device"
-"""Names the device, so that wrong passwords from elsewhere do not refuse its sign-ins."""
 DEVICE_SECONDS = 365 * 24 * 3600
+# The page that was asked for before a sign-in at a provider, which leads back to the first page.
 NEXT_COOKIE = "tiebreak_next"
-"""The page that was asked for before a sign-in at a provider, which leads back to the first page."""
+# How long a sign-in at a provider may take.
 NEXT_SECONDS = 900
-"""How long a sign-in at a provider may take."""
 Form = dict[str, str]
 
 
-class FormError(TiebreakError):
-    """A form that is drawn again, with a sentence."""
-
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+# The status of a form that is drawn again with the sentence of an error; 400 for others.
+STATUSES: dict[type[TiebreakError], int] = {
+    sign_in.TooManyAttempts: 429,
+    sign_in.WrongPassword: 401,
+    DatabaseUnavailable: 503,
+}
 
 
 def routes() -> list[BaseRoute]:
@@ -65,26 +66,21 @@ async def draw_sign_in(request: Request) -> Response:
     if account_guard.FAILED_PARAMETER not in request.query_params:
         return _remember_page(_sign_in_page(following), request, following)
     following = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
-    return _sign_in_page(following, problem=oidc.FAILED)
+    return _sign_in_page(following, problem=FAILED)
 
 
 async def post_sign_in(request: Request) -> Response:
     """Sign in with a name and a password."""
 
     def enter(form: Form) -> Response:
-        try:
-            cookie = sign_in.sign_in(
-                resources.engine(),
-                form.get("name", ""),
-                form.get("password", ""),
-                address=client_address(request),
-                browser=request.headers.get("user-agent", ""),
-                device=request.cookies.get(DEVICE_COOKIE, ""),
-            )
-        except sign_in.TooManyAttempts as error:
-            raise FormError(str(error), 429) from None
-        except sign_in.WrongPassword as error:
-            raise FormError(str(error), 401) from None
+        cookie = sign_in.sign_in(
+            resources.engine(),
+            form.get("name", ""),
+            form.get("password", ""),
+            address=client_address(request),
+            browser=request.headers.get("user-agent", ""),
+            device=request.cookies.get(DEVICE_COOKIE, ""),
+        )
         return with_session(RedirectResponse(local_path(form.get("next", "")), 303), request, cookie)
 
     return await _post(
@@ -104,16 +100,13 @@ async def post_invitation(request: Request) -> Response:
         engine, address, password = resources.engine(), client_address(request), form.get("password", "")
         browser = request.headers.get("user-agent", "")
         if password != form.get("again", ""):
-            raise FormError("The two passwords differ.", 400)
+            raise TiebreakError("The two passwords differ.")
         registry.check(password)
-        try:
-            sign_in.limit_invitations(engine, address)
-        except sign_in.TooManyAttempts as error:
-            raise FormError(str(error), 429) from None
+        sign_in.limit_invitations(engine, address)
         hashed = registry.hash_password(password)
 
         def finish(session: connections.Session) -> str:
-            account = invitations.accept(session, form.get("token", ""), hashed)
+            account = tokens.accept(session, form.get("token", ""), hashed)
             audit.record(session, audit.Action.sign_in, actor=account.name, address=address, by="invitation")
             return logins.create(session, account.id, address=address, browser=browser)
 
@@ -128,7 +121,7 @@ async def post_invitation_name(request: Request) -> Response:
 
     def find() -> str:
         with connections.reading(resources.engine()) as session:
-            return invitations.account_of(session, form.get("token", "")).name
+            return tokens.account_of(session, form.get("token", "")).name
 
     try:
         return PlainTextResponse(await run_in_threadpool(find), headers=HEADERS)
@@ -142,8 +135,8 @@ async def post_sign_out(request: Request) -> Response:
     def leave() -> None:
         identity = account_guard.identify(request)
         login_id = identity.login_id
-        if login_id is not None:
-            with audit.acting(identity.actor.name if identity.actor else ""):
+        if login_id is not None and identity.actor is not None:
+            with audit.acting(identity.actor.name):
                 connections.write(resources.engine(), lambda session: logins.revoke(session, login_id))
 
     await run_in_threadpool(leave)
@@ -158,7 +151,7 @@ async def enter_by_oidc(request: Request) -> Response:
     if following == own_address("/"):
         following = local_path(unquote(request.cookies.get(NEXT_COOKIE, "")))
     try:
-        cookie = await run_in_threadpool(oidc.sign_in, request, client_address(request))
+        cookie = await run_in_threadpool(sign_in_by_provider, request)
     except TiebreakError as error:
         response: Response = _sign_in_page(following, problem=str(error), status=403)
     else:
@@ -166,7 +159,7 @@ async def enter_by_oidc(request: Request) -> Response:
         page = _page("Signing in", f'<p><a href="{escape(following)}">Continue</a></p>', refresh=following)
         response = with_session(page, request, cookie)
     for name in request.cookies:
-        if name.startswith(account_guard.OIDC_COOKIE):
+        if name.startswith(OIDC_COOKIE):
             response.delete_cookie(name, path=cookie_path())
     response.delete_cookie(NEXT_COOKIE, path=own_address("/account/"))
     return response
@@ -177,35 +170,32 @@ def _remember_page(response: Response, request: Request, following: str) -> Resp
 
     The browser returns from another site, to which it sends no strict cookies.
     """
-    if oidc.providers() and following != own_address("/"):
-        response.set_cookie(
-            NEXT_COOKIE,
-            quote(following, safe=""),
-            max_age=NEXT_SECONDS,
-            path=own_address("/account/"),
-            httponly=True,
-            samesite="lax",
-            secure=request.url.scheme == "https",
-        )
+    if providers() and following != own_address("/"):
+        page, path = quote(following, safe=""), own_address("/account/")
+        _set_cookie(response, request, NEXT_COOKIE, page, NEXT_SECONDS, path, samesite="lax")
     return response
+
+
+def _set_cookie(
+    response: Response,
+    request: Request,
+    name: str,
+    value: str,
+    seconds: int,
+    path: str,
+    samesite: Literal["lax", "strict"] = "strict",
+) -> None:
+    """Add a cookie that scripts cannot read."""
+    secure = request.url.scheme == "https"
+    response.set_cookie(name, value, seconds, path=path, httponly=True, samesite=samesite, secure=secure)
 
 
 def with_session(response: Response, request: Request, cookie: str) -> Response:
     """Add the cookies of a new session and of its device."""
     response.headers["Cache-Control"] = "no-store"
-    for name, value, seconds, path in (
-        (SESSION_COOKIE, cookie, int(logins.LIFETIME.total_seconds()), cookie_path()),
-        (DEVICE_COOKIE, logins.device_of(cookie), DEVICE_SECONDS, own_address("/account/")),
-    ):
-        response.set_cookie(
-            name,
-            value,
-            max_age=seconds,
-            path=path,
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
+    _set_cookie(response, request, SESSION_COOKIE, cookie, int(logins.LIFETIME.total_seconds()), cookie_path())
+    device, path = logins.device_of(cookie), own_address("/account/")
+    _set_cookie(response, request, DEVICE_COOKIE, device, DEVICE_SECONDS, path)
     return response
 
 
@@ -233,12 +223,11 @@ async def _post(
     form = await _read_form(request)
     try:
         if form is None:
-            raise FormError("The form is invalid.", 400)
+            raise TiebreakError("The form is invalid.")
         return await run_in_threadpool(act, form)
     except TiebreakError as error:
         page = draw(form or {}, str(error))
-        unavailable = isinstance(error, DatabaseUnavailable)
-        page.status_code = error.status if isinstance(error, FormError) else 503 if unavailable else 400
+        page.status_code = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 400)
         return page
 
 
@@ -266,7 +255,7 @@ def _sign_in_page(following: str, name: str = "", problem: str = "", status: int
   <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
   <button>Sign in</button>
 </form>
-{"".join(f'<p><a class="other" href="{escape(url)}">{escape(label)}</a></p>' for label, url in oidc.links())}
+{"".join(f'<p><a class="other" href="{escape(url)}">{escape(label)}</a></p>' for label, url in links())}
 <p class="note">For an account, or a new password, ask the operator of this server for an invitation.</p>"""
     return _page("Sign in", content, problem, status=status)
 
@@ -299,3 +288,63 @@ def _page(title: str, content: str, problem: str = "", *, refresh: str = "", sta
     for name, value in parts.items():
         text = text.replace(f"<!--{name}-->", value, 1)
     return HTMLResponse(text, status, headers=HEADERS)
+
+
+# Sign-in at an OpenID Connect provider through Streamlit's own login, configured in .streamlit/secrets.toml.
+#
+# Streamlit's routes (/auth/login, /oauth2callback) talk to the provider and put its verified claims into a signed
+# cookie. Here the cookie is exchanged for a session of Tiebreak, which the server can end.
+
+FAILED = "The sign-in at the provider has failed; try again."
+
+
+def links() -> list[tuple[str, str]]:
+    """Return (label, address) of every provider that is configured."""
+    from streamlit.auth_util import encode_provider_token
+
+    login = own_address("/auth/login")
+    return [
+        ("Sign in with " + ("OpenID Connect" if name == "default" else name), f"{login}?provider={quote(token)}")
+        for name, token in ((name, encode_provider_token(name)) for name in providers())
+    ]
+
+
+def providers() -> list[str]:
+    """Return the names of the providers in the section "auth" of the secrets; "default" is the one without a name."""
+    from streamlit.auth_util import get_secrets_auth_section
+
+    section = get_secrets_auth_section()
+    if not section or "redirect_uri" not in section or "cookie_secret" not in section:
+        return []
+    named = [name for name, value in section.items() if isinstance(value, Mapping) and "client_id" in value]
+    return (["default"] if "client_id" in section else []) + named
+
+
+def sign_in_by_provider(request: Request) -> str:
+    """Return the cookie of a new session for the claims that Streamlit stored; raises TiebreakError."""
+    claims, browser = read_claims(request), request.headers.get("user-agent", "")
+    return sign_in.sign_in_by_claims(resources.engine(), claims, address=client_address(request), browser=browser)
+
+
+def read_claims(request: Request) -> dict[str, Any]:
+    """Return the claims in Streamlit's cookie; raises TiebreakError unless Streamlit has signed it."""
+    from streamlit.auth_util import get_cookie_with_chunks
+    from streamlit.web.server.server_util import get_cookie_secret
+    from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+
+    if not providers():  # without a secret of its own, Streamlit signs with a key that is not meant for this
+        raise TiebreakError(FAILED)
+    secret = get_cookie_secret()
+
+    def decode(name: str) -> bytes | None:
+        value = request.cookies.get(name)
+        return None if value is None else decode_signed_value(secret, name, value)
+
+    content = get_cookie_with_chunks(decode, OIDC_COOKIE)
+    try:
+        claims = json.loads(content or b"")
+    except ValueError:
+        raise TiebreakError(FAILED) from None
+    if not isinstance(claims, dict) or not claims.get("is_logged_in"):
+        raise TiebreakError(FAILED)
+    return claims

@@ -11,9 +11,8 @@ from pages.parts import numbers, paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import adjudication, case_order
-from storage.labelling.adjudication import Case, State
-from storage.labelling.case_order import CaseOrder
+from storage.labelling import adjudication
+from storage.labelling.adjudication import Case, CaseOrder, State
 from storage.studies.studies import Study
 
 if TYPE_CHECKING:
@@ -59,27 +58,25 @@ def draw_list(study: Study, annotator: str, order: CaseOrder, state: State) -> N
     elif st.button("Start", type="primary", icon=":material/gavel:", key="start", shortcut="Enter"):
         open_case(int(ids[0]) if first is None else first)
     st.caption("A case shows the annotators' labels and the judges' verdicts. Your later labels of it are not blind.")
-    clicked = tables.draw_clickable(
-        [_row(study, case) for case in shown], f"cases_{state}_{page}", max_height=740, column_config=COLUMNS
-    )
+    rows = [
+        {
+            "Item": target_name(case.target),
+            "Kind": KINDS.get(case.target.kind, case.target.kind),
+            "Criterion": case.target.criterion,
+            "Scenario": case.scenario or "",
+            "Annotators": len(case.values),
+            "Split": case.human_split,
+            "Judges": case.contention,
+            "New labels": case.new_labels,
+            "": "" if can_decide(study, case) else "labelled by you",
+        }
+        for case in shown
+    ]
+    clicked = tables.draw_clickable(rows, f"cases_{state}_{page}", max_height=740, column_config=COLUMNS)
     tables.draw_notes(COLUMNS)
     if clicked is not None:
         open_case(shown[clicked].id)
     paging.draw_pagination("page", len(ids), CASES_PER_PAGE, bind="query-params")
-
-
-def _row(study: Study, case: Case) -> dict[str, object]:
-    return {
-        "Item": target_name(case.target),
-        "Kind": KINDS.get(case.target.kind, case.target.kind),
-        "Criterion": case.target.criterion,
-        "Scenario": case.scenario or "",
-        "Annotators": len(case.values),
-        "Split": case.human_split,
-        "Judges": case.contention,
-        "New labels": case.new_labels,
-        "": "" if can_decide(study, case) else "labelled by you",
-    }
 
 
 def draw_empty(study: Study, state: State) -> None:
@@ -144,7 +141,7 @@ def next_case(study: Study, annotator: str, ids: "np.ndarray") -> int | None:
     own: set[int] = set()
     if not study.rules.adjudicate_own:
         with connections.reading(resources.engine()) as session:
-            own = case_order.labelled_by(session, study.id, annotator)
+            own = adjudication.labelled_by(session, study.id, annotator)
     return next((int(target_id) for target_id in ids if int(target_id) not in own), None)
 
 

@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -36,8 +37,8 @@ from storage.db.audit import Action
 from storage.db.columns import sanitize
 from storage.db.connections import Session
 from storage.db.errors import DatabaseUnavailable
-from storage.labelling import actions, blocks, claims, effects, entries, tasks
-from storage.labelling.context import Json, Refused, Unknown, Work, find_task, open_work
+from storage.labelling import actions, blocks, claims, effects, queue_view, tasks
+from storage.labelling.context import Json, QueueContext, Refused, Unknown, find_task, open_context
 from storage.labelling.queue_view import TABS
 from storage.runs import trace_opinions
 from storage.studies import annotators, items, studies, study_images
@@ -48,14 +49,14 @@ from storage.transfer.deletions import NoLongerMember, StudyDeleted
 #
 # The origin is checked for all requests by `pages.parts.request_guard`.
 
+# Bytes. Fifty actions with reasons of ordinary length take a tenth of it.
 LARGEST_BODY = 1_000_000
-"""Bytes. Fifty actions with reasons of ordinary length take a tenth of it."""
+# Levels of lists and objects in a body. An edit of AIUs has six.
 DEEPEST = 32
-"""Levels of lists and objects in a body. An edit of AIUs has six."""
 
 MOST_USES = 10_000
+# Account, token, study, route and address of a use -> the hour of its last entry in the audit log.
 _recorded_uses: dict[tuple[object, ...], int] = {}
-"""Account, token, study, route and address of a use -> the hour of its last entry in the audit log."""
 
 
 class Failed(Exception):
@@ -66,14 +67,9 @@ class Failed(Exception):
         self.status, self.code = status, code
 
 
-def annotator_key(work: Work) -> str:
+def annotator_key(work: QueueContext) -> str:
     """Return the annotator's name for the browser's outbox."""
     return f"a-{work.ids.digest('annotator', work.annotator).hex()[:16]}"
-
-
-def csrf_token(work: Work) -> str:
-    """Return the token that a request from another site does not have."""
-    return work.ids.csrf_token(work.annotator)
 
 
 def signed_in(request: Request) -> Actor:
@@ -81,12 +77,10 @@ def signed_in(request: Request) -> Actor:
     identity = account_guard.identity_of(request)
     if identity.actor is not None:
         return identity.actor
-    if identity.accounts or account_guard.bearer_token(request.headers) is not None:
-        raise Failed(401, "signed_out", "You are signed out; sign in to continue.")
-    try:
-        return Actor(annotators.normalize_name(unquote(request.cookies.get(COOKIE, ""))))
-    except TiebreakError:
-        raise Failed(401, "signed_out", "You are signed out; sign in to continue.") from None
+    if not identity.accounts and account_guard.bearer_token(request.headers) is None:
+        with suppress(TiebreakError):
+            return Actor(annotators.normalize_name(unquote(request.cookies.get(COOKIE, ""))))
+    raise Failed(401, "signed_out", "You are signed out; sign in to continue.")
 
 
 def record_token_use(request: Request, study_id: int) -> None:
@@ -107,14 +101,16 @@ def record_token_use(request: Request, study_id: int) -> None:
     _recorded_uses[use] = hour
 
 
-def check_token(request: Request, work: Work, body: Json) -> None:
+def check_token(request: Request, work: QueueContext, body: Json) -> None:
     """Raise Failed unless the request has the session's token and names the annotator who is signed in.
 
     A script with an API token needs neither: browsers do not send such a token for another site.
     """
     if account_guard.bearer_token(request.headers) is not None:
         return
-    if not hmac.compare_digest(request.headers.get("x-csrf-token", "").encode(), csrf_token(work).encode()):
+    if not hmac.compare_digest(
+        request.headers.get("x-csrf-token", "").encode(), work.ids.csrf_token(work.annotator).encode()
+    ):
         raise Failed(403, "csrf", "The session's token is missing or outdated.")
     if body.get("annotator") != annotator_key(work):
         raise Failed(409, "other_annotator", "You are signed in as another annotator in this browser.")
@@ -130,7 +126,7 @@ async def read_body(request: Request) -> Json:
         if len(content) > LARGEST_BODY:
             raise Failed(413, "too_large", "The request is too large.")
     try:
-        body = json.loads(content, parse_constant=_refuse_constant, parse_float=_finite)
+        body = json.loads(content, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         raise Failed(400, "invalid", "The body should be JSON.") from None
     if not isinstance(body, dict):
@@ -142,12 +138,8 @@ async def read_body(request: Request) -> Json:
     return body
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _finite(text: str) -> float:
-    """Return a number; raises ValueError for one like 1e999, which no reply could contain."""
+    """Return a number; raises ValueError for NaN, Infinity and one like 1e999, which no reply could contain."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text} is too large")
@@ -182,11 +174,13 @@ def is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
 
 
+# Tasks that a browser can list as known.
 MOST_KNOWN = 5_000
-"""Tasks that a browser can list as known."""
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+ARCHIVED = "The study {!r} was archived: its items are not offered now."
 
 
+# Error -> status and code of the answer; the first that matches.
 STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (Unknown, 404, "unknown"),
     (StudyDeleted, 410, "deleted"),
@@ -196,14 +190,13 @@ STATUSES: tuple[tuple[type[Exception], int, str], ...] = (
     (DatabaseUnavailable, 503, "unavailable"),  # the browser sends the request again
     (TiebreakError, 400, "invalid"),
 )
-"""Error -> status and code of the answer; the first that matches."""
 
 
 @dataclass(frozen=True)
 class Call:
     """A checked request: whose queue it is about, its query, and its body if it has one."""
 
-    work: Work
+    work: QueueContext
     query: dict[str, str]
     body: Json
 
@@ -235,9 +228,6 @@ def routes() -> list[BaseRoute]:
     ]
 
 
-# ---- replies ---------------------------------------------------------------------------------------------------------
-
-
 def session(call: Call) -> Json:
     """Return the annotator and the queue: the first request of the element."""
     work = call.work
@@ -245,7 +235,7 @@ def session(call: Call) -> Json:
     with connections.reading(resources.engine()) as opened:
         newest = studies.current_guidelines(opened, work.study.id)
         return {
-            "csrf": csrf_token(work),
+            "csrf": work.ids.csrf_token(work.annotator),
             "annotator": {"key": annotator_key(work), "name": work.annotator},
             "study": {
                 "id": work.study.id,
@@ -253,7 +243,7 @@ def session(call: Call) -> Json:
                 "home": f"{own_address('/home')}?{urlencode({'study': work.study.name})}",
             },
             "kind": work.name,
-            "title": workbench.TITLES[work.name],
+            "title": workbench.QUEUE_PAGES[work.name].title,
             "rules": {
                 "reveal": work.study.rules.reveal and trace_opinions.exist(opened, work.study.id),
                 "evidence": work.study.rules.evidence,
@@ -266,7 +256,7 @@ def session(call: Call) -> Json:
                 "format": "markdown",
                 "text": newest.text,
             },
-            "progress": tasks.progress(opened, work, again=True),
+            "progress": queue_view.progress(queue_view.open_view(opened, work)),
             "history": past,
         }
 
@@ -282,7 +272,7 @@ def next_tasks(call: Call) -> Json:
     if tab is None:
         raise Failed(400, "invalid", "There is no such tab.")
     if call.work.study.archived:
-        raise Failed(410, "archived", _archived(call.work))
+        raise Failed(410, "archived", ARCHIVED.format(call.work.study.name))
     first, again = call.query.get("item") or None, call.body.get("again") is True
     with connections.reading(resources.engine()) as opened:
         reply = tasks.next_tasks(opened, call.work, have=have, count=count, tab=tab, first=first, again=again)
@@ -294,7 +284,7 @@ def next_tasks(call: Call) -> Json:
 def one_task(call: Call) -> Json:
     """Return one task of the queue."""
     with connections.reading(resources.engine()) as opened:
-        task_jsons = tasks.task_jsons(opened, call.work, [entries.open_task(opened, call.work, call.query["task"])])
+        task_jsons = tasks.task_jsons(opened, call.work, [tasks.open_task(opened, call.work, call.query["task"])])
     _reveal(call.work, task_jsons)
     return task_jsons[0]
 
@@ -316,16 +306,12 @@ def perform(call: Call) -> Json:
         newest = studies.current_guidelines(opened, work.study.id)
         reply: Json = {"results": results, "stack": effects.count_entries(opened, work)}
         if any(action.get("type") != "draft" for action in sent):  # a draft changes no number on the screen
-            reply["progress"] = tasks.progress(opened, work)
+            reply["progress"] = queue_view.progress(queue_view.open_view(opened, work, again=False))
     if newest.version > known:
         reply["guidelines"] = {"version": newest.version, "format": "markdown", "text": newest.text}
     if work.study.archived:
-        reply["archived"] = _archived(work)
+        reply["archived"] = ARCHIVED.format(work.study.name)
     return reply
-
-
-def _archived(work: Work) -> str:
-    return f"The study {work.study.name!r} was archived: its items are not offered now."
 
 
 def history(call: Call) -> Json:
@@ -344,7 +330,7 @@ def presence(call: Call) -> Json:
         return {"claim": "free"}
     if not isinstance(name, str):
         raise Failed(400, "invalid", "The request names no item.")
-    if connections.write(engine, lambda opened: claims.renew(opened, work, entries.open_task(opened, work, name))):
+    if connections.write(engine, lambda opened: claims.renew(opened, work, tasks.open_task(opened, work, name))):
         return {"claim": "mine"}
     with connections.reading(engine) as opened:
         return {"claim": tasks.task_jsons(opened, work, [find_task(opened, work, name)])[0]["claim"]}
@@ -353,42 +339,27 @@ def presence(call: Call) -> Json:
 def image(call: Call) -> Response:
     """Return an image of a task, named by its block: the path may reveal the system."""
     with connections.reading(resources.engine()) as opened:
-        task = entries.open_task(opened, call.work, call.query.get("task", ""))
+        task = tasks.open_task(opened, call.work, call.query.get("task", ""))
         item = target_item(items.get(opened, call.work.study.id, task.target.item), task.target)
     path = blocks.image_path(item, call.query.get("block", ""))
-    if path is None:
-        raise Failed(404, "unknown", "There is no such image.")
-    if images.is_url(path):
-        return _remote_image(call, path)
-    try:
-        loaded = images.read_image(images.media_folder(call.work.study.name), path)
-    except (TiebreakError, OSError):  # the sentence would name the path
-        raise Failed(404, "unknown", "There is no such image.") from None
-    return Response(loaded.content, media_type=loaded.type, headers=HEADERS)
+    study = call.work.study
+    with suppress(TiebreakError, OSError):  # the sentence would name the path
+        if path is not None and not images.is_url(path):
+            loaded = images.read_image(images.media_folder(study.name), path)
+            return Response(loaded.content, media_type=loaded.type, headers=HEADERS)
+        if path is not None and remote_images.is_allowed(path, study.rules.image_hosts):
+            remote = asyncio.run(study_images.RemoteImages().get(path))
+            return Response(remote.content, media_type=remote.type, headers=HEADERS)
+    raise Failed(404, "unknown", "There is no such image.")
 
 
-def _remote_image(call: Call, address: str) -> Response:
-    """Return an image of another host that the study allows, under the address of its block."""
-    if not remote_images.is_allowed(address, call.work.study.rules.image_hosts):
-        raise Failed(404, "unknown", "There is no such image.")
-    try:
-        loaded = asyncio.run(study_images.RemoteImages().get(address))
-    except TiebreakError:
-        raise Failed(404, "unknown", "There is no such image.") from None
-    return Response(loaded.content, media_type=loaded.type, headers=HEADERS)
-
-
-def _reveal(work: Work, task_jsons: list[Json]) -> None:
+def _reveal(work: QueueContext, task_jsons: list[Json]) -> None:
     """Add the reveals of the labelled tasks that the annotator may see."""
     if any(target["version"] != "0" for task in task_jsons for target in task["targets"]):
         with connections.reading(resources.engine()) as opened:
-            seen = tasks.add_reveals(
-                opened, work, task_jsons, [find_task(opened, work, task["id"]) for task in task_jsons]
-            )
+            found = [find_task(opened, work, task["id"]) for task in task_jsons]
+            seen = tasks.add_reveals(opened, work, task_jsons, found)
         tasks.record_views(resources.engine(), work, seen)
-
-
-# ---- errors ----------------------------------------------------------------------------------------------------------
 
 
 def _endpoint(handle: Handler) -> Callable[[Request], Any]:
@@ -425,10 +396,12 @@ def _answer(handle: Handler, request: Request, body: Json) -> Json | Response:
         if study_id is not None:
             deletions.check_member(opened, actor, study_id, request.headers.get("x-csrf-token", ""))
         study = study_name(opened, actor, query.get("study", ""), study_id)
-        require_label(opened, actor, study)
+        if study not in access.study_names(opened, actor):  # as if it did not exist
+            raise Unknown(f"There is no study called {study[:80]!r}.")
+        access.require(opened, studies.get(opened, study).id, actor, Permission.label)
         is_new = annotators.find_id(opened, actor.name) is None
     with (connections.writing if is_new else connections.reading)(resources.engine()) as opened:
-        work = open_work(
+        work = open_context(
             opened,
             query.get("kind", ""),
             study,
@@ -453,13 +426,6 @@ def study_name(opened: Session, actor: Actor, name: str, study_id: int | None) -
     if found.problem:
         raise StudyDeleted(found.problem)
     return found.name
-
-
-def require_label(opened: Session, actor: Actor, study: str) -> None:
-    """Raise Unknown for a study that the actor may not open, as if it did not exist, and Forbidden without the role."""
-    if study not in access.study_names(opened, actor):
-        raise Unknown(f"There is no study called {study[:80]!r}.")
-    access.require(opened, studies.get(opened, study).id, actor, Permission.label)
 
 
 def _error(status: int, code: str, message: str) -> Response:

@@ -1,6 +1,7 @@
 """The home of an annotator: the next target, open targets, and lists of labelled, skipped and flagged ones."""
 
 from datetime import datetime
+from typing import Any
 
 import streamlit as st
 
@@ -36,24 +37,14 @@ def draw_figures(study: Study, annotator_id: int, name: str, summaries: list[Que
     columns = st.columns(4)
     columns[0].metric("To do", f"{sum(summary.todo for summary in summaries):,}")
     columns[1].metric("Done", f"{sum(summary.done for summary in summaries):,}")
-    pace = today.per_hour
-    columns[2].metric(
-        "Labelled today",
-        f"{today.labels:,}",
-        help="A pause counts as at most 30 seconds.",
-        delta=None if pace is None else f"{pace:.0f} per hour",
-        delta_color="off",
-        delta_arrow="off",
-    )
+    pace = None if today.per_hour is None else f"{today.per_hour:.0f} per hour"
+    plain: Any = {"delta_color": "off", "delta_arrow": "off"}
+    hint = "A pause counts as at most 30 seconds."
+    columns[2].metric("Labelled today", f"{today.labels:,}", pace, help=hint, **plain)
     if study.rules.own_statistics and changed.revealed:
-        columns[3].metric(
-            "Changed after reveal",
-            f"{changed.changed:,} of {changed.revealed:,}",
-            help="Labels that you changed after seeing the judges.",
-            delta=f"{changed.towards} towards the judges",
-            delta_color="off",
-            delta_arrow="off",
-        )
+        shares = f"{changed.changed:,} of {changed.revealed:,}", f"{changed.towards} towards the judges"
+        hint = "Labels that you changed after seeing the judges."
+        columns[3].metric("Changed after reveal", *shares, help=hint, **plain)
 
 
 def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]) -> None:
@@ -68,7 +59,7 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
     parts = [f"{chosen.todo:,} to do"]
     parts += [numbers.format_count(chosen.drafts, "draft")] if chosen.drafts else []
     parts += [f"{chosen.training:,} of them training"] if 0 < chosen.training < chosen.todo else []
-    title = workbench.TITLES[chosen.name]
+    title = workbench.QUEUE_PAGES[chosen.name].title
     title = f"training for {title}" if chosen.training and chosen.training == chosen.todo else title
     label = f"Continue: {title} ({', '.join(parts)})"
     if st.button(label, type="primary", icon=":material/play_arrow:", key="continue", shortcut="Enter"):
@@ -78,7 +69,7 @@ def draw_continue(study: Study, annotator_id: int, summaries: list[QueueSummary]
 
 def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
     """Draw the choice of a queue, if there is one."""
-    names = [workbench.TITLES[summary.name] for summary in summaries]
+    names = [workbench.QUEUE_PAGES[summary.name].title for summary in summaries]
     if len(names) == 1:
         return summaries[0]
     chosen = st.segmented_control("Queue", names, default=names[0], required=True, key="queue", bind="query-params")
@@ -88,26 +79,36 @@ def draw_queues(summaries: list[QueueSummary]) -> QueueSummary:
 def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     """Draw the tabs of a queue as one table with search, and the actions on its rows."""
     left, right = st.columns([2, 1], vertical_alignment="bottom")
-    counts = {name: getattr(summary, tab) for tab, name in TAB_NAMES.items()}
     name = left.segmented_control(
         "List", list(TAB_NAMES.values()), default="To do", required=True, key="list", bind="query-params"
     )
     tab: Tab = next(tab for tab, tab_name in TAB_NAMES.items() if tab_name == name)
     search = right.text_input("Search", placeholder="words in the texts", key="search", bind="query-params")
     with permissions.writing(study.id, Permission.label, "") as session:
-        queue = context.open_work(session, summary.name, study.name, annotator)
+        queue = context.open_context(session, summary.name, study.name, annotator)
     with connections.reading(resources.engine()) as session:
         view = open_view(session, queue)
         listed = home.listed_ids(session, queue, view, tab, search)
         page = paging.current_page("page", len(listed), TASKS_PER_PAGE)
         shown = home.listed_tasks(session, queue, view, paging.page_slice(listed, page, TASKS_PER_PAGE))
     draw_undo(queue)
-    st.caption(" · ".join(f"{tab_name} {count:,}" for tab_name, count in counts.items()))
+    st.caption(" · ".join(f"{tab_name} {getattr(summary, own):,}" for own, tab_name in TAB_NAMES.items()))
     if not listed:
         st.info("No item contains these words." if search.strip() else "This list is empty.")
         return
+    rows = [
+        {
+            "No.": task.number,
+            "Question": task.question,
+            "Criterion": task.criterion,
+            "Scenario": task.scenario,
+            "Your label": "" if task.value is None else format_value(task.value),
+            "Marks": ", ".join(["draft"] * task.draft + ["skipped"] * task.skipped + ["flagged"] * task.flagged),
+        }
+        for task in shown
+    ]
     table = st.dataframe(
-        [_row(task) for task in shown],
+        rows,
         key=f"tasks_{summary.name}_{tab}_{page}_{hash(search)}",
         on_select="rerun",
         selection_mode="multi-row",
@@ -119,31 +120,18 @@ def draw_lists(study: Study, annotator: str, summary: QueueSummary) -> None:
     draw_actions(study, queue, tab, listed, [shown[row] for row in table.selection.rows])
 
 
-def _row(task: ListedTask) -> dict[str, object]:
-    marks = [name for name, on in (("draft", task.draft), ("skipped", task.skipped), ("flagged", task.flagged)) if on]
-    return {
-        "No.": task.number,
-        "Question": task.question,
-        "Criterion": task.criterion,
-        "Scenario": task.scenario,
-        "Your label": "" if task.value is None else format_value(task.value),
-        "Marks": ", ".join(marks),
-    }
-
-
-def draw_actions(study: Study, queue: context.Work, tab: Tab, listed: list[int], selected: list[ListedTask]) -> None:
+def draw_actions(
+    study: Study, queue: context.QueueContext, tab: Tab, listed: list[int], selected: list[ListedTask]
+) -> None:
     """Draw the buttons that open one task, or skip several; `listed` are the ids of all tasks of the list."""
     chosen = [task.id for task in selected]
     with st.container(horizontal=True):
         if st.button("Open", icon=":material/open_in_new:", disabled=len(selected) != 1, key="open"):
             query = {"study": study.name, "item": selected[0].name, "tab": tab, "on": selected[0].criterion}
-            query |= workbench.queue_address(queue.name)
-            st.switch_page(
-                workbench.queue_page(queue.name), query_params={name: text for name, text in query.items() if text}
-            )
+            given = {name: text for name, text in query.items() if text} | workbench.queue_address(queue.name)
+            st.switch_page(workbench.queue_page(queue.name), query_params=given)
         if tab in ("todo", "drafts", "flagged"):
-            count = f" {len(selected)}" if selected else ""
-            if st.button(f"Skip{count} selected", disabled=not selected, key="skip"):
+            if st.button("Skip selected", disabled=not selected, key="skip"):
                 skip(queue, chosen, on=True)
             if tab == "todo" and st.button(f"Skip all {len(listed):,} listed", key="skip_all", type="tertiary"):
                 skip(queue, listed, on=True)
@@ -154,7 +142,7 @@ def draw_actions(study: Study, queue: context.Work, tab: Tab, listed: list[int],
                 skip(queue, listed, on=False)
 
 
-def draw_undo(queue: context.Work) -> None:
+def draw_undo(queue: context.QueueContext) -> None:
     """Draw the button that undoes the last bulk skip, until something else is labelled or skipped in the queue."""
     with connections.reading(resources.engine()) as session:
         last_skip = effects.latest_skips(session, queue)
@@ -174,7 +162,7 @@ def draw_undo(queue: context.Work) -> None:
             st.rerun()
 
 
-def skip(queue: context.Work, task_ids: list[int], *, on: bool) -> None:
+def skip(queue: context.QueueContext, task_ids: list[int], *, on: bool) -> None:
     """Skip tasks or undo that, and redraw the page."""
     with permissions.writing(queue.study.id, Permission.label, "") as session:
         count = effects.skip_all(session, queue, task_ids, on=on)

@@ -9,7 +9,7 @@ from pages.parts import paging, permissions, resources, shell, tables
 from pages.parts.text import escape_markdown, truncate
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import assignment, home
+from storage.labelling import claims, home
 from storage.labelling.home import Thread
 from storage.labels import views
 from storage.studies.studies import Study
@@ -26,8 +26,19 @@ def draw_list(threads: list[Thread], *, closed: bool) -> None:
         return
     page = paging.current_page("page", len(listed), THREADS_PER_PAGE)
     shown = paging.page_slice(listed, page, THREADS_PER_PAGE)
+    rows = [
+        {
+            "Annotator": thread.annotator,
+            "Item": target_name(thread.target),
+            "Criterion": thread.target.criterion,
+            "What": ", ".join(["flag"] * thread.flagged + ["note"] * bool(thread.note)) or "withdrawn",
+            "Replies": sum(bool(reply.text) for reply in thread.replies),
+            "Last change": thread.newest,
+        }
+        for thread in shown
+    ]
     clicked = tables.draw_clickable(
-        [_row(thread) for thread in shown],
+        rows,
         f"threads_{closed}_{page}",
         max_height=740,
         column_config={"Last change": st.column_config.DatetimeColumn(format="distance")},
@@ -37,18 +48,6 @@ def draw_list(threads: list[Thread], *, closed: bool) -> None:
         thread = shown[clicked]
         st.query_params.update({"on": str(thread.target_id), "of": thread.annotator})
         st.rerun()
-
-
-def _row(thread: Thread) -> dict[str, object]:
-    what = ", ".join(name for name, on in (("flag", thread.flagged), ("note", bool(thread.note))) if on)
-    return {
-        "Annotator": thread.annotator,
-        "Item": target_name(thread.target),
-        "Criterion": thread.target.criterion,
-        "What": what or "withdrawn",
-        "Replies": sum(bool(reply.text) for reply in thread.replies),
-        "Last change": thread.newest,
-    }
 
 
 def draw_thread(study: Study, name: str, thread: Thread, *, may_reply: bool) -> None:
@@ -124,7 +123,7 @@ def requested_thread(threads: list[Thread]) -> Thread | None:
 
 study = shell.draw_header("Inbox", "Annotators' flags and notes: answer and close them.")
 name = shell.require_annotator()
-only_own = assignment.is_named(study.rules, name) or not permissions.allows(study.id, Permission.adjudicate)
+only_own = claims.is_named(study.rules, name) or not permissions.allows(study.id, Permission.adjudicate)
 with connections.reading(resources.engine()) as session:
     all_threads = home.threads(session, study.id, name if only_own else None)
 requested = requested_thread(all_threads)

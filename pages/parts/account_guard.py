@@ -22,7 +22,7 @@ from core.own_addresses import own_address, route_path
 from pages.parts import resources
 from pages.parts.request_guard import POLICY_VIOLATION, VISITOR_COOKIE, is_loopback, new_visitor, refuse
 from pages.parts.sections import SECTIONS
-from storage.accounts import api_tokens, logins
+from storage.accounts import logins, tokens
 from storage.accounts.registry import Actor, Identity
 from storage.db import connections, errors, guards
 from storage.db.errors import DBAPIError
@@ -125,19 +125,14 @@ def bearer_token(headers: Headers) -> str | None:
 def identify(connection: HTTPConnection) -> Identity:
     """Return who sends a request, by its token or else by its cookie; the time of the use is stored now and then."""
     token, engine = bearer_token(connection.headers), resources.engine()
-    if token is not None:
-        with connections.reading(engine) as session:
-            identity = api_tokens.identify(session, token)
-            due = identity.actor is not None and api_tokens.is_use_due(session, token)
-        if due:
-            connections.write(engine, lambda session: api_tokens.record_use(session, token))
-        return identity
     with connections.reading(engine) as session:
-        identity = logins.identify(session, connection.cookies.get(SESSION_COOKIE, ""))
-        login_id = identity.login_id
-        due = login_id is not None and logins.is_use_due(session, login_id)
-    if due and login_id is not None:
-        connections.write(engine, lambda session: logins.record_use(session, login_id))
+        if token is not None:
+            identity = tokens.identify(session, token)
+        else:
+            identity = logins.identify(session, connection.cookies.get(SESSION_COOKIE, ""))
+        is_due = logins.is_use_due(session, identity)
+    if is_due:
+        connections.write(engine, lambda session: logins.record_use(session, identity))
     return identity
 
 

@@ -9,7 +9,7 @@ from core.own_addresses import own_address
 from pages.parts import account_guard, permissions, resources, shell
 from pages.parts.text import escape_markdown
 from storage import accounts
-from storage.accounts import access, invitations, registry
+from storage.accounts import access, registry, tokens
 from storage.accounts.access import Permission, Role
 from storage.db import connections
 from storage.labels import merges
@@ -81,9 +81,7 @@ def draw_invitation_form(study: Study) -> None:
         st.session_state.pop("invited_similar", None)
         token = permissions.write(study.id, Permission.manage, "", invite, study.id, name, role)
         parts = urlsplit(st.context.url or "http://127.0.0.1:8501")
-        st.session_state["invitation_link"] = invitations.link(
-            f"{parts.scheme}://{parts.netloc}{own_address('')}", token
-        )
+        st.session_state["invitation_link"] = tokens.link(f"{parts.scheme}://{parts.netloc}{own_address('')}", token)
         st.rerun()
     if link := st.session_state.pop("invitation_link", None):
         st.success("Send this link to the person. It works once, within 7 days, and is not shown again.")
@@ -112,7 +110,7 @@ def invite(session: connections.Session, study_id: int, name: str, role: Role) -
         raise TiebreakError(f"{account.name} has an account: give it a role. Administrators can send a new link.")
     account = account or registry.add(session, name)
     access.set_role(session, study_id, account.name, role)
-    return invitations.create(session, account)
+    return tokens.invite(session, account)
 
 
 def role_name(role: Role | None) -> str:

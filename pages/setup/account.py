@@ -7,7 +7,7 @@ import streamlit as st
 from core.errors import TiebreakError
 from pages.parts import account_guard, resources, shell
 from pages.parts.text import escape_markdown
-from storage.accounts import api_tokens, logins, registry, sign_in
+from storage.accounts import logins, registry, sign_in, tokens
 from storage.accounts.registry import Account, Identity
 from storage.db import audit, connections
 
@@ -67,7 +67,7 @@ def draw_sessions(account: Account, own: int | None) -> None:
 
 def draw_tokens(account: Account) -> None:
     """Draw the API tokens, and the form of a new one."""
-    listed = resources.read(api_tokens.active, account)
+    listed = resources.read(tokens.active, account)
     for token in listed:
         with st.container(horizontal=True, vertical_alignment="center", key=f"token-{token.id}"):
             used = f"used {_time(token.used_at)}" if token.used_at else "never used"
@@ -75,18 +75,18 @@ def draw_tokens(account: Account) -> None:
             st.markdown(f"**{escape_markdown(token.name)}**  \n:small[{used} · {expires}]")
             if st.button("Revoke", key=f"revoke_{token.id}"):
                 with audit.acting(account.name), connections.writing(resources.engine()) as session:
-                    api_tokens.revoke(session, account, token.name)
+                    tokens.revoke(session, account, token.name)
                 st.rerun()
     with (
         st.form("token", border=False, clear_on_submit=True),
         st.container(horizontal=True, vertical_alignment="bottom"),
     ):
-        name = st.text_input("Name of a new token", key="token_name", max_chars=api_tokens.LONGEST_NAME, width=280)
+        name = st.text_input("Name of a new token", key="token_name", max_chars=tokens.LONGEST_NAME, width=280)
         days = st.number_input("Days", 1, 3650, DEFAULT_DAYS, key="token_days", width=120)
         clicked = st.form_submit_button("Create a token")
     if clicked:
         with audit.acting(account.name), connections.writing(resources.engine()) as session:
-            text = api_tokens.create(session, account, name, timedelta(days=days))
+            text = tokens.create_token(session, account, name, timedelta(days=days))
         st.session_state["new_token"] = text
         st.rerun()
     if text := st.session_state.pop("new_token", None):

@@ -13,7 +13,7 @@ from pages.parts.text import natural_order
 from pages.setup.parts import annotator_figures
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import assignment
+from storage.labelling import claims
 from storage.reports import annotators
 from storage.reports.annotators import AnnotatorSummary, Pace, Share, TrainingResult
 from storage.studies.studies import Study
@@ -172,7 +172,7 @@ def draw_details(summaries: list[AnnotatorSummary]) -> None:
 
 study = shell.draw_header("Annotators", "Progress, pace and reliability of each annotator.")
 viewer = shell.require_annotator()
-is_annotator = assignment.is_named(study.rules, viewer) or not permissions.allows(study.id, Permission.view)
+is_annotator = claims.is_named(study.rules, viewer) or not permissions.allows(study.id, Permission.view)
 if is_annotator and not study.rules.own_statistics:
     st.info("This study does not show annotators their statistics.")
     st.stop()

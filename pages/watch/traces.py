@@ -18,7 +18,7 @@ from pages.parts.text import escape_markdown
 from pages.watch.parts import stated_values, turns
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import targets
+from storage.labelling import offers
 from storage.reports import peer_reviews
 from storage.runs import aius, call_totals, runs, trace_opinions, traces
 from storage.runs.call_totals import Totals
@@ -209,7 +209,7 @@ def link_to_labelling(trace: Trace, item: Item, study: Study) -> None:
     if not permissions.allows(study.id, Permission.label):
         return
     judges = judged_kind(trace)
-    criterion = resources.read(targets.criterion_to_label, trace)
+    criterion = resources.read(offers.criterion_to_label, trace)
     address = {"study": study.name, "item": trace.item} | ({"part": trace.part} if trace.part else {})
     if judges == "critique":
         script, label, icon = "label/aius.py", "Label its AIUs", "rule"

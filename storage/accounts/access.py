@@ -139,37 +139,34 @@ def require_import(session: Session, actor: Actor, name: str) -> None:
 
 def study_names(session: Session, actor: Actor, permission: Permission = Permission.open) -> list[str]:
     """Return the names of the studies in which the actor's role has a permission, newest first."""
+    names = studies.names(session)
     if is_unrestricted(session, actor):
-        return studies.names(session)
-    roles = [role.value for role, permissions in PERMISSIONS.items() if permission in permissions]
-    annotator_id = annotators.find_id(session, actor.name) if actor.name else None
-    query = (
-        select(col(StudyRow.name))
-        .join(MemberRow, col(MemberRow.study_id) == col(StudyRow.id))
-        .where(col(MemberRow.annotator_id) == annotator_id, col(MemberRow.role).in_(roles))
-    )
-    own = set(session.scalars(query))
-    return [name for name in studies.names(session) if name in own]
+        return names
+    roles = _roles(session, actor)
+    return [name for name in names if name in roles and permission in PERMISSIONS[roles[name]]]
 
 
 def permissions_anywhere(session: Session, actor: Actor) -> frozenset[Permission]:
     """Return the permissions that the actor's roles have in any study, without those that come after labelling."""
     if is_unrestricted(session, actor):
         return frozenset(Permission)
+    return frozenset().union(*(PERMISSIONS[role] for role in _roles(session, actor).values()))
+
+
+def _roles(session: Session, actor: Actor) -> dict[str, Role]:
+    """Return study -> the actor's role in it."""
     annotator_id = annotators.find_id(session, actor.name) if actor.name else None
-    query = select(col(MemberRow.role)).where(col(MemberRow.annotator_id) == annotator_id)
-    return frozenset().union(*(PERMISSIONS[Role(role)] for role in session.scalars(query.distinct())))
+    query = (
+        select(col(StudyRow.name), col(MemberRow.role))
+        .join(MemberRow, col(MemberRow.study_id) == col(StudyRow.id))
+        .where(col(MemberRow.annotator_id) == annotator_id)
+    )
+    return {name: Role(role) for name, role in session.execute(query)}
 
 
 def role_of(session: Session, study_id: int, name: str) -> Role | None:
     """Return the role of an annotator in a study; None without one."""
-    query = (
-        select(col(MemberRow.role))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(MemberRow.annotator_id))
-        .where(col(MemberRow.study_id) == study_id, col(AnnotatorRow.name) == name)
-    )
-    role = session.scalar(query)
-    return None if role is None else Role(role)
+    return members(session, study_id).get(name)
 
 
 def members(session: Session, study_id: int) -> dict[str, Role]:
@@ -200,7 +197,9 @@ def require_models(session: Session, study_id: int, actor: Actor, specs: Iterabl
 
     Those that a live run of the study has for the same model were set by an owner: all who may start runs can use them.
     """
-    chosen = {_operated(spec) for spec in specs} - {()}
+    # What only owners set of a model.
+    values = {(spec.model, *(getattr(spec, name) for name in OPERATED)) for spec in specs}
+    chosen = {own for own in values if any(value is not None for value in own[1:])}
     if not chosen or allows(session, study_id, actor, Permission.operate):
         return
     live = [run for run in runs.of_study(session, study_id) if run.source == "live"]
@@ -218,12 +217,6 @@ def require_imported(session: Session, study_id: int, actor: Actor, record: RunR
         raise Forbidden(
             "Only an owner of this study may import runs with addresses, key variables or prices of models."
         )
-
-
-def _operated(spec: Spec) -> tuple[object, ...]:
-    """Return what only owners set of a model; empty if nothing is set."""
-    values = tuple(getattr(spec, name) for name in OPERATED)
-    return (spec.model, *values) if any(value is not None for value in values) else ()
 
 
 def _permissions(session: Session, study_id: int, actor: Actor) -> frozenset[Permission]:

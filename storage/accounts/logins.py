@@ -6,8 +6,9 @@ import os
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, Select, select, update
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -16,12 +17,12 @@ from storage.accounts.registry import Account, Actor, Identity, by_id, exist
 from storage.db import audit, connections
 from storage.db.audit import Action
 from storage.db.connections import insert_missing
-from storage.db.tables import AccountRow, AnnotatorRow, LoginRow, ServerSecretRow
+from storage.db.tables import AccountRow, AnnotatorRow, ApiTokenRow, LoginRow, ServerSecretRow
 
 # Random tokens, of which only hashes are stored, and the signature of the session's cookie.
 
+# The key with which cookies are signed; without it a random key is stored in the database.
 SECRET_VARIABLE = "TIEBREAK_SECRET"
-"""The key with which cookies are signed; without it a random key is stored in the database."""
 SHORTEST_SECRET = 32
 TOKEN_BYTES = 32
 PURPOSE = "cookies"
@@ -77,12 +78,12 @@ def _signature(token: str, secret: str) -> str:
     return hmac.new(secret.encode(), f"tiebreak session {token}".encode(), hashlib.sha256).hexdigest()
 
 
+# From the sign-in to the end of a session.
 LIFETIME = timedelta(days=30)
-"""From the sign-in to the end of a session."""
+# A session that was not used for this long has ended.
 IDLE = timedelta(days=7)
-"""A session that was not used for this long has ended."""
-USED_INTERVAL = timedelta(minutes=10)
-"""How often the time of the last use is stored."""
+# How often the time of the last use of a session and of a token is stored.
+USED_INTERVAL, TOKEN_INTERVAL = timedelta(minutes=10), timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -126,38 +127,42 @@ def identify(session: Session, cookie: str) -> Identity:
     """Return who sends the cookie: nobody if its session has ended, its secret is another, or there are no accounts."""
     if not exist(session):
         return Identity(accounts=False)
-    row = _find(session, cookie)
-    if row is None:
+    secret = find_secret(session) if cookie else None
+    token = verify_signature(cookie, secret) if secret else None
+    if token is None:
         return Identity(accounts=True)
-    login, name, administrator = row
-    return Identity(True, Actor(name, login.account_id, administrator), login.id)
+    found = session.execute(_active_logins(session).where(col(LoginRow.token) == hash_token(token))).first()
+    if found is None:
+        return Identity(accounts=True)
+    row, name, administrator = found
+    return Identity(True, Actor(name, row.account_id, administrator), row.id, used_at=row.used_at)
 
 
-def is_use_due(session: Session, login_id: int) -> bool:
-    """Return whether the time of the last use should be stored again."""
-    used = session.scalar(select(col(LoginRow.used_at)).where(col(LoginRow.id) == login_id))
-    return used is not None and connections.clock(session) - used > USED_INTERVAL
+def is_use_due(session: Session, identity: Identity) -> bool:
+    """Return whether the time of the last use of a session or token should be stored again."""
+    if identity.actor is None:
+        return False
+    interval = TOKEN_INTERVAL if identity.token else USED_INTERVAL
+    return identity.used_at is None or connections.clock(session) - identity.used_at > interval
 
 
-def record_use(session: Session, login_id: int) -> None:
-    """Store the time of the last use."""
-    session.execute(update(LoginRow).where(col(LoginRow.id) == login_id).values(used_at=connections.clock(session)))
+def record_use(session: Session, identity: Identity) -> None:
+    """Store the time of the last use of a session or token."""
+    actor, table = identity.actor, ApiTokenRow if identity.token else LoginRow
+    own: ColumnElement[bool] = col(LoginRow.id) == identity.login_id
+    if actor is not None and identity.token:
+        own = (col(ApiTokenRow.account_id) == actor.account_id) & (col(ApiTokenRow.name) == identity.token)
+    session.execute(update(table).where(own).values(used_at=connections.clock(session)))
 
 
 def active(session: Session, account: Account | None = None) -> list[Login]:
     """Return the sessions that have not ended, newest first, of one account or of all."""
-    query = (
-        select(LoginRow, col(AnnotatorRow.name))
-        .join(AccountRow, col(AccountRow.id) == col(LoginRow.account_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(AccountRow.annotator_id))
-        .where(*_is_active(session))
-        .order_by(col(LoginRow.id).desc())
-    )
+    query = _active_logins(session).order_by(col(LoginRow.id).desc())
     if account is not None:
         query = query.where(col(LoginRow.account_id) == account.id)
     return [
         Login(row.id, name, row.created_at, row.used_at, row.address, row.browser)
-        for row, name in session.execute(query)
+        for row, name, _ in session.execute(query)
     ]
 
 
@@ -183,26 +188,17 @@ def revoke_all(session: Session, account_id: int, keep: int | None = None) -> No
     audit.record(session, Action.session, change="all ended", account=by_id(session, account_id).name)
 
 
-def _find(session: Session, cookie: str) -> tuple[LoginRow, str, bool] | None:
-    secret = find_secret(session) if cookie else None
-    token = verify_signature(cookie, secret) if secret else None
-    if token is None:
-        return None
-    query = (
+def _active_logins(session: Session) -> Select[*tuple[Any, ...]]:
+    """Select the sessions that have not ended, each with the name of its account and whether it is an administrator."""
+    at = connections.clock(session)
+    return (
         select(LoginRow, col(AnnotatorRow.name), col(AccountRow.administrator))
         .join(AccountRow, col(AccountRow.id) == col(LoginRow.account_id))
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(AccountRow.annotator_id))
-        .where(col(LoginRow.token) == hash_token(token), *_is_active(session))
-    )
-    row = session.execute(query).first()
-    return None if row is None else (row[0], row[1], row[2])
-
-
-def _is_active(session: Session) -> tuple[ColumnElement[bool], ...]:
-    at = connections.clock(session)
-    return (
-        col(LoginRow.revoked_at).is_(None),
-        col(LoginRow.expires_at) > at,
-        col(LoginRow.used_at) > at - IDLE,
-        col(AccountRow.disabled_at).is_(None),
+        .where(
+            col(LoginRow.revoked_at).is_(None),
+            col(LoginRow.expires_at) > at,
+            col(LoginRow.used_at) > at - IDLE,
+            col(AccountRow.disabled_at).is_(None),
+        )
     )

@@ -1,9 +1,7 @@
 """The accounts: who has one, and what an operator or the person changes about it."""
 
-import re
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -84,7 +82,7 @@ def by_id(session: Session, account_id: int) -> Account:
 
 def everybody(session: Session) -> list[Account]:
     """Return all accounts, sorted by name."""
-    return [_account(row) for row in session.execute(_query().order_by(col(AnnotatorRow.name)))]
+    return [Account(*row) for row in session.execute(_query().order_by(col(AnnotatorRow.name)))]
 
 
 def password_hash(session: Session, account_id: int) -> str | None:
@@ -130,12 +128,8 @@ def _record(session: Session, account_id: int, changed: str) -> None:
 
 def _end_credentials(session: Session, account_id: int) -> None:
     """End sessions, API tokens and invitations: whoever knew the former password may have created them."""
-    tables: tuple[tuple[Any, str], ...] = (
-        (LoginRow, "revoked_at"),
-        (ApiTokenRow, "revoked_at"),
-        (InvitationRow, "used_at"),
-    )
-    for table, column in tables:
+    tables: dict[Any, str] = {LoginRow: "revoked_at", ApiTokenRow: "revoked_at", InvitationRow: "used_at"}
+    for table, column in tables.items():
         current = (table.account_id == account_id, getattr(table, column).is_(None))
         session.execute(update(table).where(*current).values({column: connections.clock(session)}))
 
@@ -165,11 +159,7 @@ def _query() -> Select[*tuple[Any, ...]]:
 
 def _first(session: Session, query: Select[*tuple[Any, ...]]) -> Account | None:
     row = session.execute(query).first()
-    return None if row is None else _account(row)
-
-
-def _account(row: Sequence[Any]) -> Account:
-    return Account(*row)
+    return None if row is None else Account(*row)
 
 
 # Who acts: an account, or an annotator by name on a server without accounts.
@@ -198,48 +188,20 @@ class Identity:
     """The session; None for an API token."""
     token: str = ""
     """The name of the API token; empty for a session."""
+    used_at: datetime | None = field(default=None, compare=False)
+    """When the session or token was last stored as used."""
 
 
 # Passwords: argon2id with the parameters that argon2-cffi recommends (RFC 9106, low memory).
 #
 # A hash takes 64 MiB and about a tenth of a second, so few are computed at a time.
 
+# Characters. A limit above keeps hashing of a request of megabytes out.
 SHORTEST, LONGEST = 10, 1_000
-"""Characters. A limit above keeps hashing of a request of megabytes out."""
-LEAST_UNPREDICTABLE = 8
-"""Characters that remain if each predictable part counts as one."""
-_WORDS = """
-password passwort passphrase passcode passw pass welcome letmein login admin administrator root user guest master
-secret iloveyou love princess prince sunshine monkey dragon football baseball basketball soccer hockey superman batman
-spiderman shadow michael jennifer jessica charlie jordan killer trustno starwars computer internet google facebook
-youtube freedom whatever cheese summer winter spring autumn january february march april june july august september
-october november december monday tuesday wednesday thursday friday saturday sunday hello test testing default change
-changeme chelsea liverpool arsenal barcelona flower butterfly angel lovely mustang corvette ferrari mercedes yamaha
-harley pokemon naruto samsung iphone nothing forever family friend friends jesus heaven blessed happy purple orange
-yellow tiebreak label labels annotator judge judges study research university global telecom telekom tianya pakistan
-india world
-"""
-WORDS = frozenset(_WORDS.split())
-"""Words that the most frequent passwords consist of, and those of this product."""
-ROWS = (
-    "abcdefghijklmnopqrstuvwxyz",
-    "01234567890",
-    "qwertyuiop",
-    "qwertzuiop",
-    "azertyuiop",
-    "asdfghjkl",
-    "zxcvbnm",
-    "yxcvbnm",
-    "!@#$%^&*()",
-    "qazwsxedcrfvtgbyhnujm",
-    "1qaz2wsx3edc4rfv5tgb6yhn7ujm",
-    "1q2w3e4r5t6y7u8i9o0p",
-    "q1w2e3r4t5y6u7i8o9p0",
-)
-"""Sequences of the alphabet, of digits and of keyboards; three characters in a row, or backwards, are predictable."""
-LONGEST_PART = max(map(len, ROWS))
-LETTERS = str.maketrans("013457@$!", "oleastasi")
-"""Characters that replace letters."""
+# Of the estimate of zxcvbn, 0 to 4: more than 100 million guesses.
+LEAST_SCORE = 3
+# Characters that zxcvbn estimates.
+LONGEST_ESTIMATED = 72
 _slots = threading.BoundedSemaphore(4)
 
 
@@ -249,41 +211,12 @@ def check(password: str) -> None:
         raise TiebreakError(f"A password has at least {SHORTEST} characters.")
     if len(password) > LONGEST:
         raise TiebreakError(f"A password has at most {LONGEST:,} characters.")
-    if _unpredictable_length(password) < LEAST_UNPREDICTABLE:
+    from zxcvbn import zxcvbn
+
+    if zxcvbn(password[:LONGEST_ESTIMATED])["score"] < LEAST_SCORE:
         raise TiebreakError(
-            f"This password is easy to guess: besides common words, years, sequences and repetitions it has fewer than "
-            f"{LEAST_UNPREDICTABLE} characters."
+            "This password is easy to guess: it is mainly common words, names, years, sequences or repetitions."
         )
-
-
-def _unpredictable_length(password: str) -> int:
-    """Return the number of characters, where a common word, a year, a sequence or a repetition counts as one."""
-    lower = password.lower()
-    once = re.sub(r"(.+?)\1+", r"\1", lower)  # "abcabcabc" is "abc"
-    return min(_shortest(lower), _shortest(once))
-
-
-def _shortest(text: str) -> int:
-    """Return the smallest number of characters and predictable parts that make up a text."""
-    plain = text.translate(LETTERS)
-    lengths = [0]
-    for end in range(1, len(text) + 1):
-        words = (
-            start
-            for start in range(max(0, end - LONGEST_PART), end)
-            if _is_predictable(text[start:end]) or plain[start:end] in WORDS
-        )
-        lengths.append(min([lengths[-1], *(lengths[start] for start in words)]) + 1)
-    return lengths[-1]
-
-
-def _is_predictable(part: str) -> bool:
-    """Return whether a part is a year or three or more characters of a sequence or of the same one."""
-    if len(part) < 3:
-        return False
-    if re.fullmatch(r"(19|20)\d\d", part) or part == part[0] * len(part):
-        return True
-    return any(part in row or part[::-1] in row for row in ROWS)
 
 
 def hash_password(password: str) -> str:

@@ -16,21 +16,20 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage.accounts import logins, registry
-from storage.accounts.registry import Account
 from storage.db import audit, connections
 from storage.db.audit import Action
 from storage.db.tables import AccountRow, AnnotatorRow, LoginRow, SignInAttemptRow
 from storage.studies import annotators
 
 WINDOW = timedelta(minutes=15)
+# Failed sign-ins within WINDOW: under a name from one place; from an address (a lab often has one); under a name from
+# all places, which are then refused unless the person has signed in from there before.
 MOST_OF_NAME, MOST_OF_ADDRESS, MOST_OF_NAME_ELSEWHERE = 10, 100, 100
-"""Failed sign-ins within WINDOW: under a name from one place; from an address (a lab often has one); under a name from
-all places, which are then refused unless the person has signed in from there before."""
+# The place of a change of a password.
 SESSION = "a session"
-"""The place of a change of a password."""
 WRONG = "The name or the password is wrong."
+# The key of the PostgreSQL advisory lock under which attempts are counted and stored.
 ATTEMPT_LOCK = 8_442_326
-"""The key of the PostgreSQL advisory lock under which attempts are counted and stored."""
 
 
 class WrongPassword(TiebreakError):
@@ -49,7 +48,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
     name, network = _stored_name(engine, name), _network(address)
     place = connections.write(engine, lambda session: _store_attempt(session, name, network, device))
     with connections.reading(engine) as session:
-        account = _find(session, name)
+        account = registry.find(session, name) if name else None
         stored = registry.password_hash(session, account.id) if account else None
     matches = registry.verify_password(stored, password)
     if account is None or stored is None or not matches or account.disabled_at is not None:
@@ -74,8 +73,8 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str, browser: 
 
 
 UNVERIFIED = "The provider does not state that it has verified the address {!r}, so no account is opened by it."
+# They do not tell whether there is such an account: anybody can state an address that nobody verifies.
 NO_ADDRESS = "The provider states no address of yours, so no account is found; ask the operator of this server."
-"""They do not tell whether there is such an account: anybody can state an address that nobody verifies."""
 
 
 def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str, browser: str = "") -> str:
@@ -91,9 +90,11 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
     verified = bool(email) and claims.get("email_verified") in (True, "true")
 
     def enter(session: Session) -> str:
-        account_id = _account_of_subject(session, subject)
+        known = select(col(AccountRow.id)).where(col(AccountRow.disabled_at).is_(None))
+        account_id = session.scalar(known.where(col(AccountRow.subject) == subject))
         if account_id is None and verified:
-            account_id = _account_of_email(session, email)
+            unnamed = (col(AccountRow.email) == email, col(AccountRow.subject).is_(None))
+            account_id = session.scalar(known.where(*unnamed))
             if account_id is not None:
                 registry.change(session, account_id, subject=subject)
         if account_id is None and not verified:
@@ -105,18 +106,6 @@ def sign_in_by_claims(engine: Engine, claims: Mapping[str, Any], *, address: str
         return logins.create(session, account_id, address=address, browser=browser)
 
     return connections.write(engine, enter)
-
-
-def _account_of_subject(session: Session, subject: str) -> int | None:
-    row = AccountRow
-    query = select(col(row.id)).where(col(row.subject) == subject, col(row.disabled_at).is_(None))
-    return session.scalar(query)
-
-
-def _account_of_email(session: Session, email: str) -> int | None:
-    row = AccountRow
-    conditions = (col(row.email) == email, col(row.subject).is_(None), col(row.disabled_at).is_(None))
-    return session.scalar(select(col(row.id)).where(*conditions))
 
 
 def change_password(engine: Engine, name: str, current: str, new: str) -> None:
@@ -209,10 +198,6 @@ def _check_limit(
     if count >= most:
         minutes = int((oldest + WINDOW - at).total_seconds() // 60) + 1
         raise TooManyAttempts(f"Too many failed sign-ins; try again in {minutes} minutes.")
-
-
-def _find(session: Session, name: str) -> Account | None:
-    return registry.find(session, name) if name else None
 
 
 def _stored_name(engine: Engine, name: str) -> str:

@@ -6,7 +6,7 @@ request that is sent again gets the same answer and changes nothing. See docs/wo
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -18,41 +18,42 @@ from sqlmodel import col
 
 from core.errors import TiebreakError
 from storage.db.columns import sanitize
-from storage.db.connections import execute, reading, write
+from storage.db.connections import execute, insert_all, reading, write
 from storage.db.dialects import DEFERRED
 from storage.db.errors import DatabaseUnavailable
-from storage.db.tables import AnnotatorRow
-from storage.labelling import action_transaction, panels, tasks
-from storage.labelling.action_transaction import Action, Transaction, problem, standing_now
-from storage.labelling.context import Json, Refused, Task, Work, locate, target_name
-from storage.labelling.effects import CARRY_OUT
-from storage.labels import views
+from storage.db.tables import ActionRow, AnnotatorRow, now
+from storage.labelling import tasks
+from storage.labelling.action_transaction import Action, Transaction, label_now, problem, read_log
+from storage.labelling.context import Json, QueueContext, Refused, Task, locate, target_name
+from storage.labelling.effects import carry_out
 
+# Actions in one request.
 MOST = 50
-"""Actions in one request."""
 
 
 class OutOfSequence(Exception):
     """Earlier actions were never received, or another action has the number: the browser has lost its newest state."""
 
 
+# An action as it was received.
+Fields = Mapping[str, Any]
+# The tasks of executed actions by their opaque ids, with their queues.
+Found = dict[str, tuple[QueueContext, Task | None]]
+
+
 def perform(
-    engine: Engine, work: Work, client: str, actions: Sequence[Mapping[str, Any]], *, after: int, first: bool = False
+    engine: Engine, work: QueueContext, client: str, actions: Sequence[Fields], *, after: int, first: bool = False
 ) -> list[Json]:
     """Execute the actions of a request in order, and return their results.
 
     Raises OutOfSequence if the client has sent actions that are not stored here.
     """
     results = []
-    found: dict[str, _Found] = {}
+    found: Found = {}
     for number, action in enumerate(actions):
         sequence = _Sequence(after, first) if number == 0 else None
         results.append(_perform_once(engine, work, client, action, sequence, found))
     return _with_reveals(engine, work, actions, results, found)
-
-
-_Found = tuple[Work, Task | None]
-"""A task by its opaque id, with its queue."""
 
 
 @dataclass(frozen=True)
@@ -69,53 +70,49 @@ class _Sequence:
 
 
 def _perform_once(
-    engine: Engine,
-    work: Work,
-    client: str,
-    fields: Mapping[str, Any],
-    sequence: _Sequence | None,
-    found: dict[str, _Found],
+    engine: Engine, work: QueueContext, client: str, fields: Fields, sequence: _Sequence | None, found: Found
 ) -> Json:
     """Return the stored result of an action, or execute it and store its result in the same transaction.
 
     The task of an action that is executed is added to `found`.
     What a refused action has changed is rolled back, and its result is stored in a separate transaction.
     """
+
+    def accept(transaction: Transaction) -> Json:
+        found[transaction.action.task] = transaction.work, transaction.found
+        return {"status": "accepted", **carry_out(transaction)}
+
+    store = partial(_store_result, work, client, fields, sequence)
     try:
-        return write(
-            engine, partial(_store_result, work, client, fields, sequence, partial(_carry_out, found)), pipelined=True
-        )
+        return write(engine, partial(store, accept), pipelined=True)
     except DatabaseUnavailable:
         raise
     except (Refused, TiebreakError) as error:
-        return write(
-            engine, partial(_store_result, work, client, fields, sequence, partial(_refuse, error)), pipelined=True
-        )
-
-
-Perform = Callable[[Transaction], Json]
+        refused = {"status": error.status if isinstance(error, Refused) else "rejected", "message": str(error)}
+        return write(engine, partial(store, lambda action: refused | label_now(action)), pipelined=True)
 
 
 def _store_result(
-    work: Work,
+    work: QueueContext,
     client: str,
-    fields: Mapping[str, Any],
+    fields: Fields,
     sequence: _Sequence | None,
-    perform: Perform,
+    perform: Callable[[Transaction], Json],
     session: Session,
 ) -> Json:
     """Return the stored result of an action, or store and return the result of `perform`."""
-    seq = int(fields["seq"])
-    _lock_annotator(session, work)
-    state = action_transaction.read_state(session, work, client, seq, fields.get("task"))
+    seq, digest = int(fields["seq"]), _digest(fields)
+    if session.get_bind().dialect.name == "postgresql":
+        # Serializes the requests of one annotator; SQLite has one writer at a time anyway.
+        execute(session, _lock_query(), {"annotator": work.annotator_id})
+    last, stored = read_log(session, work, client, seq)
     if sequence is not None:
-        sequence.check(state.last)
-    digest = _digest(fields)
-    if state.stored is not None:
-        if state.stored.get("digest", digest) != digest:
+        sequence.check(last)
+    if stored is not None:
+        if stored.get("digest", digest) != digest:
             raise OutOfSequence
-        return state.stored
-    if seq <= (state.last or 0):
+        return stored
+    if seq <= (last or 0):
         message = "This action arrived after a later one and was not executed."
         return {"seq": seq, "status": "rejected", "message": message}
     try:
@@ -123,33 +120,17 @@ def _store_result(
     except ValidationError as error:
         outcome: Json = {"status": "rejected", "message": problem(error)}
     else:
-        outcome = perform(Transaction(session, client, action, state))
+        outcome = perform(Transaction(session, client, action, *locate(session, work, action.task)))
     result = {"seq": seq, **outcome, "digest": digest}
-    action_transaction.save_result(session, work, client, seq, result)
+    row = {"study_id": work.study.id, "annotator_id": work.annotator_id, "client": client, "seq": seq, "at": now()}
+    insert_all(session, ActionRow, [row | {"result": sanitize(result)}])
     return result
 
 
-def _digest(fields: Mapping[str, Any]) -> str:
+def _digest(fields: Fields) -> str:
     """Return a digest of an action to recognize a repetition, without the fields that a browser may change for it."""
     content = {name: fields.get(name) for name in ("type", "task", "target", "value")}
     return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
-def _carry_out(found: dict[str, _Found], transaction: Transaction) -> Json:
-    found[transaction.action.task] = transaction.work, transaction.state.task
-    return {"status": "accepted", **CARRY_OUT[transaction.action.type](transaction)}
-
-
-def _refuse(error: Exception, transaction: Transaction) -> Json:
-    """Return the result of a refused action, with the current label."""
-    status = error.status if isinstance(error, Refused) else "rejected"
-    return {"status": status, "message": str(error), **standing_now(transaction)}
-
-
-def _lock_annotator(session: Session, work: Work) -> None:
-    """Serialize the requests of one annotator; SQLite has one writer at a time anyway."""
-    if session.get_bind().dialect.name == "postgresql":
-        execute(session, _lock_query(), {"annotator": work.annotator_id})
 
 
 @cache  # to build the query takes longer than to execute it
@@ -158,74 +139,8 @@ def _lock_query() -> Select[int]:
     return row.with_for_update(key_share=True)
 
 
-def _with_reveals(
-    engine: Engine,
-    work: Work,
-    actions: Sequence[Mapping[str, Any]],
-    results: Sequence[Json],
-    found: Mapping[str, _Found],
-) -> list[Json]:
-    """Add the reveals of accepted labels, and tasks whose targets have changed.
-
-    From now on the annotator's labels of the revealed targets are not blind. Only now: the actions of one request were
-    made before its reply could be seen.
-    """
-    names = {
-        str(action["task"]) for action, result in zip(actions, results, strict=True) if _CIRCUMSTANCES & result.keys()
-    }
-    shown_by_task: dict[str, _Shown] = {}
-    if names:
-        pairs = list(zip(actions, results, strict=True))
-        shown_by_task = _show(engine, work, lambda session: _shown_by_task(session, work, pairs, names, found))
-    return [
-        _complete(result, action, shown_by_task.get(str(action.get("task", ""))))
-        for action, result in zip(actions, results, strict=True)
-    ]
-
-
-def _show(engine: Engine, work: Work, read: Callable[[Session], dict[str, "_Shown"]]) -> dict[str, "_Shown"]:
-    """Return what `read` returns, after the views of it are stored.
-
-    SQLite has one writer at a time, so there the reading is not part of the transaction.
-    """
-    if engine.dialect.name != "postgresql":
-        with reading(engine) as session:
-            shown = read(session)
-        tasks.record_views(engine, work, _seen(shown))
-        return shown
-
-    def store(session: Session) -> dict[str, _Shown]:
-        shown = read(session)
-        views.record_ids(session, work.annotator_id, _seen(shown))
-        return shown
-
-    return write(engine, store, pipelined=True)
-
-
-def _seen(shown: Mapping[str, "_Shown"]) -> list[int]:
-    """Return the targets whose reveals are shown."""
-    return sorted({target_id for part in shown.values() for target_id in part.seen})
-
-
-def _shown_by_task(
-    session: Session,
-    work: Work,
-    pairs: Sequence[tuple[Mapping[str, Any], Json]],
-    names: Collection[str],
-    found: Mapping[str, _Found],
-) -> dict[str, "_Shown"]:
-    return {
-        name: _shown(
-            session,
-            *(found[name] if name in found else locate(session, work, name)),
-            [pair for pair in pairs if str(pair[0].get("task", "")) == name],
-        )
-        for name in names
-    }
-
-
+# Parts of a stored result that are replaced in the answer: by the reveal, and by the task as it is now.
 _CIRCUMSTANCES = {"revealed", "changed"}
-"""Parts of a stored result that are replaced in the answer: by the reveal, and by the task as it is now."""
 
 
 @dataclass(frozen=True)
@@ -239,24 +154,53 @@ class _Shown:
     """The targets whose reveals are shown."""
 
 
-def _shown(session: Session, work: Work, task: Task | None, pairs: Sequence[tuple[Mapping[str, Any], Json]]) -> _Shown:
+def _with_reveals(
+    engine: Engine, work: QueueContext, actions: Sequence[Fields], results: Sequence[Json], found: Found
+) -> list[Json]:
+    """Add the reveals of accepted labels, and tasks whose targets have changed.
+
+    From now on the annotator's labels of the revealed targets are not blind. Only now: the actions of one request were
+    made before its reply could be seen.
+    """
+    pairs = [
+        (action, result) for action, result in zip(actions, results, strict=True) if _CIRCUMSTANCES & result.keys()
+    ]
+    by_task: dict[str, list[tuple[Fields, Json]]] = {}
+    for action, result in pairs:
+        by_task.setdefault(str(action["task"]), []).append((action, result))
+
+    # The views are stored before the reveals are returned, and the reading is no part of that transaction: SQLite has
+    # one writer at a time.
+    shown: dict[str, _Shown] = {}
+    if by_task:
+        with reading(engine) as session:
+            for name, listed in by_task.items():
+                queue, task = found[name] if name in found else locate(session, work, name)
+                shown[name] = _shown(session, queue, task, listed)
+    tasks.record_views(engine, work, {target_id for part in shown.values() for target_id in part.seen})
+    return [_complete(result, action, shown) for action, result in zip(actions, results, strict=True)]
+
+
+def _shown(session: Session, work: QueueContext, task: Task | None, pairs: Sequence[tuple[Fields, Json]]) -> _Shown:
     if task is None:
         return _Shown({}, None, ())
-    revealed = {str(action["target"]) for action, result in pairs if result.get("revealed")}
-    labelled = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in revealed]
-    reveals = tasks.reveals_of(session, work, task, labelled) if labelled else {}
+    labelled = {str(action["target"]) for action, result in pairs if result.get("revealed")}
+    reveals = tasks.reveals_of(session, work, task, labelled)
     by_name = {target_name(work, target): content for target, content in reveals.items()}
-    seen = tasks.ids_of(session, task, list(reveals))
+    seen = list(tasks.target_ids(session, work, {task: list(reveals)}).values())
     if not any(result.get("changed") for _, result in pairs):
         return _Shown(by_name, None, seen)
     jsons = tasks.task_jsons(session, work, [task])
     return _Shown(by_name, jsons[0], [*seen, *tasks.add_reveals(session, work, jsons, [task])])
 
 
-def _complete(result: Json, action: Mapping[str, Any], shown: _Shown | None) -> Json:
+def _complete(result: Json, action: Fields, shown: Mapping[str, _Shown]) -> Json:
     answer = {key: value for key, value in result.items() if key not in _CIRCUMSTANCES and key != "digest"}
-    if shown is not None and result.get("revealed") and action["target"] in shown.reveals:
-        answer["reveal"] = shown.reveals[action["target"]]
-    if shown is not None and result.get("changed"):
-        answer["task"] = shown.task
+    if not _CIRCUMSTANCES & result.keys():
+        return answer
+    part = shown[str(action["task"])]
+    if result.get("revealed") and action["target"] in part.reveals:
+        answer["reveal"] = part.reveals[action["target"]]
+    if result.get("changed"):
+        answer["task"] = part.task
     return answer

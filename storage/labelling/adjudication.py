@@ -6,14 +6,14 @@ Aspect weights are left out: people's weights are averaged, not adjudicated.
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from statistics import fmean
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import ColumnElement, Text, select
+from sqlalchemy import ColumnElement, Text, exists, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
@@ -27,17 +27,21 @@ from core.protocols.critique_baselines.protocol import PAIR_SEPARATOR, QUALITY, 
 from core.verdicts import DISPUTE_THRESHOLD, contention, is_disputed
 from storage.db.opaque_ids import OpaqueIds
 from storage.db.tables import AdjudicationRow, AnnotatorRow, ItemRow, LabelRow, MarkRow, OpinionRow, RunRow, TargetRow
-from storage.labelling import critique_panels
+from storage.labelling import panels
+from storage.labelling.blocks import level_keys
 from storage.labels import targets, views
 from storage.runs import aius
 from storage.studies import annotators, items, studies
-from storage.studies.studies import Scales, Study
+from storage.studies.studies import Study
 
+if TYPE_CHECKING:
+    import numpy as np
+
+# Kinds that are not adjudicated.
 UNDECIDED_KINDS = ("aspect_weights",)
-"""Kinds that are not adjudicated."""
+# Added to both factors of the priority: a target that is contentious on one side only is behind those on both sides,
+# and is still ordered.
 FLOOR = 0.1
-"""Added to both factors of the priority: a target that is contentious on one side only is behind those on both sides,
-and is still ordered."""
 State = Literal["open", "new_labels", "decided"]
 
 
@@ -60,7 +64,6 @@ class Case:
     """The id of the target."""
     target: Target
     scenario: str | None
-    position: int
     scale: Scale | None
     values: list[Value] = field(default_factory=list)
     """The current labels."""
@@ -120,68 +123,56 @@ class Case:
         return next((value for value in self.values if 2 * self.values.count(value) > len(self.values)), None)
 
 
-def read(session: Session, study: Study, adjudicator: str, target_ids: Sequence[int]) -> list[Case]:
-    """Return some targets in this order, without those that have no label and no decision."""
-    found = {case.id: case for case in _read(session, study, adjudicator, col(TargetRow.id).in_(target_ids))}
-    return [found[target_id] for target_id in target_ids if target_id in found]
-
-
 def find_case(session: Session, study: Study, adjudicator: str, target_id: int) -> Case | None:
     """Return one target, whether it is contested or not; None if it has no label and no decision."""
-    candidates = _read(session, study, adjudicator, col(TargetRow.id) == target_id)
-    return next(iter(candidates), None)
+    return next(iter(read(session, study, adjudicator, [target_id])), None)
 
 
-def _read(session: Session, study: Study, adjudicator: str, condition: ColumnElement[bool]) -> list[Case]:
-    """Return the targets of a condition that have a label or a decision."""
-    scales = studies.scales(session, study.id)
-    conditions = [col(TargetRow.study_id) == study.id, condition]
-    decisions = _decisions(session, conditions)
-    labels = _labels(session, conditions)
-    cases_by_target = _cases(session, scales, conditions, labels.keys() | decisions.keys())
-    own = annotators.find_id(session, adjudicator)
-    for target_id, case in cases_by_target.items():
-        newest = labels.get(target_id, {})
-        case.values = [parse_value(text) for text, _ in newest.values() if text is not None]
-        case.own = own in newest
-        case.decision = decisions.get(target_id)
-        case.new_labels = _count_newer(case.decision, [at for _, at in newest.values()])
-    for target_id, stage, text in _opinions(session, conditions):
-        if target_id in cases_by_target and stage == "last":
-            cases_by_target[target_id].opinions.append(parse_value(text))
-        elif target_id in cases_by_target and text is not None:
-            cases_by_target[target_id].verdicts.append(parse_value(text))
-    return list(cases_by_target.values())
-
-
-def _cases(
-    session: Session, scales: Scales, conditions: Sequence[ColumnElement[bool]], known: set[int]
-) -> dict[int, Case]:
+def read(session: Session, study: Study, adjudicator: str, target_ids: Sequence[int]) -> list[Case]:
+    """Return some targets in this order, without those that have no label and no decision."""
+    conditions = [col(TargetRow.study_id) == study.id, col(TargetRow.id).in_(target_ids)]
+    scales, own = studies.scales(session, study.id), annotators.find_id(session, adjudicator)
+    decisions, labels = _decisions(session, conditions), _labels(session, conditions)
     query = (
-        select(TargetRow, col(ItemRow.key), col(ItemRow.scenario), col(ItemRow.position))
+        select(TargetRow, col(ItemRow.key), col(ItemRow.scenario))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(*conditions)
+        .where(*conditions, col(TargetRow.id).in_(labels.keys() | decisions.keys()))
     )
-    cases_by_target = {}
-    for row, key, scenario, position in session.execute(query):
-        if row.id in known:
-            target = targets.from_columns(key, row.kind, row.criterion, row.part)
-            scale = scales.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind)
-            cases_by_target[row.id] = Case(row.id, target, scenario, position, scale)
-    return cases_by_target
+    found: dict[int, Case] = {}
+    for row, key, scenario in session.execute(query):
+        target = targets.from_columns(key, row.kind, row.criterion, row.part)
+        scale = scales.get((target.kind, target.criterion)) or studies.DEFAULT_SCALES.get(target.kind)
+        newest, decision = labels.get(row.id, {}), decisions.get(row.id)
+        found[row.id] = Case(
+            row.id,
+            target,
+            scenario,
+            scale,
+            values=[parse_value(text) for text, _ in newest.values() if text is not None],
+            own=own in newest,
+            decision=decision,
+            new_labels=count_after(decision.at, [at for _, at in newest.values()]) if decision else 0,
+        )
+    opinions = (
+        select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.target_id).in_(found), col(OpinionRow.stage).in_(("last", "verdict")))
+    )
+    for target_id, stage, text in session.execute(opinions):
+        if stage == "last":
+            found[target_id].opinions.append(parse_value(text))
+        elif text is not None:
+            found[target_id].verdicts.append(parse_value(text))
+    return [found[target_id] for target_id in target_ids if target_id in found]
 
 
 def _labels(
     session: Session, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, dict[int, tuple[str | None, datetime | None]]]:
     """Return target id -> annotator id -> value and time of the newest label; value None for a withdrawn one."""
+    text = sql_cast(col(LabelRow.value), Text)
     query = (
-        select(
-            col(LabelRow.target_id),
-            col(LabelRow.annotator_id),
-            sql_cast(col(LabelRow.value), Text),
-            col(LabelRow.at),
-        )
+        select(col(LabelRow.target_id), col(LabelRow.annotator_id), text, col(LabelRow.at))
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
         .where(*conditions)
         .order_by(col(LabelRow.id))
@@ -190,16 +181,6 @@ def _labels(
     for target_id, annotator_id, value, at in session.execute(query):
         newest[target_id][annotator_id] = value, at
     return newest
-
-
-def _opinions(session: Session, conditions: Sequence[ColumnElement[bool]]) -> list[tuple[int, str, str | None]]:
-    """Return (target id, stage, value) of the last opinions and the verdicts."""
-    query = (
-        select(col(OpinionRow.target_id), col(OpinionRow.stage), sql_cast(col(OpinionRow.value), Text))
-        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .where(*conditions, col(OpinionRow.stage).in_(("last", "verdict")))
-    )
-    return [(target_id, stage, value) for target_id, stage, value in session.execute(query)]
 
 
 def _decisions(session: Session, conditions: Sequence[ColumnElement[bool]]) -> Mapping[int, Decision]:
@@ -216,13 +197,8 @@ def _decisions(session: Session, conditions: Sequence[ColumnElement[bool]]) -> M
     }
 
 
-def _count_newer(decision: Decision | None, times: Sequence[datetime | None]) -> int:
-    """Count the labels after a decision; of imported ones without a time it is not known, and they are not counted."""
-    return 0 if decision is None else count_after(decision.at, times)
-
-
 def count_after(decided: datetime | None, times: Sequence[datetime | None]) -> int:
-    """Count the times after that of a decision."""
+    """Count the labels after a decision; of imported ones without a time it is not known, and they are not counted."""
     return 0 if decided is None else sum(at is not None and at > decided for at in times)
 
 
@@ -230,6 +206,126 @@ def count_after(decided: datetime | None, times: Sequence[datetime | None]) -> i
 def parse_value(text: str | None) -> Any:
     """Return the value of its JSON; None for a value that could not be read."""
     return None if text is None else json.loads(text)
+
+
+# The order of the cases of a study: computed from arrays and groups of equal values, without an object for each case.
+#
+# The database groups the judges' values, and targets with equal labels and equal values of judges are compared once.
+
+STATES: tuple[State, ...] = ("open", "new_labels", "decided")
+# Sorted values as JSON.
+Texts = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JudgeValues:
+    """The judges' readable values for a target, as sorted JSON: their last opinions, and their distinct verdicts."""
+
+    last: Texts = ()
+    verdicts: Texts = ()
+
+
+@dataclass(frozen=True)
+class CaseOrder:
+    """The contested and the decided targets, highest priority first."""
+
+    ids: "np.ndarray"
+    """Their ids, of shape (cases,)."""
+    states: "np.ndarray"
+    """Indices into STATES, of the same shape."""
+
+    def select(self, state: State) -> "np.ndarray":
+        """Return the ids of the cases in one state."""
+        selected: np.ndarray = self.ids[self.states == STATES.index(state)]
+        return selected
+
+    @property
+    def undecided(self) -> int:
+        """The number of cases without a decision, or with labels that are newer than it."""
+        return len(self.ids) - len(self.select("decided"))
+
+    def with_state(self, target_id: int, state: State) -> "CaseOrder":
+        """Return the same order, in which one case has another state."""
+        states = self.states.copy()
+        states[self.ids == target_id] = STATES.index(state)
+        return replace(self, states=states)
+
+
+def judge_values(session: Session, study_id: int) -> dict[int, JudgeValues]:
+    """Return target id -> the judges' values; of the last opinions that cannot be read, none counts."""
+    value = sql_cast(col(OpinionRow.value), Text)
+    columns = (col(OpinionRow.target_id), col(OpinionRow.stage), value)
+    query = (
+        select(*columns, func.count())
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage).in_(("last", "verdict")), value.is_not(None))
+        .group_by(*columns)
+    )
+    found: dict[int, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for target_id, stage, text, number in session.execute(query):
+        last, verdicts = found[target_id]
+        last.extend([text] * number) if stage == "last" else verdicts.append(text)
+    equal: dict[JudgeValues, JudgeValues] = {}  # targets with equal values share one object, which saves memory
+    values = {}
+    for target_id, (last, verdicts) in found.items():
+        own = JudgeValues(tuple(sorted(last)), tuple(sorted(verdicts)))
+        values[target_id] = equal.setdefault(own, own)
+    return values
+
+
+def order_cases(session: Session, study: Study, judges: Mapping[int, JudgeValues]) -> CaseOrder:
+    """Return the order of the cases; `judges` is that of `judge_values`."""
+    import numpy as np
+
+    from storage.labels import current_labels
+
+    target_ids, _, texts = current_labels.read(session, study.id).present()
+    labels: dict[int, list[str]] = defaultdict(list)
+    for target_id, text in zip(target_ids.tolist(), texts.tolist(), strict=True):
+        labels[target_id].append(text)
+    decided = _decided_states(session, study.id)
+    scales = studies.scales(session, study.id)
+
+    @cache  # of many targets with equal values on equal scales, one is measured
+    def measure(kind: str, criterion: str, given: Texts, judged: JudgeValues) -> tuple[float, bool]:
+        target = targets.from_columns("", kind, criterion, "")
+        scale = scales.get((target.kind, criterion)) or studies.DEFAULT_SCALES.get(target.kind)
+        values, opinions, verdicts = (list(map(parse_value, texts)) for texts in (given, judged.last, judged.verdicts))
+        case = Case(0, target, None, scale, values, opinions, verdicts)
+        return case.priority, case.is_contested
+
+    known, nothing, found = current_labels.read_targets(session, study.id), JudgeValues(), []
+    kinds, criteria = (known.stored[name].tolist() for name in ("kind", "criterion"))
+    for target_id, kind, criterion, position in zip(
+        known.ids.tolist(), kinds, criteria, known.positions.tolist(), strict=True
+    ):
+        given = tuple(sorted(labels.get(target_id, ())))
+        if kind in UNDECIDED_KINDS or not (given or target_id in decided):
+            continue
+        priority, is_contested = measure(kind, criterion, given, judges.get(target_id, nothing))
+        if target_id in decided or (given and is_contested):
+            found.append((-priority, position, target_id))
+    ids = [target_id for *_, target_id in sorted(found)]
+    states = [STATES.index(decided.get(target_id, "open")) for target_id in ids]
+    return CaseOrder(np.array(ids, dtype=np.int64), np.array(states, dtype=np.int8))
+
+
+def labelled_by(session: Session, study_id: int, annotator: str) -> set[int]:
+    """Return the targets that an annotator ever labelled."""
+    annotator_id = annotators.find_id(session, annotator)
+    query = select(col(LabelRow.target_id)).where(col(LabelRow.study_id) == study_id)
+    return set(session.scalars(query.where(col(LabelRow.annotator_id) == annotator_id).distinct()))
+
+
+def _decided_states(session: Session, study_id: int) -> dict[int, State]:
+    """Return the state of each target with a decision."""
+    decisions = _decisions(session, [col(TargetRow.study_id) == study_id])
+    has_decision = exists().where(col(AdjudicationRow.target_id) == col(TargetRow.id))
+    labels = _labels(session, [col(TargetRow.study_id) == study_id, has_decision]) if decisions else {}
+    states: dict[int, State] = {}
+    for target_id, decision in decisions.items():
+        times = [at for _, at in labels.get(target_id, {}).values()]
+        states[target_id] = "new_labels" if count_after(decision.at, times) else "decided"
+    return states
 
 
 # The adjudicator's view of one target: the texts, the annotators as A, B, C, and the judges' opinions.
@@ -367,19 +463,11 @@ def choices(
         names = ("True", "False") if target.kind == "aiu_precision" else ("Yes", "No")
         return tuple(Choice(value, name, key) for value, name, key in zip((True, False), names, "12", strict=True))
     levels = criterion.levels if criterion and len(criterion.rubric) == len(values) else (("", ""),) * len(values)
-    keys = _keys(values)
+    keys = level_keys(values) if len(values) <= MOST_KEYS else [None] * len(values)
     return tuple(
         Choice(value, f"{value}: {line}" if line else str(value), key)
         for value, (_, line), key in zip(values, levels, keys, strict=True)
     )
-
-
-def _keys(values: Sequence[Value]) -> list[str | None]:
-    """Return the value itself if every value is a digit, otherwise its place."""
-    if len(values) > MOST_KEYS:
-        return [None] * len(values)
-    digits = all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)
-    return [str(value) if digits else str(place % 10) for place, value in enumerate(values, 1)]
 
 
 def _passages(session: Session, study_id: int, target: Target, item: Item) -> list[Passage]:
@@ -390,17 +478,10 @@ def _passages(session: Session, study_id: int, target: Target, item: Item) -> li
         passages.append(Passage("reference", "Reference answer", item.reference))
     is_single = len(item.responses) == 1
     chosen = int(target.part) if target.kind == "score" and target.part.isdecimal() else None
-    passages += [
-        Passage(
-            f"response-{number}",
-            "Response" if is_single else f"Response {number}",
-            response.text,
-            number,
-            response.image,
-        )
-        for number, response in enumerate(item.responses, 1)
-        if chosen in (None, number)
-    ]
+    for number, response in enumerate(item.responses, 1):
+        if chosen in (None, number):
+            title = "Response" if is_single else f"Response {number}"
+            passages.append(Passage(f"response-{number}", title, response.text, number, response.image))
     if item.critiques:
         state = aius.current_state(session, study_id, item.id)
         compared = compared_texts(target)
@@ -416,12 +497,12 @@ def _compared_passages(
 ) -> list[Passage]:
     """Return the two critiques of a pair, or the answers refined by them; none if a critique was removed."""
     try:
-        pair = critique_panels.find_pair(state.critiques, target.part)
+        pair = panels.find_pair(state.critiques, target.part)
     except TiebreakError:
         return []
     texts = [critique.text for critique in pair]
     if noun == "answer":
-        refined = critique_panels.refined_answers(session, study_id, target, item)
+        refined = panels.refined_answers(session, study_id, target, item)
         texts = [refined.get(critique.id, "") for critique in pair]
     return [Passage(f"{noun}-{place}", f"{noun.capitalize()} {place}", text) for place, text in enumerate(texts, 1)]
 
@@ -458,28 +539,19 @@ def _people(session: Session, study: Study, case: Case) -> tuple[Person, ...]:
     decided = case.decision.at if case.decision else None
     return tuple(
         Person(
-            letter=_letter(place),
+            # A to Z, then AA, AB...
+            letter=ascii_uppercase[place // 26 - 1 : place // 26] + ascii_uppercase[place % 26],
             value=row.value,
             reason=row.reason,
             evidence=tuple(Evidence(**passage) for passage in row.evidence or ()),
             note=marks[row.annotator_id].get("note", ""),
             flagged="flag" in marks[row.annotator_id],
             blind=row.blind,
-            new=_is_newer(row.at, decided),
+            new=count_after(decided, [row.at]) > 0,
             shown=tuple(row.shown or ()),
         )
         for place, row in enumerate(current)
     )
-
-
-def _is_newer(at: datetime | None, decided: datetime | None) -> bool:
-    return at is not None and decided is not None and at > decided
-
-
-def _letter(place: int) -> str:
-    """Return A to Z, then AA, AB..."""
-    first = ascii_uppercase[place // 26 - 1] if place >= 26 else ""
-    return first + ascii_uppercase[place % 26]
 
 
 def _newest_marks(session: Session, target_id: int) -> defaultdict[int, dict[str, str]]:

@@ -1,55 +1,105 @@
 """Texts and targets of a task as the workbench receives them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
 from core import remote_images
-from core.items import Criterion, Item, Response
-from core.labels import Scale, Target
+from core.items import Criterion, Item
+from core.labels import Scale, Target, Value
 from core.own_addresses import own_address
-from storage.labelling.context import Json, Task, Work, target_name, task_name
+from storage.labelling.context import Json, QueueContext, Refused, Task, target_name, task_name
 from storage.studies import study_images
 
+# The order in which an annotator sees the texts that a task shows side by side: responses, critiques, refined answers.
+#
+# The order is counterbalanced: it begins with a permutation drawn for the target, and the next annotator has it rotated
+# by one place. So each text is first for one of n annotators with successive numbers, and in one n-th of the targets of
+# an annotator. It follows from the study's key, so a reload shows the same order. A label or draft keeps the order
+# under which it was entered, whatever the rules say later.
+#
+# Only the screen has this order. Values, blocks and evidence have the item's own numbers everywhere.
+
+# The numbers of the texts of an item, in the order in which they are shown.
+Order = tuple[int, ...]
+# Queue with two texts side by side -> what they are, which is the first part of the names of their blocks.
+PAIRS: Mapping[str, str] = {"disagreements": "response", "critiques": "critique", "refined_answers": "answer"}
+# Queues with all responses of an item side by side, unless a score is about one of them.
+LISTS = ("scores", "answers")
+
+
+def count_texts(work: QueueContext, task: Task, item: Item) -> int:
+    """Return how many texts a task shows side by side; 0 if there are no several ones.
+
+    `item` is the one of the target: `core.items.target_item`.
+    """
+    if work.name in PAIRS:
+        return 2 if work.name != "disagreements" or len(item.responses) == 2 else 0
+    is_one = task.target.kind == "score" and task.target.part.isdecimal()
+    return len(item.responses) if work.name in LISTS and len(item.responses) > 1 and not is_one else 0
+
+
+def assigned_order(work: QueueContext, task: Task, count: int) -> Order:
+    """Return the order of this number of texts by the rules of the study; empty for none."""
+    numbers = range(1, count + 1)
+    if work.study.rules.response_order == "as_given":
+        return tuple(numbers)
+    drawn = sorted(numbers, key=lambda number: work.ids.digest("shown", task.id, number))
+    first = work.annotator_id % count if count else 0
+    return tuple(drawn[first:] + drawn[:first])
+
+
+def entered_order(given: Sequence[int], work: QueueContext, task: Task, count: int) -> Order:
+    """Return the order of what the annotator has entered, or the assigned one if it is not one of these texts."""
+    return tuple(given) if is_order(given, count) else assigned_order(work, task, count)
+
+
+def is_order(order: Sequence[int], count: int) -> bool:
+    """Return whether an order has every number from 1 to `count` once."""
+    return sorted(order) == list(range(1, count + 1))
+
+
+def check_order(order: Sequence[int], work: QueueContext) -> None:
+    """Raise Refused if an action states an order that the texts of the queue cannot have; an empty one is not known."""
+    possible = work.name in LISTS or (work.name in PAIRS and len(order) == 2)
+    if order and not (possible and is_order(order, len(order))):
+        raise Refused("rejected", "This answer was given under an order of texts that the item does not have.")
+
+
+# The blocks of a task.
+
+# A longer context or dialogue is collapsed to its end, the turn that is answered.
 LONG = 400
-"""A longer context or dialogue is collapsed to its end, the turn that is answered."""
+# The beginning of a turn in a dialogue that is a plain text.
 SPEAKER = re.compile(r"^[^\s:][^:\n]{0,30}:\s", re.MULTILINE)
-"""The beginning of a turn in a dialogue that is a plain text."""
 
 
-def above(work: Work, task: Task, item: Item, *, reference: bool = True) -> list[Json]:
+def above(work: QueueContext, task: Task, item: Item, *, reference: bool = True) -> list[Json]:
     """Return the blocks above the responses: context, question and reference."""
     blocks = []
     if item.context:
-        blocks.append(
-            {**_item_text(work, "context", "Context", item.context), "fold": _folded(item.context, is_dialogue=True)}
-        )
-    fold = _folded(item.prompt, is_dialogue=len(SPEAKER.findall(item.prompt)) > 1)
-    question = {**_item_text(work, "question", "Question", item.prompt), "fold": fold}
-    blocks.append(question | _image(work, task, "question", item.image))
+        fold = {"fold": "end" if len(item.context) > LONG else False}
+        blocks.append(_item_text(work, "context", "Context", item.context) | fold)
+    is_dialogue = len(SPEAKER.findall(item.prompt)) > 1
+    question = _item_text(work, "question", "Question", item.prompt) | _image(work, task, "question", item.image)
+    blocks.append(question | {"fold": "end" if is_dialogue and len(item.prompt) > LONG else False})
     if item.reference and reference:
-        reference_answer = _item_text(work, "reference", "Reference answer", item.reference)
-        blocks.append({**reference_answer, "fold": True})
+        blocks.append(_item_text(work, "reference", "Reference answer", item.reference) | {"fold": True})
     return blocks
 
 
-def _folded(text: str, *, is_dialogue: bool) -> str | bool:
-    """Return "end" for a long text of which only the last lines are shown at first."""
-    return "end" if is_dialogue and len(text) > LONG else False
-
-
-def response_blocks(work: Work, task: Task, item: Item, order: Sequence[int] = ()) -> list[Json]:
+def response_blocks(work: QueueContext, task: Task, item: Item, order: Sequence[int] = ()) -> list[Json]:
     """Return a block for each response, in an order of their numbers or in that of the item.
 
     The id of a block has the response's own number, its title and colour the place where it is shown.
     """
-    only = len(item.responses) == 1
-    numbers = order or range(1, len(item.responses) + 1)
-    return [
-        _response(work, task, number, item.responses[number - 1], "Response" if only else f"Response {place}")
-        | {"number": place}
-        for place, number in enumerate(numbers, 1)
-    ]
+    blocks = []
+    for place, number in enumerate(order or range(1, len(item.responses) + 1), 1):
+        response, name = item.responses[number - 1], f"response-{number}"
+        title = "Response" if len(item.responses) == 1 else f"Response {place}"
+        text = _item_text(work, name, title, response.text) | {"number": place}
+        blocks.append(text | _image(work, task, name, response.image))
+    return blocks
 
 
 def better_options(noun: str, order: Sequence[int]) -> list[Json]:
@@ -80,7 +130,7 @@ def block(name: str, title: str, text: str) -> Json:
     return {"id": name, "title": title, "format": "plain", "text": text}
 
 
-def _item_text(work: Work, name: str, title: str, text: str) -> Json:
+def _item_text(work: QueueContext, name: str, title: str, text: str) -> Json:
     """Return a text of an item, which is Markdown if the study declares it; with the addresses of images it shows."""
     plain = block(name, title, text)
     if not work.study.rules.markdown:
@@ -90,12 +140,12 @@ def _item_text(work: Work, name: str, title: str, text: str) -> Json:
     return plain | {"format": "markdown"} | ({"images": images} if images else {})
 
 
-def target_json(work: Work, target: Target) -> Json:
+def target_json(work: QueueContext, target: Target) -> Json:
     """Return the fields of every target; its options or its range are added."""
     return {"id": target_name(work, target), "kind": target.kind, "group": "", "required": True, "question": ""}
 
 
-def _image(work: Work, task: Task, name: str, path: str | None) -> Json:
+def _image(work: QueueContext, task: Task, name: str, path: str | None) -> Json:
     """Return the address of an image by its block: the name of its file may reveal the system."""
     if not path:
         return {}
@@ -103,38 +153,37 @@ def _image(work: Work, task: Task, name: str, path: str | None) -> Json:
     return {"image": {"url": f"{own_address('/api/label/image')}?{urlencode(query)}", "alt": ""}}
 
 
-def _response(work: Work, task: Task, number: int, response: Response, title: str) -> Json:
-    name = f"response-{number}"
-    return _item_text(work, name, title, response.text) | _image(work, task, name, response.image)
-
-
 # The levels of a scale as options of the workbench, each with its key and rubric line.
 
+# Characters of a rubric line next to its key.
 LONGEST_LABEL = 160
-"""Characters of a rubric line next to its key."""
 
 
 def level_options(scale: Scale, criterion: Criterion | None) -> list[Json]:
-    """Return one key for each value: the value itself if it is a digit, otherwise its place."""
+    """Return the options of a scale with their rubric lines."""
     values = scale.categories
-    digits = all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)
     lines = criterion.rubric if criterion and len(criterion.rubric) == len(values) else ("",) * len(values)
     return [
-        {
-            "key": str(value) if digits else str(place % 10),
-            "value": value,
-            "label": _level_label(value, line, digits=digits),
-            "short": str(value),
-            "colour": "level",
-        }
-        for place, (value, line) in enumerate(zip(values, lines, strict=True), 1)
+        {"key": key, "value": value, "label": label, "short": str(value), "colour": "level"}
+        for value, key, label in zip(values, level_keys(values), _level_labels(values, lines), strict=True)
     ]
 
 
-def _level_label(value: object, line: str, *, digits: bool) -> str:
-    """Return the rubric line without the number that the key shows; the value if there is no line."""
-    text = line.removeprefix(str(value)).lstrip(" :.-–—")
-    if not text:
-        return str(value)
-    label = text[:1].upper() + text[1:] if digits else f"{value}: {text}"
-    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+def level_keys(values: Sequence[Value]) -> list[str | None]:
+    """Return the key of each value: the value itself if every value is a digit, otherwise its place."""
+    digits = _are_digits(values)
+    return [str(value) if digits else str(place % 10) for place, value in enumerate(values, 1)]
+
+
+def _are_digits(values: Sequence[Value]) -> bool:
+    return all(isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9 for value in values)
+
+
+def _level_labels(values: Sequence[Value], lines: Sequence[str]) -> Iterator[str]:
+    """Yield the rubric line of each value without the number that the key shows; the value if there is no line."""
+    for value, line in zip(values, lines, strict=True):
+        text = line.removeprefix(str(value)).lstrip(" :.-–—")
+        if text:
+            text = text[:1].upper() + text[1:] if _are_digits(values) else f"{value}: {text}"
+        label = text or str(value)
+        yield label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"

@@ -1,32 +1,135 @@
-"""Claims of single tasks, which lock the task and not the study."""
+"""Who labels which targets of a study, in which order, and who holds the claim of a task at the moment."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Integer, bindparam, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Text, delete, distinct, func, or_, select, update
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
-from core.errors import TiebreakError
-from core.formats.study_records import ScaleRecord
-from core.items import pair_parts
-from core.labels import PREFERENCE, Kind
-from storage.db import audit
-from storage.db.audit import Action
-from storage.db.connections import batches, clock, execute, upsert
-from storage.db.tables import AdjudicationRow, ItemRow, KnownAnswerRow, LeaseRow, TargetRow
+from core.formats.study_records import StudyRules
+from storage.db.connections import clock, upsert
+from storage.db.guards import QUEUE, reading_for
+from storage.db.tables import AdjudicationRow, ItemRow, LabelRow, LeaseRow, OpinionRow, TargetRow
 from storage.labelling import critique_queue
-from storage.labelling.context import AIU_KINDS, CRITERIA, Task, Work
+from storage.labelling.context import AIU_KINDS, QueueContext, Task
 from storage.labelling.queue import ONE_EACH, TargetState, read_claims
-from storage.labels import targets
-from storage.labels.targets import TargetKey, lock_targets
-from storage.studies import studies
-from storage.studies.items import rank
-from storage.studies.studies import Study
+from storage.labels.targets import is_current, lock_targets
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# The rules `annotators`, `groups` and `order`.
+
+NOT_ASSIGNED = "This item is assigned to other annotators."
+# More labels than any target has: complete targets are not filtered here.
+NO_LIMIT = 1 << 30
+
+
+def is_assigned(rules: StudyRules, annotator: str, scenario: str | None) -> bool:
+    """Return whether an annotator labels the items of a scenario.
+
+    A scenario with its own annotators is labelled by them, every other one by the study's annotators.
+    """
+    group = rules.groups.get(scenario or "") or rules.annotators
+    return not group or annotator in group
+
+
+def is_named(rules: StudyRules, name: str) -> bool:
+    """Return whether a study names an annotator."""
+    return name in rules.annotators or any(name in group for group in rules.groups.values())
+
+
+def assigned_condition(work: QueueContext) -> ColumnElement[bool] | None:
+    """Return the condition on an item that `is_assigned` is; None if all annotators label all items."""
+    rules = work.study.rules
+    if not rules.annotators and not rules.groups:
+        return None
+    scenario = func.coalesce(col(ItemRow.scenario), "")
+    grouped = [name for name, group in rules.groups.items() if group]
+    own = scenario.in_([name for name in grouped if work.annotator in rules.groups[name]])
+    is_general = not rules.annotators or work.annotator in rules.annotators
+    return or_(own, scenario.not_in(grouped)) if is_general else own
+
+
+def order_ids(session: Session, work: QueueContext, places: Mapping[int, int]) -> list[int]:
+    """Return targets in the order of the study's rules; `places` are the positions of their items."""
+    ids = sorted(places, key=lambda target_id: (places[target_id], target_id))
+    match work.study.rules.order:
+        case "fixed":
+            return ids
+        case "informative":
+            return _informative(session, work, ids)
+    return sorted(ids, key=lambda target_id: work.ids.digest("order", work.annotator_id, target_id))
+
+
+def _informative(session: Session, work: QueueContext, target_ids: Sequence[int]) -> list[int]:
+    """Return targets, the most informative first: see `core.statistics.measures.planning.next_targets`."""
+    from core.statistics.measures.planning import next_targets
+
+    labels = _votes(session, work, LabelRow, is_current(LabelRow))
+    with reading_for(QUEUE):
+        is_last = col(OpinionRow.stage) == "last"
+        opinions = _votes(session, work, OpinionRow, is_last, col(OpinionRow.value).is_not(None))
+    values = sorted({value for side in (labels, opinions) for votes in side.values() for value in votes})
+    order = next_targets(_vote_array(labels, target_ids, values), _vote_array(opinions, target_ids, values), NO_LIMIT)
+    return [target_ids[number] for number in order]
+
+
+def _votes(
+    session: Session, work: QueueContext, table: type[LabelRow] | type[OpinionRow], *conditions: ColumnElement[bool]
+) -> Mapping[int, Counter[str]]:
+    """Return target -> value -> number of annotators or judges who gave it."""
+    query = (
+        select(col(table.target_id), sql_cast(col(table.value), Text))
+        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
+        .where(col(TargetRow.study_id) == work.study.id, col(TargetRow.kind) == work.queue.kind, *conditions)
+    )
+    votes: dict[int, Counter[str]] = defaultdict(Counter)
+    for target_id, value in session.execute(query):
+        votes[target_id][value] += 1
+    return votes
+
+
+def _vote_array(
+    votes: Mapping[int, Counter[str]], target_ids: Sequence[int], values: Sequence[str]
+) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Return votes as an array of targets x values."""
+    import numpy as np
+
+    columns = {value: column for column, value in enumerate(values)}
+    counts = np.zeros((len(target_ids), max(len(values), 1)))
+    for row, target_id in enumerate(target_ids):
+        for value, count in votes.get(target_id, {}).items():
+            counts[row, columns[value]] = count
+    return counts
+
+
+def request_label(session: Session, study_id: int, target_id: int) -> int:
+    """Set the overlap of one target to one more than its labels, and return it."""
+    request_labels(session, study_id, [target_id])
+    return session.scalars(select(col(TargetRow.overlap)).where(col(TargetRow.id) == target_id)).one() or 0
+
+
+def request_labels(session: Session, study_id: int, target_ids: Collection[int]) -> None:
+    """Set the overlap of targets to one more than their labels; targets without a dispute are in the queue then too."""
+    labelled = (
+        select(func.count(distinct(col(LabelRow.annotator_id))))
+        .where(col(LabelRow.target_id) == col(TargetRow.id))
+        .correlate(TargetRow)
+        .scalar_subquery()
+    )
+    statement = (
+        update(TargetRow)
+        .where(col(TargetRow.id).in_(target_ids), col(TargetRow.study_id) == study_id)
+        .values(overlap=labelled + 1, disputed=True)
+    )
+    session.execute(statement, execution_options={"synchronize_session": False})
+
 
 # Hidden checks: targets with an adjudicated value, mixed into every annotator's queue.
 #
@@ -35,24 +138,12 @@ from storage.studies.studies import Study
 # offered as checks only.
 
 
-def ignores_overlap(session: Session, work: Work, target_id: int) -> bool:
-    """Return whether a target is a training item, or a check for the annotator, so the overlap does not matter."""
-    parameters = {"target": target_id, "annotator": work.annotator_id}
-    return bool(session.scalar(_ignores_query(with_checks=has_checks(work)), parameters))
+def has_checks(work: QueueContext) -> bool:
+    """Return whether hidden checks are mixed into a queue with adjudicated targets."""
+    return work.study.rules.check_share > 0
 
 
-@cache  # to build the query takes longer than to execute it
-def _ignores_query(*, with_checks: bool) -> Any:
-    target = bindparam("target", type_=Integer)
-    training = exists().where(col(KnownAnswerRow.target_id) == target)
-    if not with_checks:
-        return select(training)
-    decided = exists().where(col(AdjudicationRow.target_id) == target)
-    own = decided.where(col(AdjudicationRow.annotator_id) == bindparam("annotator", type_=Integer))
-    return select(training | (decided & ~own))
-
-
-def select_checks(work: Work, available: int, states: Sequence[TargetState]) -> list[TargetState]:
+def select_checks(work: QueueContext, available: int, states: Sequence[TargetState]) -> list[TargetState]:
     """Return the checks that the annotator gets of those that are possible, in a random order of the annotator.
 
     With n ordinary targets that the annotator has labelled or can label, and a share s of checks, n s / (1 - s) checks
@@ -65,39 +156,23 @@ def select_checks(work: Work, available: int, states: Sequence[TargetState]) -> 
     return [replace(state, full=False, available=len(state.parts) or 1) for state in checks]
 
 
-def mix_checks(work: Work, target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
+def mix_checks(work: QueueContext, target_ids: Sequence[int], check_ids: Sequence[int]) -> Sequence[int]:
     """Return targets in their order with the checks at random positions, one in each block of equal length."""
     if not check_ids:
         return target_ids
     length = len(target_ids) / len(check_ids)
-    places = [(number + _uniform(work, check_id)) * length for number, check_id in enumerate(check_ids)]
-    placed = [*((float(number), id) for number, id in enumerate(target_ids)), *zip(places, check_ids, strict=True)]
+    placed = [(float(number), target_id) for number, target_id in enumerate(target_ids)]
+    for number, check_id in enumerate(check_ids):
+        # A reproducible random number from 0 to 1 for the check and the annotator.
+        uniform = int.from_bytes(work.ids.digest("place", work.annotator_id, check_id)[:6]) / (1 << 48)
+        placed.append(((number + uniform) * length, check_id))
     return [target_id for _, target_id in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _uniform(work: Work, target_id: int) -> float:
-    """Return a reproducible random number from 0 to 1 for a target and an annotator."""
-    return int.from_bytes(work.ids.digest("place", work.annotator_id, target_id)[:6]) / (1 << 48)
-
-
-def is_check(session: Session, work: Work, target_ids: Sequence[int]) -> bool:
-    """Return whether each of a critique's AIUs is a check for the annotator."""
-    if not target_ids or not has_checks(work):
-        return False
-    decided = decided_targets(session, work)
-    return all(decided.get(target_id) is False for target_id in target_ids)
-
-
-def has_checks(work: Work) -> bool:
-    """Return whether hidden checks are mixed into a queue with adjudicated targets."""
-    return work.study.rules.check_share > 0
-
-
-def decided_targets(session: Session, work: Work) -> dict[int, bool]:
+def decided_targets(session: Session, work: QueueContext) -> dict[int, bool]:
     """Return the adjudicated targets of a queue's kind, or AIUs -> whether the annotator adjudicated them."""
-    study = (
-        col(TargetRow.study_id) + 0 == work.study.id
-    )  # without the index: there are fewer adjudications than targets
+    # As an expression the study has no index: there are fewer adjudications than targets.
+    study = col(TargetRow.study_id) + 0 == work.study.id
     query = (
         select(col(AdjudicationRow.target_id), col(AdjudicationRow.annotator_id) == work.annotator_id)
         .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
@@ -109,25 +184,23 @@ def decided_targets(session: Session, work: Work) -> dict[int, bool]:
     return decided
 
 
-def is_complete(session: Session, work: Work, task: Task, target_id: int) -> tuple[bool, bool]:
+# Claims of single tasks, which lock the task and not the study.
+
+
+def completeness(session: Session, work: QueueContext, task: Task, target_id: int) -> tuple[bool, bool, datetime]:
     """Return whether as many others as the overlap allows have labelled a target, or have a claim of its task.
 
-    Also whether the annotator's label of it is not blind. Expired leases of the task end here: those of closed browsers
-    are removed nowhere else. Training items and hidden checks never are complete.
+    Also whether the annotator's label of it is not blind, and the time of the database. Expired leases of the task end
+    here: those of closed browsers are removed nowhere else. Training items and hidden checks never are complete.
     """
-    full, viewed, _ = _completeness(session, work, task, target_id)
-    return full, viewed
-
-
-def _completeness(session: Session, work: Work, task: Task, target_id: int) -> tuple[bool, bool, datetime]:
-    """Return `is_complete`, and the time of the database."""
     found = read_claims(session, target_id, work.annotator_id, work.study.rules.overlap, leased=task.id)
     if found.expired:
-        execute(session, _delete_expired(), {"target": task.id, "now": found.at})
-    return found.full and not ignores_overlap(session, work, target_id), found.viewed, found.at
+        _delete_expired(session, task, found.at)
+    ignores_overlap = found.training or (found.decided and has_checks(work))
+    return found.full and not ignores_overlap, found.viewed, found.at
 
 
-def claim(session: Session, work: Work, task: Task) -> bool:
+def claim(session: Session, work: QueueContext, task: Task) -> bool:
     """Lease a task, or extend the lease; return False if it is full. Only the task is locked."""
     lock_targets(session, [task.id])
     full, at = _task_completeness(session, work, task)
@@ -138,40 +211,37 @@ def claim(session: Session, work: Work, task: Task) -> bool:
     return True
 
 
-def renew(session: Session, work: Work, task: Task) -> bool:
+def renew(session: Session, work: QueueContext, task: Task) -> bool:
     """Extend the annotator's lease of a task; return False if there is none, or if it expired and the task is full."""
-    query = select(col(LeaseRow.id)).where(
-        col(LeaseRow.annotator_id) == work.annotator_id, col(LeaseRow.target_id) == task.id
-    )
-    return session.scalars(query).first() is not None and claim(session, work, task)
+    is_held = session.scalars(select(col(LeaseRow.id)).where(*_own(work, task))).first() is not None
+    return is_held and claim(session, work, task)
 
 
-@cache  # to build the statement takes longer than to execute it
-def _delete_expired() -> Any:
-    table: Any = LeaseRow
-    return delete(table.__table__).where(
-        col(LeaseRow.target_id) == bindparam("target"), col(LeaseRow.until) <= bindparam("now")
-    )
-
-
-def _task_completeness(session: Session, work: Work, task: Task) -> tuple[bool, datetime]:
+def _task_completeness(session: Session, work: QueueContext, task: Task) -> tuple[bool, datetime]:
     """Return whether a task is full for the annotator, and the time of the database."""
     if work.name != "aius":
-        full, _, at = _completeness(session, work, task, task.id)
+        full, _, at = completeness(session, work, task, task.id)
         return full, at
     at = clock(session)
-    execute(session, _delete_expired(), {"target": task.id, "now": at})
+    _delete_expired(session, task, at)
     state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
-    return state is not None and state.full and not is_check(session, work, state.parts), at
+    return state is not None and state.full and not _is_check(session, work, state.parts), at
 
 
-def release(session: Session, work: Work, task: Task) -> None:
+def _is_check(session: Session, work: QueueContext, aiu_ids: Sequence[int]) -> bool:
+    """Return whether each of a critique's AIUs is a check for the annotator."""
+    if not aiu_ids or not has_checks(work):
+        return False
+    decided = decided_targets(session, work)
+    return all(decided.get(aiu_id) is False for aiu_id in aiu_ids)
+
+
+def release(session: Session, work: QueueContext, task: Task) -> None:
     """End the annotator's claim of a task."""
-    own = (col(LeaseRow.annotator_id) == work.annotator_id, col(LeaseRow.target_id) == task.id)
-    session.execute(delete(LeaseRow).where(*own))
+    session.execute(delete(LeaseRow).where(*_own(work, task)))
 
 
-def release_all(session: Session, work: Work) -> None:
+def release_all(session: Session, work: QueueContext) -> None:
     """End every claim of the annotator in a queue. Labels need none, and drafts are unchanged."""
     of_kind = select(col(TargetRow.id)).where(
         col(TargetRow.study_id) == work.queue.study_id, col(TargetRow.kind) == work.queue.kind
@@ -180,79 +250,10 @@ def release_all(session: Session, work: Work) -> None:
     session.execute(delete(LeaseRow).where(own, col(LeaseRow.target_id).in_(of_kind)))
 
 
-# Pairs of responses that are offered to annotators although the judges agree on them, or have not judged them.
-
-KIND: Kind = "preference"
-IDS_IN_STATEMENT = 500
+def _own(work: QueueContext, task: Task) -> tuple[ColumnElement[bool], ...]:
+    return col(LeaseRow.annotator_id) == work.annotator_id, col(LeaseRow.target_id) == task.id
 
 
-@dataclass(frozen=True)
-class Offer:
-    """The result of an offer."""
-
-    added: int
-    """Pairs that are in the annotators' queue now, and were not before."""
-    drawn: int
-    total: int
-    """All pairs of the study on the criterion."""
-
-
-def offered_criteria(session: Session, study_id: int) -> list[str]:
-    """Return the criteria on which pairs can be offered: the study's, and those on which judges compared pairs."""
-    judged = select(col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
-    names = {one.name for one in studies.criteria(session, study_id)} | set(session.scalars(judged.distinct()))
-    return sorted(names - set(CRITERIA.values()))
-
-
-def offer(session: Session, study: Study, criterion: str, *, count: int | None = None, seed: int = 0) -> Offer:
-    """Add pairs on a criterion to the annotators' queue: `count` of all pairs, drawn at random, or every pair for None.
-
-    A larger sample with the same seed contains the smaller one. Each added pair gets the study's overlap. Raises
-    TiebreakError if the study has no such criterion, or no item with two responses.
-    """
-    names = offered_criteria(session, study.id)
-    if criterion not in names:
-        raise TiebreakError(
-            f"The study has no criterion {criterion!r}; it has: {', '.join(names) or 'none; add it on Studies'}."
-        )
-    pairs = list(_pairs(session, study.id, criterion))
-    if not pairs:
-        raise TiebreakError("The study has no item with two responses.")
-    drawn = pairs if count is None else sorted(pairs, key=lambda pair: rank(seed, f"{pair[0]}:{pair[3]}"))[:count]
-    if (KIND, criterion) not in studies.scales(session, study.id):
-        studies.declare_scale(session, study.id, ScaleRecord(kind=KIND, criterion=criterion, scale=PREFERENCE))
-    added = _add(session, study, list(targets.get_or_create_by_keys(session, study.id, drawn).values()))
-    audit.record(
-        session, Action.settings, study_id=study.id, change="pairs offered", criterion=criterion, drawn=len(drawn),
-        added=added, seed=seed,
-    )  # fmt: skip
-    return Offer(added, len(drawn), len(pairs))
-
-
-def _pairs(session: Session, study_id: int, criterion: str) -> Iterator[TargetKey]:
-    """Yield the pairs that were judged or labelled of each item, or all of its pairs if there are none."""
-    query = select(col(TargetRow.item_id), col(TargetRow.part)).where(col(TargetRow.study_id) == study_id)
-    known: dict[int, list[str]] = defaultdict(list)
-    for item_id, part in session.execute(
-        query.where(col(TargetRow.kind) == KIND, col(TargetRow.criterion) == criterion)
-    ):
-        known[item_id].append(part)
-    responses = func.json_array_length(col(ItemRow.body)["responses"])
-    items = select(col(ItemRow.id), col(ItemRow.key), responses).where(col(ItemRow.study_id) == study_id)
-    for item_id, key, count in session.execute(items.order_by(col(ItemRow.position))):
-        for part in known.get(item_id) or pair_parts(count):
-            yield key, KIND, criterion, part
-
-
-def _add(session: Session, study: Study, target_ids: list[int]) -> int:
-    """Set the overlap of targets that are not offered yet; returns how many these are."""
-    added = 0
-    for batch in batches(target_ids, IDS_IN_STATEMENT):
-        statement = (
-            update(TargetRow)
-            .where(col(TargetRow.id).in_(batch), col(TargetRow.disputed).is_(False))
-            .values(overlap=study.rules.overlap, disputed=True)
-            .returning(col(TargetRow.id))
-        )
-        added += len(session.scalars(statement, execution_options={"synchronize_session": False}).all())
-    return added
+def _delete_expired(session: Session, task: Task, at: datetime) -> None:
+    expired = (col(LeaseRow.target_id) == task.id, col(LeaseRow.until) <= at)
+    session.execute(delete(LeaseRow).where(*expired), execution_options={"synchronize_session": False})

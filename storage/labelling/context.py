@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from sqlalchemy import Select, bindparam, exists, select
 from sqlalchemy.orm import Session
@@ -25,25 +25,27 @@ Json = dict[str, Any]
 QueueName = Literal[
     "disagreements", "scores", "answers", "weights", "aius", "critiques", "critique_ratings", "refined_answers"
 ]
-QUEUES: tuple[QueueName, ...] = get_args(QueueName)
-TARGET_KINDS: Mapping[QueueName, Kind] = {
-    "disagreements": "preference",
-    "scores": "score",
-    "answers": "answer",
-    "weights": "aspect_weights",
-    "aius": "likert",
-    "critiques": "preference",
-    "critique_ratings": "likert",
-    "refined_answers": "preference",
+
+
+@dataclass(frozen=True)
+class QueueTargets:
+    """Which targets name the tasks of a queue: their kind, and their criterion if they have only one."""
+
+    kind: Kind
+    criterion: str | None = None
+
+
+QUEUES: Mapping[QueueName, QueueTargets] = {
+    "disagreements": QueueTargets("preference"),
+    "scores": QueueTargets("score"),
+    "answers": QueueTargets("answer"),
+    "weights": QueueTargets("aspect_weights"),
+    # A task with AIUs is named by the rating of their extraction.
+    "aius": QueueTargets("likert", AIU_EXTRACTION.name),
+    "critiques": QueueTargets("preference", QUALITY),
+    "critique_ratings": QueueTargets("likert", QUALITY),
+    "refined_answers": QueueTargets("preference", REFINED),
 }
-"""The kind of the target that names a task. A task with AIUs is named by the rating of their extraction."""
-CRITERIA: Mapping[QueueName, str] = {
-    "aius": AIU_EXTRACTION.name,
-    "critiques": QUALITY,
-    "critique_ratings": QUALITY,
-    "refined_answers": REFINED,
-}
-"""The criterion of the targets that name tasks, for queues that have only one."""
 AIU_KINDS = ("aiu_precision", "aiu_recall")
 NOT_IN_QUEUE = "This item is not in the queue."
 
@@ -61,7 +63,7 @@ class Unknown(TiebreakError):
 
 
 @dataclass(frozen=True)
-class Work:
+class QueueContext:
     """A queue as one annotator works through it."""
 
     study: Study
@@ -87,7 +89,7 @@ class Task:
     """Whether the annotator has ever skipped, flagged or noted it."""
 
 
-def open_work(
+def open_context(
     session: Session,
     name: str,
     study_name: str,
@@ -96,18 +98,18 @@ def open_work(
     criterion: str | None = None,
     scenario: str | None = None,
     run_id: int | None = None,
-) -> Work:
+) -> QueueContext:
     """Return the queue of a request. The session must be a writing one if the annotator is new."""
-    if name not in QUEUES:
+    queue_name = next((queue for queue in QUEUES if queue == name), None)
+    if queue_name is None:
         raise Unknown(f"There is no queue called {name[:40]!r}.")
     if study_name not in studies.names(session):
         raise Unknown(f"There is no study called {study_name[:80]!r}.")
     study = studies.get(session, study_name)
-    queue_name = next(queue for queue in QUEUES if queue == name)
     queue = queue_named(study.id, queue_name, criterion, scenario, run_id)
     annotator_id = annotators.get_or_create_id(session, annotator)
     ids = OpaqueIds(studies.secret(session, study.id))
-    return Work(study, queue_name, queue, annotators.normalize_name(annotator), annotator_id, ids)
+    return QueueContext(study, queue_name, queue, annotators.normalize_name(annotator), annotator_id, ids)
 
 
 def queue_named(
@@ -118,37 +120,35 @@ def queue_named(
     run_id: int | None = None,
 ) -> Queue:
     """Return the targets of a queue; None means no filter."""
+    own = QUEUES[name]
+    reserved = [other.criterion for other in QUEUES.values() if other.kind == own.kind and other.criterion is not None]
     return Queue(
         study_id,
-        TARGET_KINDS[name],
-        CRITERIA.get(name, criterion),
+        own.kind,
+        own.criterion or criterion,
         scenario,
         run_id,
         every=name != "disagreements",
         compared=name == "refined_answers",
-        reserved=() if name in CRITERIA else _criteria_of_other_queues(name),
+        reserved=() if own.criterion else tuple(reserved),
     )
-
-
-def _criteria_of_other_queues(name: QueueName) -> tuple[str, ...]:
-    return tuple(CRITERIA[other] for other in CRITERIA if TARGET_KINDS[other] == TARGET_KINDS[name])
 
 
 def queue_of(kind: str, criterion: str) -> QueueName | None:
     """Return the queue in which targets are labelled: the one of the criterion before the general one."""
     if kind in AIU_KINDS:
         return "aius"
-    names = [name for name in QUEUES if TARGET_KINDS[name] == kind and CRITERIA.get(name, criterion) == criterion]
-    return min(names, key=lambda name: name not in CRITERIA, default=None)
+    names = [name for name, own in QUEUES.items() if own.kind == kind and own.criterion in (None, criterion)]
+    return min(names, key=lambda name: QUEUES[name].criterion is None, default=None)
 
 
-def find_tasks(session: Session, work: Work, task_ids: Sequence[int]) -> list[Task]:
+def find_tasks(session: Session, work: QueueContext, task_ids: Sequence[int]) -> list[Task]:
     """Return the tasks with these ids in their order, without those that are not in this study and queue."""
     found = {task.id: task for name, task in _tasks_in_study(session, work, task_ids) if name == work.name}
     return [found[task_id] for task_id in task_ids if task_id in found]
 
 
-def find_task(session: Session, work: Work, text: str) -> Task:
+def find_task(session: Session, work: QueueContext, text: str) -> Task:
     """Return the task with an opaque id; raises Unknown if there is none in the queue."""
     found, task = locate(session, work, text)
     if task is None or found.name != work.name:
@@ -156,7 +156,7 @@ def find_task(session: Session, work: Work, text: str) -> Task:
     return task
 
 
-def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
+def locate(session: Session, work: QueueContext, text: str) -> tuple[QueueContext, Task | None]:
     """Return a task of the study by its opaque id, with its queue, which need not be the one on the page.
 
     An outbox belongs to a study: unsent actions of one page are sent by the next one.
@@ -171,45 +171,36 @@ def locate(session: Session, work: Work, text: str) -> tuple[Work, Task | None]:
     return work, task
 
 
-def _tasks_in_study(session: Session, work: Work, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
-    """Return tasks with the queues in which they are labelled."""
+def _tasks_in_study(session: Session, work: QueueContext, task_ids: Sequence[int]) -> list[tuple[QueueName, Task]]:
+    """Return tasks with the queues in which they are labelled, without targets that name no task."""
     parameters = {"targets": list(task_ids), "study": work.study.id, "annotator": work.annotator_id}
-    found = (task_of(row) for row in execute(session, _task_query(), parameters))
-    return [task for task in found if task is not None]
-
-
-def task_of(row: Sequence[Any]) -> tuple[QueueName, Task] | None:
-    """Return the task of a target by its `task_columns`, with its queue; None if it names no task."""
-    task_id, item_id, scenario, trained, marked, key, kind, criterion, part = row
-    name = queue_of(kind, criterion)
-    if name is None or TARGET_KINDS[name] != kind:
-        return None
-    target = targets.from_columns(key, kind, criterion, part)
-    return name, Task(task_id, item_id, target, scenario, bool(trained), bool(marked))
+    found = []
+    for task_id, item_id, scenario, trained, marked, key, kind, criterion, part in execute(
+        session, _task_query(), parameters
+    ):
+        name = queue_of(kind, criterion)
+        if name is not None and QUEUES[name].kind == kind:
+            target = targets.from_columns(key, kind, criterion, part)
+            found.append((name, Task(task_id, item_id, target, scenario, bool(trained), bool(marked))))
+    return found
 
 
 @cache  # to build the query takes longer than to execute it
 def _task_query() -> Select[*tuple[Any, ...]]:
-    return (
-        select(*task_columns())
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)))
-        .where(col(TargetRow.study_id) == bindparam("study"))
-    )
-
-
-def task_columns() -> tuple[Any, ...]:
-    """Return the columns of `Task` of a target with its item, for `:study` and `:annotator`."""
-    trained = exists().where(col(KnownAnswerRow.study_id) == bindparam("study"))
+    study: Any = bindparam("study")
+    trained = exists().where(col(KnownAnswerRow.study_id) == study)
     marked = exists().where(
         col(MarkRow.target_id) == col(TargetRow.id), col(MarkRow.annotator_id) == bindparam("annotator")
     )
-    ids = (col(TargetRow.id), col(TargetRow.item_id))
-    target = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
-    return (*ids, col(ItemRow.scenario), trained, marked, *target)
+    task = (col(TargetRow.id), col(TargetRow.item_id), col(ItemRow.scenario), trained, marked)
+    return (
+        select(*task, col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .where(col(TargetRow.id).in_(bindparam("targets", expanding=True)), col(TargetRow.study_id) == study)
+    )
 
 
-def task_name(work: Work, task_id: int) -> str:
+def task_name(work: QueueContext, task_id: int) -> str:
     """Return the opaque id of a task."""
     return work.ids.encode("t", task_id)
 
@@ -220,7 +211,7 @@ def link_name(session: Session, study_id: int, target: Target) -> str | None:
     return None if target_id is None else OpaqueIds(studies.secret(session, study_id)).encode("t", target_id)
 
 
-def target_name(work: Work, target: Target) -> str:
+def target_name(work: QueueContext, target: Target) -> str:
     """Return the opaque id of a target. It is the same in every task that has the target."""
     digest = work.ids.digest("target", target.item, target.kind, target.criterion, target.part)
     return f"g-{digest.hex()[:16]}"

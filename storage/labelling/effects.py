@@ -1,61 +1,48 @@
-"""The effects of each type of workbench action. An action raises Refused or TiebreakError if it is not carried
-out.
+"""The effects of each type of workbench action, and its reversal. An action raises Refused or TiebreakError if it is
+not carried out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, select
+from sqlalchemy import ColumnElement, Select, delete, func, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
 from core.aius import Undo
 from core.errors import TiebreakError
 from core.formats.study_records import MarkRecord
+from core.items import target_item
 from core.labels import Evidence, Label, Target
-from storage.db.connections import execute, insert_missing
-from storage.db.dialects import DEFERRED
+from storage.db.connections import insert_missing
 from storage.db.fingerprints import mark_row, with_fingerprint
 from storage.db.tables import DraftRow, LeaseRow, MarkRow, UndoEntryRow, now
-from storage.labelling import (
-    action_transaction,
-    assignment,
-    claims,
-    critique_panels,
-    critique_queue,
-    entries,
-    panels,
-    queue,
-    response_order,
-    tasks,
-    training,
-)
+from storage.labelling import blocks, claims, critique_queue, panels, queue, tasks, training
 from storage.labelling.action_transaction import (
-    Place,
+    ActionTarget,
     Transaction,
     check_assignment,
     check_base,
-    find_place,
+    find_target,
     own_result,
-    place_of,
+    target_of,
 )
-from storage.labelling.context import Json, Refused, Task, Work, find_tasks, target_name, task_name
-from storage.labelling.entries import Columns, check_training, newest_marks, task_standings
-from storage.labelling.queue import Mark
+from storage.labelling.context import Json, QueueContext, Refused, Task, find_tasks, target_name, task_name
+from storage.labelling.queue import Mark, marks_on
+from storage.labelling.tasks import check_training, circumstances_of, own_labels
 from storage.labelling.training import Training
 from storage.labels import labels, targets
 from storage.labels.targets import lock_targets
 from storage.runs import aius
-from storage.studies import studies
-from storage.studies.studies import Scales
+from storage.studies import items, studies
 
-# What an action stores: labels, drafts and marks.
+# What an action stores: labels and marks.
 
 
 def save_label(
-    transaction: Transaction, place: Place, content: Json | None, version: int | None, shown: Sequence[int]
+    transaction: Transaction, target: ActionTarget, content: Json | None, version: int | None, shown: Sequence[int]
 ) -> bool:
     """Add a label that was given under guidelines and an order of texts, or withdraw the current one; return whether it
     is surplus.
@@ -63,14 +50,14 @@ def save_label(
     The overlap is checked in the same transaction, with task and target locked. A change does not count again.
     """
     session, work = transaction.session, transaction.work
-    lock_targets(session, {place.task.id, place.target_id})
-    surplus, viewed = place.standing.surplus, None
-    if place.is_required and place.standing.value is None:
-        surplus, viewed = claims.is_complete(session, work, place.task, place.target_id)
+    lock_targets(session, {target.task.id, target.target_id})
+    surplus, viewed = target.label.surplus, None
+    if target.is_required and target.label.value is None:
+        surplus, viewed, _ = claims.completeness(session, work, target.task, target.target_id)
     surplus = surplus and content is not None
     given = content or {"value": None, "reason": "undo", "evidence": []}
     label = Label(
-        target=place.target,
+        target=target.target,
         annotator=work.annotator,
         value=given["value"],
         reason=given["reason"],
@@ -80,7 +67,7 @@ def save_label(
         guidelines=version,
         shown=tuple(shown),
     )
-    labels.add(session, work.study.id, label, place.target_id, work.annotator_id, viewed=viewed)
+    labels.add(session, work.study.id, label, target.target_id, work.annotator_id, viewed=viewed)
     return surplus
 
 
@@ -90,80 +77,48 @@ def set_mark(transaction: Transaction, target: Target, mark: Mark, *, text: str 
     queue.set_mark(transaction.session, work.study.id, target, work.annotator, mark, text=text, on=on)
 
 
-def unskip(session: Session, work: Work, task: Task) -> None:
-    """Remove the annotator's skip of a task, if there is one."""
-    if not task.has_marks:
-        return
-    newest = entries.newest_marks(session, work.annotator_id, [task.id]).get(task.id, {})
-    if "skip" in newest and newest["skip"].on:
-        queue.set_mark(session, work.study.id, task.target, work.annotator, "skip", on=False)
-
-
-def delete_draft(session: Session, work: Work, target_id: int) -> None:
+def end_draft(transaction: Transaction, target_id: int) -> None:
     """Delete the annotator's draft of a target."""
-    labels.delete_own(session, DraftRow, target_id, work.annotator_id)
+    labels.delete_own(transaction.session, DraftRow, target_id, transaction.work.annotator_id)
 
 
-def claim(session: Session, work: Work, task: Task) -> str:
-    """Claim a task or renew the claim: "mine", or "full" if enough others have it."""
-    return "mine" if claims.claim(session, work, task) else "full"
+def unskip(transaction: Transaction, task: Task) -> None:
+    """Remove the annotator's skip of a task, if there is one."""
+    own = col(MarkRow.target_id) == task.id
+    if task.has_marks and "skip" in marks_on(transaction.session, transaction.work.annotator_id, own)[task.id]:
+        set_mark(transaction, task.target, "skip", on=False)
 
 
 # The undo and redo stacks of an annotator, one pair for each study and queue.
 
+# Entries in one reply.
 PAGE = 20
-"""Entries in one reply."""
 
 
 def push_entry(
-    session: Session, work: Work, type: str, task: Task, target_id: int, before: Json | None, after: Json
+    session: Session, work: QueueContext, type: str, task: Task, target_id: int, before: Json | None, after: Json
 ) -> str:
     """Add an entry on top of the undo stack, empty the redo stack, and return the entry's id."""
-    own = {"study": work.study.id, "annotator": work.annotator_id, "name": work.name}
-    execute(session, _empty_redo(), own)
-    at = now()
-    row = {
-        "study_id": work.study.id,
-        "annotator_id": work.annotator_id,
-        "queue": work.name,
-        "type": type,
-        "task_id": task.id,
-        "target_id": target_id,
-        "before": before,
-        "after": after,
-        "undone": False,
-        "at": at,
-    }
-    return _entry_name(execute(session, _insert(), row).scalar_one(), at)
-
-
-@cache  # to build the statements takes longer than to execute them
-def _empty_redo() -> Any:
-    table: Any = UndoEntryRow
-    return (
-        delete(table.__table__)
-        .prefix_with(DEFERRED)
-        .where(
-            col(UndoEntryRow.annotator_id) == bindparam("annotator"),
-            col(UndoEntryRow.study_id) == bindparam("study"),
-            col(UndoEntryRow.queue) == bindparam("name"),
-            col(UndoEntryRow.undone).is_(True),
-        )
+    redo = delete(UndoEntryRow).where(*_stack(work, undone=True))
+    session.execute(redo, execution_options={"synchronize_session": False})
+    row = UndoEntryRow(
+        study_id=work.study.id,
+        annotator_id=work.annotator_id,
+        queue=work.name,
+        type=type,
+        task_id=task.id,
+        target_id=target_id,
+        before=before,
+        after=after,
+        undone=False,
+        at=now(),
     )
+    session.add(row)
+    session.flush()
+    return entry_name(row)
 
 
-@cache
-def _insert() -> Any:
-    table: Any = UndoEntryRow
-    return insert(table.__table__).returning(table.__table__.c.id)
-
-
-def top_entry(session: Session, work: Work) -> UndoEntryRow | None:
-    """Return the top entry of the undo stack."""
-    return session.scalars(_top(work, undone=False)).first()
-
-
-def take_entry(session: Session, work: Work, entry: str | None, *, undo: bool) -> UndoEntryRow:
+def take_entry(session: Session, work: QueueContext, entry: str | None, *, undo: bool) -> UndoEntryRow:
     """Move the top entry of one stack to the other; raises Refused if it is not the one called `entry`."""
     row = session.scalars(_top(work, undone=not undo)).first()
     if row is None or entry_name(row) != entry:
@@ -172,7 +127,7 @@ def take_entry(session: Session, work: Work, entry: str | None, *, undo: bool) -
     return row
 
 
-def count_entries(session: Session, work: Work) -> Json:
+def count_entries(session: Session, work: QueueContext) -> Json:
     """Return the number of entries on each stack."""
     return {
         name: session.scalars(select(func.count()).select_from(UndoEntryRow).where(*_stack(work, undone=undone))).one()
@@ -180,7 +135,7 @@ def count_entries(session: Session, work: Work) -> Json:
     }
 
 
-def history(session: Session, work: Work, before: str | None = None) -> Json:
+def history(session: Session, work: QueueContext, before: str | None = None) -> Json:
     """Return the newest entries of both stacks, the top last, with their tasks; of the undo stack those below `before`.
 
     The tasks are without reveals.
@@ -199,24 +154,24 @@ def history(session: Session, work: Work, before: str | None = None) -> Json:
     }
 
 
-def _json(session: Session, work: Work, task: Task, row: UndoEntryRow) -> Json:
+def _json(session: Session, work: QueueContext, task: Task, row: UndoEntryRow) -> Json:
     has_target = row.type == "label" or row.target_id != task.id
     target = target_name(work, targets.get(session, row.target_id)) if has_target else ""
     entry = {"id": entry_name(row), "type": row.type, "task": task_name(work, task.id), "target": target}
-    return entry | {"before": _shown(row.before), "after": _shown(row.after)}
+    # Of an entry about many tasks, only their number is shown.
+    sides = {
+        name: {"on": side["on"], "count": len(side["tasks"])} if side and "tasks" in side else side
+        for name, side in (("before", row.before), ("after", row.after))
+    }
+    return entry | sides
 
 
-def _shown(side: Json | None) -> Json | None:
-    """Return one side of an entry; for many tasks, only their number."""
-    return side if side is None or "tasks" not in side else {"on": side["on"], "count": len(side["tasks"])}
-
-
-def _top(work: Work, *, undone: bool) -> Select[UndoEntryRow]:
+def _top(work: QueueContext, *, undone: bool) -> Select[UndoEntryRow]:
     order = col(UndoEntryRow.id).asc() if undone else col(UndoEntryRow.id).desc()
     return select(UndoEntryRow).where(*_stack(work, undone=undone)).order_by(order)
 
 
-def _stack(work: Work, *, undone: bool) -> list[ColumnElement[bool]]:
+def _stack(work: QueueContext, *, undone: bool) -> list[ColumnElement[bool]]:
     return [
         col(UndoEntryRow.annotator_id) == work.annotator_id,
         col(UndoEntryRow.study_id) == work.study.id,
@@ -226,13 +181,9 @@ def _stack(work: Work, *, undone: bool) -> list[ColumnElement[bool]]:
 
 
 def entry_name(row: UndoEntryRow) -> str:
-    """Return the id of an entry."""
-    return _entry_name(row.id, row.at)
-
-
-def _entry_name(id: int, at: datetime) -> str:
-    """Return the name of an entry; with its time, because SQLite gives the number of a deleted entry to a later one."""
-    return f"e-{id}-{int(at.timestamp() * 1000):x}"
+    """Return the id of an entry; with its time, because SQLite gives the number of a deleted entry to a later one."""
+    at: datetime = row.at
+    return f"e-{row.id}-{int(at.timestamp() * 1000):x}"
 
 
 def _number(name: str) -> int:
@@ -240,98 +191,94 @@ def _number(name: str) -> int:
     return int(digits) if digits.isdecimal() and len(digits) < 16 else 0
 
 
-# The effects of a label and of a draft.
+# Labels and drafts.
 
 
 def label(transaction: Transaction) -> Json:
     """Store the label of a target, or the answer to a training item."""
     session, work, action = transaction.session, transaction.work, transaction.action
-    place = find_place(transaction)
-    check_base(transaction, place.standing)
-    response_order.check(action.shown, work)
-    scales = _declared_scales(transaction, place.target)
-    content = _content(transaction, panels.checked_value(session, work, place.target, action.value, scales))
-    if place.training is not None and place.is_training:
-        return _training_answer(transaction, place, place.training, content)
-    check_assignment(transaction, place)
-    if work.study.rules.reason == "required" and _has_reason(work, place) and not action.reason.strip():
+    target = find_target(transaction)
+    check_base(transaction, target.label)
+    blocks.check_order(action.shown, work)
+    content = _content(transaction, panels.checked_value(session, work, target.target, action.value))
+    if target.training is not None and target.is_training:
+        return _training_answer(transaction, target, target.training, content)
+    check_assignment(transaction, target)
+    has_reason = target.is_required and work.name != "aius"  # one for a task, and none for AIUs
+    if work.study.rules.reason == "required" and has_reason and not action.reason.strip():
         raise Refused("rejected", "This study requires a reason.")
-    if content == place.standing.content:
-        delete_draft(session, work, place.target_id)
-        return {"version": str(place.standing.version), "entry": None, "claim": "mine"}
+    if content == target.label.content:
+        end_draft(transaction, target.target_id)
+        return {"version": str(target.label.version), "entry": None, "claim": "mine"}
     version = None
     if action.guidelines:
         version = min(action.guidelines, studies.current_guidelines(session, work.study.id).version) or None
-    surplus = save_label(transaction, place, content, version, action.shown)
-    unskip(session, work, place.task)
+    surplus = save_label(transaction, target, content, version, action.shown)
+    unskip(transaction, target.task)
     if work.name == "aius":
-        _claim_or_release(session, work, place.task)
-    entry = push_entry(session, work, "label", place.task, place.target_id, place.standing.content, content)
+        _claim_or_release(session, work, target.task)
+    entry = push_entry(session, work, "label", target.task, target.target_id, target.label.content, content)
     return {
         "status": "surplus" if surplus else "accepted",
-        "version": str(place.standing.version + 1),
+        "version": str(target.label.version + 1),
         "entry": entry,
         "claim": "full" if surplus else "mine",
-        "revealed": place.is_required and work.study.rules.reveal,
+        "revealed": target.is_required and work.study.rules.reveal,
     }
 
 
 def save_draft(transaction: Transaction) -> Json:
     """Store what is entered; the first draft of a task claims it."""
     session, work, action = transaction.session, transaction.work, transaction.action
-    place = find_place(transaction)
-    check_base(transaction, place.standing)
-    check_assignment(transaction, place)
-    response_order.check(action.shown, work)
+    target = find_target(transaction)
+    check_base(transaction, target.label)
+    check_assignment(transaction, target)
+    blocks.check_order(action.shown, work)
     content = _content(transaction, action.value)
-    if content == place.standing.content:
-        delete_draft(session, work, place.target_id)
+    if content == target.label.content:
+        end_draft(transaction, target.target_id)
     else:
         order = {"shown": list(action.shown)} if action.shown else {}
-        queue.save_draft(session, place.target_id, work.annotator_id, content | order)
-    if place.standing.value is not None:
-        return {"claim": "mine"}
-    return {"claim": claim(session, work, place.task)}
-
-
-def _declared_scales(transaction: Transaction, target: Target) -> Scales:
-    """Return declared scales, that of the target among them if it has one."""
-    state = transaction.state
-    if target != transaction.task.target:
-        return studies.scales(transaction.session, transaction.work.study.id)
-    return {} if state.scale is None else {(target.kind, target.criterion): state.scale}
+        queue.save_draft(session, target.target_id, work.annotator_id, content | order)
+    is_mine = target.label.value is not None or claims.claim(session, work, target.task)
+    return {"claim": "mine" if is_mine else "full"}
 
 
 def _content(transaction: Transaction, value: Any) -> Json:
-    """Return value, reason and evidence of an action; raises Refused for evidence that is not in the task's texts."""
-    action = transaction.action
-    passages = action_transaction.checked_evidence(
-        transaction.session, transaction.work, transaction.task, action.evidence
-    )
-    return {"value": value, "reason": action.reason, "evidence": passages}
+    """Return value, reason and evidence of an action as they are stored; no evidence if the study has none.
+
+    Raises Refused for a passage that is not in a text of the task, and for one that is listed twice.
+    """
+    session, work, action, task = transaction.session, transaction.work, transaction.action, transaction.task
+    content: Json = {"value": value, "reason": action.reason, "evidence": []}
+    if not action.evidence or not work.study.rules.evidence:
+        return content
+    item = target_item(items.by_ids(session, [task.item_id])[task.item_id], task.target)
+    texts = panels.task_content(session, work, task, item, None)
+    lengths = {block["id"]: len(block["text"]) for block in (*texts["above"], *texts["columns"])}
+    if not all(passage.start < passage.end <= lengths.get(passage.block, 0) for passage in action.evidence):
+        raise Refused("rejected", "The evidence is not a passage of a text of this item.")
+    if len({(passage.block, passage.start, passage.end) for passage in action.evidence}) < len(action.evidence):
+        raise Refused("rejected", "The evidence lists a passage twice.")
+    return content | {"evidence": [passage.model_dump() for passage in action.evidence]}
 
 
-def _training_answer(transaction: Transaction, place: Place, plan: Training, content: Json) -> Json:
+def _training_answer(transaction: Transaction, target: ActionTarget, plan: Training, content: Json) -> Json:
     """Store an answer to a training item, and return whether it is correct. It cannot be undone."""
     session, work = transaction.session, transaction.work
-    plan = training.save_answer(session, work, plan, place.target_id, content, transaction.action.seconds)
-    delete_draft(session, work, place.target_id)
-    unskip(session, work, place.task)
-    claims.release(session, work, place.task)
+    plan = training.save_answer(session, work, plan, target.target_id, content, transaction.action.seconds)
+    end_draft(transaction, target.target_id)
+    unskip(transaction, target.task)
+    claims.release(session, work, target.task)
     return {
-        "version": str(plan.versions[place.target_id]),
+        "version": str(plan.versions[target.target_id]),
         "entry": None,
         "claim": "mine",
-        "feedback": plan.feedback(place.target_id),
+        "feedback": plan.feedback(target.target_id),
     }
 
 
-def _has_reason(work: Work, place: Place) -> bool:
-    """Return whether the target's label has a reason: one for a task, and none for AIUs."""
-    return place.is_required and work.name != "aius"
-
-
-def _claim_or_release(session: Session, work: Work, task: Task) -> None:
+def _claim_or_release(session: Session, work: QueueContext, task: Task) -> None:
     """Claim a critique with its first label; with its last one, the claim ends, as a label of another kind ends its."""
     state = critique_queue.critique_state(session, work.queue, work.annotator_id, work.study.rules.overlap, task)
     if state is not None and state.labelled:
@@ -340,29 +287,46 @@ def _claim_or_release(session: Session, work: Work, task: Task) -> None:
         claims.claim(session, work, task)
 
 
-# The effects of an edit of a critique's AIUs, and of its reversal.
+def reverse_label(transaction: Transaction, task: Task, row: UndoEntryRow, undoing: bool) -> Json:
+    """Restore the label before an entry, or the one after it, as a new label."""
+    session, work = transaction.session, transaction.work
+    content = row.before if undoing else row.after
+    target = target_of(session, work, task, targets.get(session, row.target_id))
+    version, shown = None, target.label.shown
+    if content:
+        version, shown = circumstances_of(session, work.annotator_id, target.target_id, content)
+    surplus = save_label(transaction, target, content, version, shown)
+    if content is None:  # a withdrawn value stays entered
+        queue.save_draft(session, target.target_id, work.annotator_id, row.after)
+        claims.claim(session, work, task)
+    label = target_of(session, work, task, target.target).label
+    status = {"status": "surplus"} if surplus and not undoing else {}
+    # An AIU that has been edited since is no longer in the task; its label is changed nevertheless.
+    changed = {} if target.target in panels.targets_of(session, work, task) else {"changed": True}
+    return {**status, **changed, "version": str(label.version), "standing": label.json}
+
+
+# Edits of a critique's AIUs.
 
 
 def edit(transaction: Transaction) -> Json:
     """Edit the AIUs of a critique; the first edit claims it."""
-    session, work, action = transaction.session, transaction.work, transaction.action
+    session, work, action, task = transaction.session, transaction.work, transaction.action, transaction.task
     if work.name != "aius":
         raise Refused("rejected", "There are no AIUs here.")
-    task = transaction.task
-    if not assignment.may_label(work, task):
-        raise Refused("rejected", assignment.NOT_ASSIGNED)
-    entries.check_training(session, work, task)
+    if not claims.is_assigned(work.study.rules, work.annotator, task.scenario):
+        raise Refused("rejected", claims.NOT_ASSIGNED)
     plan = training.load(session, work)
     if plan is not None and task.id in plan.tasks:
         raise Refused("rejected", training.NO_EDITS)
-    target_id = find_place(transaction).target_id if action.target else task.id
-    number, created = critique_panels.save_edit(session, work, task, action.change)
-    claim(session, work, task)
+    target_id = find_target(transaction).target_id if action.target else task.id
+    number, created = panels.save_edit(session, work, task, action.change)
+    claims.claim(session, work, task)
     entry = push_entry(session, work, "edit", task, target_id, None, {"edit": number})
     return {"entry": entry, "changed": True, **_focus(work, created)}
 
 
-def reverse_edit(transaction: Transaction, task: Task, row: UndoEntryRow, *, undoing: bool) -> Json:
+def reverse_edit(transaction: Transaction, task: Task, row: UndoEntryRow, undoing: bool) -> Json:
     """Undo an edit, or undo that undo. If later edits prevent it, the entry leaves the stack."""
     session, work = transaction.session, transaction.work
     number = row.after["edit"] if undoing else row.before["undo"]
@@ -374,37 +338,56 @@ def reverse_edit(transaction: Transaction, task: Task, row: UndoEntryRow, *, und
     if undoing:
         row.before = {"undo": edit.number}
         return {"changed": True}
-    return {"changed": True, **_focus(work, critique_panels.created_target(session, work, task, row.after["edit"]))}
+    return {"changed": True, **_focus(work, panels.created_target(session, work, task, row.after["edit"]))}
 
 
-def _focus(work: Work, target: Target | None) -> Json:
+def _focus(work: QueueContext, target: Target | None) -> Json:
     return {} if target is None else {"focus": target_name(work, target)}
 
 
-# Skips of many tasks at once: one entry of the undo stack, which undoes all of them.
+# Skips, also of many tasks at once: then one entry of the undo stack undoes all of them.
 
+# The type of the entries of the undo stack with many tasks.
 SKIP_ALL = "skips"
-"""The type of the entries of the undo stack."""
 
 
-def skip_all(session: Session, work: Work, task_ids: Sequence[int], *, on: bool = True) -> int:
+def skip(transaction: Transaction) -> Json:
+    """Skip a task, or undo the skip."""
+    action, task = transaction.action, transaction.task
+    set_mark(transaction, task.target, "skip", on=action.on)
+    entry = push_entry(
+        transaction.session, transaction.work, "skip", task, task.id, {"on": not action.on}, {"on": action.on}
+    )
+    return {"entry": entry}
+
+
+def reverse_skip(transaction: Transaction, task: Task, row: UndoEntryRow, undoing: bool) -> Json:
+    """Set the skips of an entry as they were before or after it; later labels are not changed."""
+    state = row.before if undoing else row.after
+    if row.type != SKIP_ALL:
+        set_mark(transaction, task.target, "skip", on=bool(state["on"]))
+        return {}
+    _set_skips(transaction.session, transaction.work, state["tasks"], on=state["on"])
+    return {"queue_changed": True}
+
+
+def skip_all(session: Session, work: QueueContext, task_ids: Sequence[int], *, on: bool = True) -> int:
     """Skip tasks, or undo the skips; returns their number. Tasks that are labelled or unknown are left out."""
     changed = _set_skips(session, work, task_ids, on=on)
     if changed:
         ids = [task.id for task in changed]
-        push_entry(
-            session, work, SKIP_ALL, changed[0], changed[0].id, {"on": not on, "tasks": ids}, {"on": on, "tasks": ids}
-        )
+        before, after = {"on": not on, "tasks": ids}, {"on": on, "tasks": ids}
+        push_entry(session, work, SKIP_ALL, changed[0], changed[0].id, before, after)
     return len(changed)
 
 
-def latest_skips(session: Session, work: Work) -> tuple[str, int, bool] | None:
+def latest_skips(session: Session, work: QueueContext) -> tuple[str, int, bool] | None:
     """Return (id, number of tasks, whether they were skipped) of the undo stack's top; None for another type."""
-    row = top_entry(session, work)
+    row = session.scalars(_top(work, undone=False)).first()
     return None if row is None or row.type != SKIP_ALL else (entry_name(row), len(row.after["tasks"]), row.after["on"])
 
 
-def undo_latest_skips(session: Session, work: Work, entry: str) -> None:
+def undo_latest_skips(session: Session, work: QueueContext, entry: str) -> None:
     """Undo the top entry of the undo stack.
 
     Raises Refused if it is not the one called `entry`, or while a required training is not passed.
@@ -412,43 +395,57 @@ def undo_latest_skips(session: Session, work: Work, entry: str) -> None:
     row = take_entry(session, work, entry, undo=True)
     for task in find_tasks(session, work, [row.task_id]):
         check_training(session, work, task)
-    restore_skips(session, work, row, undoing=True)
+    _set_skips(session, work, row.before["tasks"], on=row.before["on"])
 
 
-def restore_skips(session: Session, work: Work, row: UndoEntryRow, *, undoing: bool) -> None:
-    """Set the skips of an entry as they were before or after it; later labels are not changed."""
-    state = row.before if undoing else row.after
-    _set_skips(session, work, state["tasks"], on=state["on"])
-
-
-def _set_skips(session: Session, work: Work, task_ids: Sequence[int], *, on: bool) -> list[Task]:
+def _set_skips(session: Session, work: QueueContext, task_ids: Sequence[int], *, on: bool) -> list[Task]:
     """Set the skips of unlabelled tasks, and return the tasks whose skip has changed."""
     known = find_tasks(session, work, list(dict.fromkeys(task_ids)))
     ids = [task.id for task in known]
-    given = task_standings(session, work, ids, training.load(session, work))
-    marks = newest_marks(session, work.annotator_id, ids)
+    own = own_labels(session, work, ids, training.load(session, work))
+    marks = marks_on(session, work.annotator_id, col(MarkRow.target_id).in_(ids))
     changed = [
         task
         for task in known
-        if (task.id not in given or given[task.id].value is None) and _is_skipped(marks.get(task.id, {})) != on
+        if (task.id not in own or own[task.id].value is None) and ("skip" in marks[task.id]) != on
     ]
-    at = now()
-    records = {
-        task.id: MarkRecord(target=task.target, annotator=work.annotator, mark="skip", on=on, at=at) for task in changed
-    }
-    rows = [with_fingerprint(mark_row(record, task_id, work.annotator_id)) for task_id, record in records.items()]
+    at, rows = now(), []
+    for task in changed:
+        record = MarkRecord(target=task.target, annotator=work.annotator, mark="skip", on=on, at=at)
+        rows.append(with_fingerprint(mark_row(record, task.id, work.annotator_id)))
     insert_missing(session, MarkRow, rows)
     if on:
-        own = col(LeaseRow.annotator_id) == work.annotator_id
-        session.execute(delete(LeaseRow).where(own, col(LeaseRow.target_id).in_(list(records))))
+        of_tasks = col(LeaseRow.target_id).in_([task.id for task in changed])
+        session.execute(delete(LeaseRow).where(col(LeaseRow.annotator_id) == work.annotator_id, of_tasks))
     return changed
 
 
-def _is_skipped(marks: Mapping[str, Columns]) -> bool:
-    return "skip" in marks and marks["skip"].on
+# Flags, notes, and guidelines that were read.
 
 
-# The effects of undo and redo: they take the top entry of a stack, and store the state before or after it.
+def flag(transaction: Transaction) -> Json:
+    """Flag a task or one of its targets, or withdraw that."""
+    action = transaction.action
+    target = find_target(transaction).target if action.target else transaction.task.target
+    set_mark(transaction, target, "flag", on=action.on)
+    return {}
+
+
+def note(transaction: Transaction) -> Json:
+    """Set the note on a task; an empty text withdraws it."""
+    text = transaction.action.text.strip()
+    set_mark(transaction, transaction.task.target, "note", text=text, on=bool(text))
+    return {}
+
+
+def read_guidelines(transaction: Transaction) -> Json:
+    """Record that the annotator has read a version of the guidelines."""
+    work, version = transaction.work, transaction.action.guidelines
+    studies.mark_guidelines_read(transaction.session, work.study.id, work.annotator_id, version)
+    return {}
+
+
+# Undo and redo: they take the top entry of a stack, and store the state before or after it.
 
 
 def undo_entry(transaction: Transaction) -> Json:
@@ -466,75 +463,44 @@ def _reverse(transaction: Transaction, *, undoing: bool) -> Json:
     session, work = transaction.session, transaction.work
     name = own_result(transaction, transaction.action.entry).get("entry")
     row = take_entry(session, work, name, undo=undoing)
-    tasks = find_tasks(session, work, [row.task_id])
-    if not tasks:
+    task = next(iter(find_tasks(session, work, [row.task_id])), None)
+    if task is None:
         raise Refused("stale", "This item is not in the queue any more.")
-    task, content = tasks[0], row.before if undoing else row.after
-    if row.type != "label":
-        entries.check_training(session, work, task)
-    match row.type:
-        case "skip":
-            set_mark(transaction, task.target, "skip", on=bool(content["on"]))
-            return {"entry": name}
-        case _ if row.type == SKIP_ALL:
-            restore_skips(session, work, row, undoing=undoing)
-            return {"entry": name, "queue_changed": True}
-        case "edit":
-            return {"entry": name, **reverse_edit(transaction, task, row, undoing=undoing)}
-    place = place_of(session, work, task, targets.get(session, row.target_id), row.target_id)
-    version, shown = (
-        entries.circumstances_of(session, work.annotator_id, place.target_id, content)
-        if content
-        else (None, place.standing.shown)
-    )
-    surplus = save_label(transaction, place, content, version, shown)
-    if content is None:  # a withdrawn value stays entered
-        queue.save_draft(session, place.target_id, work.annotator_id, row.after)
-        claim(session, work, place.task)
-    standing = place_of(session, work, task, place.target, row.target_id).standing
-    status = {"status": "surplus"} if surplus and not undoing else {}
-    # An AIU that has been edited since is no longer in the task; its label is changed nevertheless.
-    changed = {} if place.target in panels.targets_of(session, work, task) else {"changed": True}
-    return {**status, **changed, "entry": name, "version": str(standing.version), "standing": standing.json}
+    kind = ACTIONS["skip" if row.type == SKIP_ALL else row.type]
+    assert kind.reverse is not None, "only actions with a reversal push entries"
+    if kind.after_training:
+        check_training(session, work, task)
+    return {"entry": name, **kind.reverse(transaction, task, row, undoing)}
 
 
-def _skip(transaction: Transaction) -> Json:
-    session, work, action, task = transaction.session, transaction.work, transaction.action, transaction.task
-    entries.check_training(session, work, task)
-    set_mark(transaction, task.target, "skip", on=action.on)
-    entry = push_entry(session, work, "skip", task, task.id, {"on": not action.on}, {"on": action.on})
-    return {"entry": entry}
+@dataclass(frozen=True)
+class ActionType:
+    """What an action of a type does; `storage.labelling.action_transaction.Action` has its fields."""
+
+    effect: Callable[[Transaction], Json]
+    after_training: bool = False
+    """Whether it is refused for a task that comes after the training, as is its reversal."""
+    reverse: Callable[[Transaction, Task, UndoEntryRow, bool], Json] | None = None
+    """Restores the state before an entry of the undo stack (undoing), or the one after it."""
 
 
-def _flag(transaction: Transaction) -> Json:
-    action, task = transaction.action, transaction.task
-    entries.check_training(transaction.session, transaction.work, task)
-    target = find_place(transaction).target if action.target else task.target
-    set_mark(transaction, target, "flag", on=action.on)
-    return {}
-
-
-def _note(transaction: Transaction) -> Json:
-    text = transaction.action.text.strip()
-    entries.check_training(transaction.session, transaction.work, transaction.task)
-    set_mark(transaction, transaction.task.target, "note", text=text, on=bool(text))
-    return {}
-
-
-def _read(transaction: Transaction) -> Json:
-    work = transaction.work
-    studies.mark_guidelines_read(transaction.session, work.study.id, work.annotator_id, transaction.action.guidelines)
-    return {}
-
-
-CARRY_OUT: Mapping[str, Callable[[Transaction], Json]] = {
-    "label": label,
-    "draft": save_draft,
-    "skip": _skip,
-    "flag": _flag,
-    "note": _note,
-    "undo": undo_entry,
-    "redo": redo_entry,
-    "edit": edit,
-    "read": _read,
+ACTIONS: Mapping[str, ActionType] = {
+    # A label and a draft check the training themselves: answers to its items are allowed.
+    "label": ActionType(label, reverse=reverse_label),
+    "draft": ActionType(save_draft),
+    "skip": ActionType(skip, after_training=True, reverse=reverse_skip),
+    "flag": ActionType(flag, after_training=True),
+    "note": ActionType(note, after_training=True),
+    "edit": ActionType(edit, after_training=True, reverse=reverse_edit),
+    "undo": ActionType(undo_entry),
+    "redo": ActionType(redo_entry),
+    "read": ActionType(read_guidelines),
 }
+
+
+def carry_out(transaction: Transaction) -> Json:
+    """Check an action, and return its result besides the status "accepted"."""
+    kind = ACTIONS[transaction.action.type]
+    if kind.after_training:
+        check_training(transaction.session, transaction.work, transaction.task)
+    return kind.effect(transaction)

@@ -17,30 +17,29 @@ from core.errors import TiebreakError
 from core.items import target_item
 from core.labels import Target, Value
 from storage.db.columns import sanitize
-from storage.db.connections import insert_all, reading, write
+from storage.db.connections import batches, insert_all, reading, write
 from storage.db.tables import AnnotatorRow, DraftRow, ItemRow, LabelRow, MarkRow, ReplyRow, TargetRow, now
-from storage.labelling import critique_queue, queue_view, response_order, training
+from storage.labelling import blocks, critique_queue, queue_view, training
 from storage.labelling.context import (
     QUEUES,
-    TARGET_KINDS,
+    QueueContext,
     QueueName,
     Task,
-    Work,
     find_tasks,
-    open_work,
+    open_context,
     queue_of,
     task_name,
 )
-from storage.labelling.entries import Entered, Standing, task_standings
 from storage.labelling.queue_view import TABS, Tab, View, open_view
+from storage.labelling.tasks import Entries, own_labels
 from storage.labels import targets
 from storage.studies import annotators, items
 from storage.studies.studies import Study
 
+# Characters of a question in a list.
 EXCERPT = 160
-"""Characters of a question in a list."""
+# Tasks whose texts are searched at once.
 SEARCHED = 2_000
-"""Tasks whose texts are searched at once."""
 
 
 @dataclass(frozen=True)
@@ -90,85 +89,77 @@ def prepare(engine: Engine, study_id: int, annotator: str) -> int:
 
 def summaries(session: Session, study: Study, annotator: str) -> list[QueueSummary]:
     """Return the queues that hold a target for the annotator. The annotator must be known to the database."""
-    present = _kinds(session, study.id)
+    kinds = select(col(TargetRow.kind)).where(col(TargetRow.study_id) == study.id).distinct()
+    present = set(session.scalars(kinds))
     queue_summaries = []
-    for name in QUEUES:
-        if TARGET_KINDS[name] in present:
-            view = open_view(session, open_work(session, name, study.name, annotator))
+    for name, targets_of_queue in QUEUES.items():
+        if targets_of_queue.kind in present:
+            view = open_view(session, open_context(session, name, study.name, annotator))
             training_left = view.training.left if view.training else 0
             summary = QueueSummary(name, **{tab: view.count(tab) for tab in TABS}, training=training_left)
             queue_summaries += [summary] if summary.total else []
     return queue_summaries
 
 
-def _kinds(session: Session, study_id: int) -> set[str]:
-    return set(session.scalars(select(col(TargetRow.kind)).where(col(TargetRow.study_id) == study_id).distinct()))
-
-
 def last_queue(session: Session, study_id: int, annotator_id: int) -> QueueName | None:
     """Return the queue of the annotator's newest draft, otherwise of the newest label; None without either."""
-    newest = (
-        select(col(TargetRow.kind), col(TargetRow.criterion))
-        .join(DraftRow, col(DraftRow.target_id) == col(TargetRow.id))
-        .where(col(TargetRow.study_id) == study_id, col(DraftRow.annotator_id) == annotator_id)
-        .order_by(col(DraftRow.at).desc())
-        .limit(1),
-        select(col(TargetRow.kind), col(TargetRow.criterion))
-        .join(LabelRow, col(LabelRow.target_id) == col(TargetRow.id))
-        .where(col(LabelRow.study_id) == study_id, col(LabelRow.annotator_id) == annotator_id)
-        .order_by(col(LabelRow.id).desc())
-        .limit(1),
-    )
-    for query in newest:
-        row = session.execute(query).first()
+    newest: tuple[tuple[Any, Any], ...] = ((DraftRow, col(DraftRow.at)), (LabelRow, col(LabelRow.id)))
+    for table, order in newest:
+        query = (
+            select(col(TargetRow.kind), col(TargetRow.criterion))
+            .join(table, col(table.target_id) == col(TargetRow.id))
+            .where(col(TargetRow.study_id) == study_id, col(table.annotator_id) == annotator_id)
+            .order_by(order.desc())
+        )
+        row = session.execute(query.limit(1)).first()
         name = queue_of(*row) if row is not None else None
         if name is not None:
             return name
     return None
 
 
-def listed_ids(session: Session, work: Work, view: View, tab: Tab, search: str = "") -> list[int]:
+def listed_ids(session: Session, work: QueueContext, view: View, tab: Tab, search: str = "") -> list[int]:
     """Return the tasks of one tab in the annotator's order, those whose texts contain every word of `search`."""
     listed, words = list(view.tab(tab)), _fold(search).split()
     if not words:
         return listed
-    parts = (listed[start : start + SEARCHED] for start in range(0, len(listed), SEARCHED))
-    return [task_id for part in parts for task_id in _matching(session, find_tasks(session, work, part), words)]
+    matching = []
+    for part in batches(listed, SEARCHED):
+        tasks = find_tasks(session, work, part)
+        # Only texts that the annotator sees are searched, no names.
+        texts = {item: _fold("\n".join(_texts(body))) for item, body in _bodies(session, tasks).items()}
+        matching += [task.id for task in tasks if all(word in texts[task.item_id] for word in words)]
+    return matching
 
 
-def listed_tasks(session: Session, work: Work, view: View, task_ids: Sequence[int]) -> list[ListedTask]:
+def listed_tasks(session: Session, work: QueueContext, view: View, task_ids: Sequence[int]) -> list[ListedTask]:
     """Return the rows of tasks, such as those on one page of a list."""
     numbers, states = queue_view.numbers(view, task_ids), view.states(task_ids)
     tasks = find_tasks(session, work, task_ids)
     bodies = _bodies(session, tasks)
-    own = task_standings(session, work, [task.id for task in tasks], training.load(session, work))
-    return [
-        ListedTask(
+    own = own_labels(session, work, [task.id for task in tasks], training.load(session, work))
+    rows = []
+    for task in tasks:
+        body, label, value = bodies[task.item_id], own.get(task.id), None
+        if label is not None:
+            is_pair = work.name in blocks.PAIRS
+            order = blocks.entered_order(label.shown, work, task, 2) if is_pair else ()
+            value = order.index(label.value) + 1 if label.value in order else label.value
+        question = " ".join(body["prompt"].split())
+        row = ListedTask(
             id=task.id,
             name=task_name(work, task.id),
             number=numbers[task.id],
-            question=_excerpt(bodies[task.item_id]["prompt"]),
+            question=question if len(question) <= EXCERPT else question[: EXCERPT - 1] + "…",
             criterion=task.target.criterion,
-            scenario=bodies[task.item_id].get("scenario") or "",
-            value=_shown_value(work, task, own[task.id]) if task.id in own else None,
+            scenario=body.get("scenario") or "",
+            value=value,
             draft=task.id in view.drafts,
             skipped=states[task.id].skipped,
             flagged=states[task.id].flagged,
         )
-        for task in tasks
-    ]
-
-
-def _shown_value(work: Work, task: Task, own: Standing) -> Value | None:
-    """Return the annotator's label; of a pair, the number that its text has on the screen."""
-    order = response_order.entered(own.shown, work, task, 2) if work.name in response_order.PAIRS else ()
-    return order.index(own.value) + 1 if own.value in order else own.value
-
-
-def _matching(session: Session, tasks: Sequence[Task], words: Sequence[str]) -> list[int]:
-    """Return the tasks with all words. Only texts that the annotator sees are searched, no names."""
-    texts = {item: _fold("\n".join(_texts(body))) for item, body in _bodies(session, tasks).items()}
-    return [task.id for task in tasks if all(word in texts[task.item_id] for word in words)]
+        rows.append(row)
+    return rows
 
 
 def _bodies(session: Session, tasks: Sequence[Task]) -> dict[int, Any]:
@@ -186,11 +177,6 @@ def _texts(body: Mapping[str, Any]) -> Iterable[str]:
 
 def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"
 
 
 # The inbox: flags and notes of annotators with the replies to them, until they are closed.
@@ -242,8 +228,7 @@ def threads(session: Session, study_id: int, annotator: str | None = None) -> li
 
     With a name, those of one annotator.
     """
-    marks: dict[tuple[int, str], dict[str, MarkRow]] = defaultdict(dict)
-    targets_by_key: dict[tuple[int, str], Target] = {}
+    found: dict[tuple[int, str], tuple[Target, dict[str, MarkRow]]] = {}
     query = (
         select(MarkRow, col(AnnotatorRow.name), col(ItemRow.key), TargetRow)
         .join(AnnotatorRow, col(AnnotatorRow.id) == col(MarkRow.annotator_id))
@@ -255,38 +240,36 @@ def threads(session: Session, study_id: int, annotator: str | None = None) -> li
     if annotator is not None:
         query = query.where(col(AnnotatorRow.name) == annotators.normalize_name(annotator))
     for row, name, key, target in session.execute(query):
-        marks[row.target_id, name][row.mark] = row
-        targets_by_key[row.target_id, name] = targets.from_columns(key, target.kind, target.criterion, target.part)
+        about = targets.from_columns(key, target.kind, target.criterion, target.part)
+        found.setdefault((row.target_id, name), (about, {}))[1][row.mark] = row
     replies = _replies(session, study_id)
-    listed = [_thread(*key, target, marks[key], replies.get(key, ())) for key, target in targets_by_key.items()]
-    listed = [thread for thread in listed if thread.flagged or thread.note or thread.replies]
+    listed = []
+    for (target_id, name), (about, marks) in found.items():
+        note, flag = marks.get("note"), marks.get("flag")
+        thread = Thread(
+            target_id=target_id,
+            target=about,
+            annotator=name,
+            flagged=flag is not None and flag.on,
+            note=note.text if note is not None and note.on else "",
+            at=max((row.at for row in marks.values() if row.at is not None), default=None),
+            replies=tuple(replies.get((target_id, name), ())),
+        )
+        if thread.flagged or thread.note or thread.replies:
+            listed.append(thread)
     return sorted(sorted(listed, key=lambda thread: thread.newest, reverse=True), key=lambda thread: thread.closed)
 
 
-def shown_order(session: Session, study: Study, thread: Thread) -> response_order.Order:
+def shown_order(session: Session, study: Study, thread: Thread) -> blocks.Order:
     """Return the order in which the annotator of a thread sees the texts of its task; empty if it is not one's."""
     name = queue_of(thread.target.kind, thread.target.criterion)
-    work = None if name is None else open_work(session, name, study.name, thread.annotator)
-    tasks = [] if work is None else find_tasks(session, work, [thread.target_id])
-    if work is None or not tasks:
+    if name is None:
         return ()
+    work = open_context(session, name, study.name, thread.annotator)
     item = target_item(items.get(session, study.id, thread.target.item), thread.target)
-    return Entered(session, work, {tasks[0]: [thread.target]}).order(tasks[0], item)
-
-
-def _thread(
-    target_id: int, annotator: str, target: Target, marks: dict[str, MarkRow], replies: Sequence[Reply]
-) -> Thread:
-    note, flag = marks.get("note"), marks.get("flag")
-    return Thread(
-        target_id=target_id,
-        target=target,
-        annotator=annotator,
-        flagged=flag is not None and flag.on,
-        note=note.text if note is not None and note.on else "",
-        at=max((row.at for row in marks.values() if row.at is not None), default=None),
-        replies=tuple(replies),
-    )
+    for task in find_tasks(session, work, [thread.target_id]):
+        return Entries(session, work, {task: [thread.target]}).order(task, item)
+    return ()
 
 
 def _replies(session: Session, study_id: int) -> dict[tuple[int, str], list[Reply]]:

@@ -1,11 +1,11 @@
 """The labelling queue: targets and their leases, drafts, skips, flags and notes."""
 
 from array import array
-from collections import OrderedDict
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, Literal
 
@@ -21,8 +21,10 @@ from storage.db.connections import clock, execute, insert_missing, upsert
 from storage.db.fingerprints import mark_row, with_fingerprint
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import (
+    AdjudicationRow,
     DraftRow,
     ItemRow,
+    KnownAnswerRow,
     LabelRow,
     LeaseRow,
     MarkRow,
@@ -37,10 +39,8 @@ from storage.labels.views import views_condition
 from storage.studies import annotators
 
 Mark = Literal["skip", "flag", "note"]
-NO_ID = 0
-"""No annotator and no target has this id."""
+# There is at most one draft and one lease of a target and an annotator.
 ONE_EACH = ("target_id", "annotator_id")
-"""There is at most one draft and one lease of a target and an annotator."""
 ANNOTATOR = bindparam("annotator", type_=Integer)
 NOW: ColumnElement[Any] = bindparam("now")
 
@@ -97,10 +97,30 @@ def set_mark(
 ) -> None:
     """Skip, flag or note a target, or withdraw that (`on=False`). A skip ends the lease."""
     record = MarkRecord(target=target, annotator=annotator, mark=mark, text=text, on=on, at=now())
-    target_id, annotator_id = _ids(session, study_id, target, annotator)
+    target_id = targets.get_or_create_id(session, study_id, target)
+    annotator_id = annotators.get_or_create_id(session, annotator)
     insert_missing(session, MarkRow, [with_fingerprint(mark_row(record, target_id, annotator_id))])
     if mark == "skip":
-        session.execute(delete(LeaseRow).where(_belongs_to(LeaseRow, target_id, annotator_id)))
+        own = (col(LeaseRow.target_id) == target_id, col(LeaseRow.annotator_id) == annotator_id)
+        session.execute(delete(LeaseRow).where(*own))
+
+
+def marks_on(
+    session: Session, annotator_id: int, *conditions: ColumnElement[bool]
+) -> defaultdict[int, dict[Mark, str]]:
+    """Return target -> mark -> text of the annotator's marks that are on; the conditions are on marks or targets."""
+    query = (
+        select(col(MarkRow.target_id), col(MarkRow.mark), col(MarkRow.on), col(MarkRow.text))
+        .join(TargetRow, col(TargetRow.id) == col(MarkRow.target_id))
+        .where(col(MarkRow.annotator_id) == annotator_id, *conditions)
+        .order_by(col(MarkRow.id))
+    )
+    found: defaultdict[int, dict[Mark, str]] = defaultdict(dict)
+    newest = {(target_id, mark): (on, text) for target_id, mark, on, text in execute(session, query)}
+    for (target_id, mark), (on, text) in newest.items():
+        if on:
+            found[target_id][mark] = text
+    return found
 
 
 def has_targets(session: Session, queue: Queue) -> bool:
@@ -114,40 +134,26 @@ def target_query(*columns: Any, queue: Queue, with_items: bool = False, few: boo
 
     `few`: a joined table has rows of few targets, so SQLite should not begin with all targets of the queue.
     """
+    study_id = col(TargetRow.study_id) + 0 if few else col(TargetRow.study_id)  # an expression has no index
     query = select(*columns).select_from(TargetRow)
+    query = query.where(study_id == queue.study_id, col(TargetRow.kind) == queue.kind)
     if with_items or queue.scenario is not None:
         query = query.join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-    study_id = col(TargetRow.study_id) + 0 if few else col(TargetRow.study_id)  # an expression has no index
-    return query.where(study_id == queue.study_id, *_target_conditions(queue))
-
-
-def _target_conditions(queue: Queue) -> list[ColumnElement[bool]]:
-    """Return the conditions on targets besides the study; that of the scenario is on the item."""
-    conditions: list[ColumnElement[bool]] = [col(TargetRow.kind) == queue.kind]
-    if queue.criterion is not None:
-        conditions.append(col(TargetRow.criterion) == queue.criterion)
-    elif queue.reserved:
-        conditions.append(col(TargetRow.criterion).not_in(queue.reserved))
     if queue.scenario is not None:
-        conditions.append(col(ItemRow.scenario) == queue.scenario)
+        query = query.where(col(ItemRow.scenario) == queue.scenario)
+    if queue.criterion is not None:
+        query = query.where(col(TargetRow.criterion) == queue.criterion)
+    elif queue.reserved:
+        query = query.where(col(TargetRow.criterion).not_in(queue.reserved))
     opinions = exists().where(col(OpinionRow.target_id) == col(TargetRow.id))
     if queue.compared:
-        conditions.append(opinions.where(col(OpinionRow.value).is_not(None)))
+        query = query.where(opinions.where(col(OpinionRow.value).is_not(None)))
     if queue.run_id is not None:
-        opinions = opinions.where(col(OpinionRow.run_id) == queue.run_id)
-        conditions.append(opinions if queue.every else opinions.where(*_without_agreement()))
-    elif not queue.every:
-        conditions.append(col(TargetRow.disputed).is_(True))
-    return conditions
-
-
-def _without_agreement() -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions on opinions that `TargetRow.disputed` summarizes for all runs."""
-    return (
-        col(OpinionRow.stage) == "verdict",
-        col(TraceRow.id) == col(OpinionRow.trace_id),
-        own_outcome().in_(DISPUTED),
-    )
+        of_run = opinions.where(col(OpinionRow.run_id) == queue.run_id)
+        # What `TargetRow.disputed` summarizes for all runs.
+        of_trace = (col(OpinionRow.stage) == "verdict", col(TraceRow.id) == col(OpinionRow.trace_id))
+        return query.where(of_run if queue.every else of_run.where(*of_trace, own_outcome().in_(DISPUTED)))
+    return query if queue.every else query.where(col(TargetRow.disputed).is_(True))
 
 
 @lru_cache(maxsize=256)  # building the query takes longer than executing it
@@ -174,9 +180,7 @@ def _labelled_by(annotator_id: SQLColumnExpression[int]) -> ColumnElement[bool]:
     return _current_labels(lambda label: col(label.annotator_id) == annotator_id).exists()
 
 
-def full_condition(
-    leased_target: SQLColumnExpression[int] | None = None, at: ColumnElement[Any] = NOW
-) -> ColumnElement[bool]:
+def full_condition(leased_target: SQLColumnExpression[int] | None = None) -> ColumnElement[bool]:
     """Return whether as many others as the overlap allows have labelled the outer query's target or hold a lease of it.
 
     `leased_target` is the target that is leased, if that is another one.
@@ -186,7 +190,7 @@ def full_condition(
     leased = (
         select(func.count())
         .where(col(LeaseRow.target_id) == leased_target, col(LeaseRow.annotator_id) != ANNOTATOR)
-        .where(col(LeaseRow.until) > at, not_(_labelled_by(col(LeaseRow.annotator_id))))
+        .where(col(LeaseRow.until) > NOW, not_(_labelled_by(col(LeaseRow.annotator_id))))
     )
     labelled = _current_labels(lambda label: and_(col(label.annotator_id) != ANNOTATOR, not_(col(label.surplus))))
     return labelled.with_only_columns(func.count()).scalar_subquery() + leased.scalar_subquery() >= wanted_labels()
@@ -206,29 +210,32 @@ class ClaimState:
     """Whether there are expired leases."""
     viewed: bool
     """Whether the annotator's next label of it is not blind."""
+    training: bool
+    """Whether it is a training item."""
+    decided: bool
+    """Whether it was adjudicated, and not by the annotator."""
     at: datetime
     """The time of the database; see `clock`."""
 
 
 def read_claims(session: Session, target_id: int, annotator_id: int, overlap: int, *, leased: int) -> ClaimState:
     """Return the state of a target; `leased` is the id of the target that is leased for it."""
-    parameters = {"annotator": annotator_id, "overlap": overlap, "leased": leased, "target": target_id}
-    if session.get_bind().dialect.name == "postgresql":
-        full, expired, viewed, at = execute(session, _claim_query(own_clock=True), parameters).one()
-    else:
-        at = clock(session)
-        full, expired, viewed = execute(session, _claim_query(own_clock=False), parameters | {"now": at}).one()
-    return ClaimState(bool(full), bool(expired), bool(viewed), at)
+    at = clock(session)
+    parameters = {"annotator": annotator_id, "overlap": overlap, "leased": leased, "target": target_id, "now": at}
+    full, expired, viewed, training, decided = map(bool, execute(session, _claim_query(), parameters).one())
+    return ClaimState(full, expired, viewed, training, decided, at)
 
 
-@lru_cache(maxsize=2)  # building the query takes longer than executing it
-def _claim_query(*, own_clock: bool) -> Select[*tuple[Any, ...]]:
-    """Select the results of `read_claims`; `own_clock`: with the time, which is `:now` otherwise."""
-    leased, at = bindparam("leased", type_=Integer), func.clock_timestamp() if own_clock else NOW
-    expired = exists().where(col(LeaseRow.target_id) == leased, col(LeaseRow.until) <= at)
-    query = select(full_condition(leased, at), expired, views_condition()).select_from(TargetRow)
-    query = query.where(col(TargetRow.id) == bindparam("target", type_=Integer))
-    return query.add_columns(at) if own_clock else query
+@cache  # building the query takes longer than executing it
+def _claim_query() -> Select[*tuple[Any, ...]]:
+    leased = bindparam("leased", type_=Integer)
+    expired = exists().where(col(LeaseRow.target_id) == leased, col(LeaseRow.until) <= NOW)
+    training = exists().where(col(KnownAnswerRow.target_id) == col(TargetRow.id))
+    decided = exists().where(col(AdjudicationRow.target_id) == col(TargetRow.id))
+    own = decided.where(col(AdjudicationRow.annotator_id) == ANNOTATOR)
+    columns = (full_condition(leased), expired, views_condition(), training, decided & ~own)
+    query = select(*columns).select_from(TargetRow)
+    return query.where(col(TargetRow.id) == bindparam("target", type_=Integer))
 
 
 def _marked(mark: Mark) -> ColumnElement[bool]:
@@ -247,32 +254,22 @@ def _marked(mark: Mark) -> ColumnElement[bool]:
     return func.coalesce(newest, 0) == 1
 
 
-def _belongs_to(table: Any, target_id: int, annotator_id: int) -> ColumnElement[bool]:
-    return and_(col(table.target_id) == target_id, col(table.annotator_id) == annotator_id)
-
-
-def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
-    return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
-
-
 # The orders of queues that were used last in this process: to shuffle a long queue takes a tenth of a second.
 
 MAX_STORED = 64
-_stored: OrderedDict[Hashable, tuple[Hashable, Sequence[int]]] = OrderedDict()
+_stored: dict[Hashable, tuple[Hashable, Sequence[int]]] = {}
 _lock = Lock()
 
 
 def find_order(key: Hashable, version: Hashable, compute: Callable[[], Sequence[int]]) -> Sequence[int]:
     """Return the order under a key, computed if there is none or its version is another one."""
-    with _lock:
-        stored = _stored.get(key)
-        if stored is not None and stored[0] == version:
-            _stored.move_to_end(key)
-            return stored[1]
+    stored = _stored.get(key)
+    if stored is not None and stored[0] == version:
+        return stored[1]
     order = array("q", compute())
     with _lock:
+        _stored.pop(key, None)
         _stored[key] = (version, order)
-        _stored.move_to_end(key)
         while len(_stored) > MAX_STORED:
-            _stored.popitem(last=False)
+            _stored.pop(next(iter(_stored)))
     return order

@@ -7,7 +7,7 @@ only as far as they are read. Nothing here claims a target.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Select, exists, false, func, or_, select
 from sqlalchemy.orm import Session, aliased
@@ -16,44 +16,13 @@ from sqlmodel import col
 from storage.db.connections import clock, execute
 from storage.db.guards import QUEUE, reading_for
 from storage.db.tables import AdjudicationRow, DraftRow, ItemRow, LabelRow, LeaseRow, MarkRow, TargetRow
-from storage.labelling import assignment, claims, critique_queue, queue, training
-from storage.labelling.context import Json, Work
+from storage.labelling import claims, critique_queue, queue, training
+from storage.labelling.context import Json, QueueContext
 from storage.labelling.queue import TargetState, state_query, target_query, wanted_labels
-from storage.labelling.training import Training
 from storage.labels.targets import is_current
-
-# The lists of a queue, and what a queue is for one annotator.
 
 Tab = Literal["todo", "drafts", "done", "skipped", "flagged"]
 TABS: tuple[Tab, ...] = get_args(Tab)
-
-
-class View(Protocol):
-    """A queue as one annotator sees it."""
-
-    @property
-    def training(self) -> Training | None:
-        """The training of the queue, if it has one."""
-
-    @property
-    def order(self) -> Sequence[int]:
-        """The tasks that the annotator gets or has labelled, in the annotator's order."""
-
-    @property
-    def drafts(self) -> Collection[int]:
-        """The tasks that were begun and not finished, the oldest first."""
-
-    def tab(self, tab: Tab) -> Iterator[int]:
-        """Yield the tasks of a list in the annotator's order."""
-
-    def count(self, tab: Tab) -> int:
-        """Return the number of tasks in a list."""
-
-    def labels(self) -> tuple[int, int]:
-        """Return how many required targets the annotator has labelled, and has labelled or can label."""
-
-    def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
-        """Return the states of tasks of the queue."""
 
 
 def is_in_tab(state: TargetState, tab: Tab, drafts: Collection[int]) -> bool:
@@ -70,93 +39,109 @@ def is_in_tab(state: TargetState, tab: Tab, drafts: Collection[int]) -> bool:
     return not (state.labelled or state.skipped or state.full)
 
 
-# The queue of critiques as one annotator sees it: training first, then what is assigned, with hidden checks.
+class View:
+    """A queue as one annotator sees it: training items first, then what is assigned, with hidden checks.
 
+    Here it is the queue of critiques, whose AIUs change when they are edited: all of it is evaluated, from the edits.
+    """
 
-class CritiqueView:
-    """The queue of critiques, whose AIUs change when they are edited: it is evaluated whole, from the edits."""
-
-    def __init__(self, session: Session, work: Work, *, again: bool = True) -> None:
+    def __init__(self, session: Session, work: QueueContext, *, again: bool = True) -> None:
         self.session, self.work = session, work
         plan = training.load(session, work)
         self.training = plan.again() if plan is not None and again else plan
-        items = [] if self.training is None else training.item_states(session, work, self.training)
-        visible = [] if items and work.study.rules.training_required else self._visible()
-        chosen, ordinary = self._divided(visible)
-        ordered = assignment.order_ids(session, work, {state.id: state.position for state in ordinary})
-        mixed = claims.mix_checks(work, ordered, [state.id for state in chosen])
-        self._states = {state.id: state for state in (*items, *chosen, *ordinary)}
-        self.order: Sequence[int] = [*(state.id for state in items), *mixed]
+        """The training of the queue, if it has one."""
+        self.items = [] if self.training is None else training.item_states(session, work, self.training)
+        self.only_training = bool(self.items) and work.study.rules.training_required
 
-    def _visible(self) -> list[TargetState]:
-        """Return the critiques that the annotator gets or has labelled, without training items."""
-        rules = self.work.study.rules
-        found = critique_queue.critique_states(self.session, self.work.queue, self.work.annotator_id, rules.overlap)
-        trained = self.training.tasks if self.training is not None else ()
-        return [
-            state
-            for state in found
-            if state.id not in trained
-            and (state.labelled or assignment.is_assigned(rules, self.work.annotator, state.scenario))
-        ]
-
-    def _divided(self, visible: Sequence[TargetState]) -> tuple[list[TargetState], list[TargetState]]:
-        """Return the hidden checks of the annotator and the other critiques.
+    @cached_property
+    def _divided(self) -> tuple[list[TargetState], list[TargetState]]:
+        """Hidden checks, and the other critiques that the annotator gets or has labelled.
 
         A check is a critique with a decision on each of its AIUs, none of them by the annotator.
         """
-        decided = claims.decided_targets(self.session, self.work) if claims.has_checks(self.work) else {}
-        complete = {state.id: _adjudicated_by_annotator(state, decided) for state in visible}
-        if all(own is not None for own in complete.values()):
-            return [], list(visible)
-        ordinary = [state for state in visible if complete[state.id] is None or (complete[state.id] and state.labelled)]
-        possible = [state for state in visible if complete[state.id] is False]
-        available = sum(complete[state.id] is None and (state.labelled or not state.full) for state in ordinary)
-        return claims.select_checks(self.work, available, possible), ordinary
+        work, rules = self.work, self.work.study.rules
+        if self.only_training:
+            return [], []
+        trained = self.training.tasks if self.training is not None else ()
+        states = critique_queue.critique_states(self.session, work.queue, work.annotator_id, rules.overlap)
+        visible = [
+            state
+            for state in states
+            if state.id not in trained and (state.labelled or claims.is_assigned(rules, work.annotator, state.scenario))
+        ]
+        decided = claims.decided_targets(self.session, work) if claims.has_checks(work) else {}
+        own: dict[int, bool | None] = {state.id: None for state in visible}
+        for state in visible:
+            if state.parts and decided.keys() >= set(state.parts):
+                own[state.id] = any(decided[aiu_id] for aiu_id in state.parts)
+        if None not in own.values():
+            return [], visible
+        ordinary = [state for state in visible if own[state.id] is None or (own[state.id] and state.labelled)]
+        available = sum(own[state.id] is None and (state.labelled or not state.full) for state in ordinary)
+        possible = [state for state in visible if own[state.id] is False]
+        return claims.select_checks(work, available, possible), ordinary
+
+    @property
+    def checks(self) -> Sequence[TargetState]:
+        """The hidden checks of the annotator."""
+        return self._divided[0]
+
+    @cached_property
+    def fixed(self) -> Mapping[int, TargetState]:
+        """The tasks that are read as states, by id: here these are all."""
+        return {state.id: state for state in (*self.items, *self.checks, *self._divided[1])}
+
+    def _ordinary_order(self) -> Sequence[int]:
+        """Return the tasks that are neither training items nor checks, in the annotator's order."""
+        return claims.order_ids(self.session, self.work, {state.id: state.position for state in self._divided[1]})
+
+    @cached_property
+    def order(self) -> Sequence[int]:
+        """The tasks that the annotator gets or has labelled, in the annotator's order."""
+        ordered = claims.mix_checks(self.work, self._ordinary_order(), [state.id for state in self.checks])
+        return [*(state.id for state in self.items), *ordered] if self.items else ordered
 
     @cached_property
     def drafts(self) -> Collection[int]:
-        """See `View`."""
-        begun = [state for state in self._states.values() if state.labels and not state.labelled]
+        """The tasks that were begun and not finished, the oldest first."""
+        begun = [state for state in self.fixed.values() if state.labels and not state.labelled]
         return dict.fromkeys(state.id for state in sorted(begun, key=lambda state: state.newest))
 
     def tab(self, tab: Tab) -> Iterator[int]:
-        """See `View`."""
-        return (task_id for task_id in self.order if is_in_tab(self._states[task_id], tab, self.drafts))
+        """Yield the tasks of a list in the annotator's order."""
+        chosen = set(self._fixed_in(tab))
+        return (task_id for task_id in self.order if task_id in chosen)
 
     def count(self, tab: Tab) -> int:
-        """See `View`."""
-        return sum(is_in_tab(state, tab, self.drafts) for state in self._states.values())
+        """Return the number of tasks in a list."""
+        return len(self._fixed_in(tab))
 
     def labels(self) -> tuple[int, int]:
-        """See `View`."""
-        states = self._states.values()
+        """Return how many required targets the annotator has labelled, and has labelled or can label."""
+        states = self.fixed.values()
         return sum(state.labels for state in states), sum(state.available for state in states)
 
     def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
-        """See `View`."""
-        return {task_id: self._states[task_id] for task_id in task_ids if task_id in self._states}
+        """Return the states of tasks of the queue."""
+        return {task_id: self.fixed[task_id] for task_id in task_ids if task_id in self.fixed}
+
+    def _fixed_in(self, tab: Tab) -> list[int]:
+        drafts = self.drafts if tab == "drafts" else ()
+        return [state.id for state in self.fixed.values() if is_in_tab(state, tab, drafts)]
 
 
-def _adjudicated_by_annotator(state: TargetState, decided: Mapping[int, bool]) -> bool | None:
-    """Return whether the annotator decided on an AIU of a critique; None if an AIU has no decision."""
-    if not state.parts or not all(aiu_id in decided for aiu_id in state.parts):
-        return None
-    return any(decided[aiu_id] for aiu_id in state.parts)
-
-
+# Targets in one query for open tasks: the number grows, because labelled targets come first.
 FIRST_STEP, LARGEST_STEP = 64, 4096
-"""Targets in one query for open tasks: the number grows, because labelled targets come first."""
+# Visible are targets that are assigned to the annotator, and those that the annotator has labelled.
 Scope = Literal["all", "assigned", "visible"]
-"""Visible are targets that are assigned to the annotator, and those that the annotator has labelled."""
 
 
-def open_view(session: Session, work: Work, *, again: bool = True) -> View:
+def open_view(session: Session, work: QueueContext, *, again: bool = True) -> View:
     """Return a queue as its annotator sees it now: training items first, then what is assigned, with hidden checks.
 
     `again`: after a training that was not passed, another attempt is offered.
     """
-    return CritiqueView(session, work, again=again) if work.name == "aius" else TargetView(session, work, again=again)
+    return View(session, work, again=again) if work.name == "aius" else TargetView(session, work, again=again)
 
 
 def progress(view: View) -> Json:
@@ -179,19 +164,16 @@ def numbers(view: View, task_ids: Collection[int]) -> dict[int, int]:
     return {task_id: number for number, task_id in enumerate(view.order, 1) if task_id in wanted}
 
 
-class TargetView:
+class TargetView(View):
     """A queue in which every task is one target.
 
     Training items and checks are few and read as states (`fixed`); all other targets are counted and walked.
     """
 
-    def __init__(self, session: Session, work: Work, *, again: bool = True) -> None:
-        self.session, self.work = session, work
-        self.parameters = {"overlap": work.study.rules.overlap}
-        plan = training.load(session, work)
-        self.training = plan.again() if plan is not None and again else plan
-        self.items = [] if self.training is None else training.item_states(session, work, self.training)
-        self.only_training = bool(self.items) and work.study.rules.training_required
+    @property
+    def parameters(self) -> dict[str, int]:
+        """The parameters of every query."""
+        return {"overlap": self.work.study.rules.overlap}
 
     @cached_property
     def decided(self) -> Mapping[int, bool]:
@@ -213,28 +195,22 @@ class TargetView:
         return claims.select_checks(self.work, len(self.labelled) + self.open_count - own, self._states(possible))
 
     @cached_property
-    def fixed(self) -> dict[int, TargetState]:
+    def fixed(self) -> Mapping[int, TargetState]:
         """Training items and checks."""
         return {state.id: state for state in (*self.items, *self.checks)}
-
-    @cached_property
-    def order(self) -> Sequence[int]:
-        """See `View`."""
-        ordered = claims.mix_checks(self.work, self._ordinary_order(), [state.id for state in self.checks])
-        return [*(state.id for state in self.items), *ordered] if self.items else ordered
 
     def _ordinary_order(self) -> Sequence[int]:
         if self.only_training:
             return []
         rules = self.work.study.rules
         if rules.order == "informative":
-            return assignment.order_ids(self.session, self.work, self._places())
+            return claims.order_ids(self.session, self.work, self._places())
         target_id = col(TargetRow.id)
         query = self._query(func.count(), func.sum(target_id), func.sum(target_id % 1009))
         version = tuple(self._execute(query).one())
         names = rules.model_dump_json(include={"order", "annotators", "groups"})
         key = (self.session.get_bind().engine, self.work.queue, self.work.annotator_id, names)
-        return queue.find_order(key, version, lambda: assignment.order_ids(self.session, self.work, self._places()))
+        return queue.find_order(key, version, lambda: claims.order_ids(self.session, self.work, self._places()))
 
     def _places(self) -> dict[int, int]:
         """Return target -> the position of its item."""
@@ -312,17 +288,11 @@ class TargetView:
         """The number of assigned targets that the annotator has not labelled and can label."""
         query = self._query(func.count(), scope="assigned").where(self._is_open)
         wanted: int = self._execute(query).scalar_one()
-        return wanted - len(self.claimed) - self._own_open
-
-    @property
-    def _own_open(self) -> int:
-        """The number of assigned targets that the annotator has labelled, and of which more labels are wanted."""
-        if assignment.assigned_condition(self.work) is None:
-            return sum(self.labelled.values())
-        ids = [target_id for target_id, is_open in self.labelled.items() if is_open]
-        query = self._query(func.count(), scope="assigned").where(col(TargetRow.id).in_(ids))
-        found: int = self._execute(query).scalar_one()
-        return found
+        own = [target_id for target_id, is_open in self.labelled.items() if is_open]
+        if claims.assigned_condition(self.work) is not None:
+            query = self._query(col(TargetRow.id), scope="assigned").where(col(TargetRow.id).in_(own))
+            own = self._execute(query).all()
+        return wanted - len(self.claimed) - len(own)
 
     def tab(self, tab: Tab) -> Iterator[int]:
         """See `View`."""
@@ -341,10 +311,6 @@ class TargetView:
             case "skipped":
                 return self.skipped
         return self.marked["flag"]
-
-    def _fixed_in(self, tab: Tab) -> list[int]:
-        drafts = self.drafts if tab == "drafts" else ()
-        return [state.id for state in self.fixed.values() if is_in_tab(state, tab, drafts)]
 
     def _todo(self) -> Iterator[int]:
         done = {*self.labelled, *self.skipped, *self.claimed} - self.fixed.keys()
@@ -369,22 +335,34 @@ class TargetView:
 
     def labels(self) -> tuple[int, int]:
         """See `View`."""
-        labelled = len(self.labelled) + sum(state.labels for state in self.fixed.values())
-        total = len(self.labelled) + self.open_count + sum(state.available for state in self.fixed.values())
-        return labelled, total
+        labelled, available = super().labels()
+        return len(self.labelled) + labelled, len(self.labelled) + self.open_count + available
 
     def states(self, task_ids: Sequence[int]) -> dict[int, TargetState]:
         """See `View`."""
         ordinary = [task_id for task_id in task_ids if task_id not in self.fixed]
-        fixed = {task_id: self.fixed[task_id] for task_id in task_ids if task_id in self.fixed}
-        return fixed | {state.id: state for state in self._states(ordinary)}
+        return super().states(task_ids) | {state.id: state for state in self._states(ordinary)}
 
     def _states(self, task_ids: Sequence[int]) -> list[TargetState]:
         if not task_ids:
             return []
         values = {"annotator": self.work.annotator_id, "now": clock(self.session), "ids": list(task_ids)}
         rows = execute(self.session, state_query(self.work.queue), self.parameters | values)
-        return [_state(*row) for row in rows]
+        return [
+            TargetState(
+                id,
+                item,
+                bool(labelled),
+                bool(skipped),
+                bool(flagged),
+                bool(full),
+                scenario,
+                position,
+                labels=int(labelled),
+                available=int(labelled or not full),
+            )
+            for id, item, labelled, skipped, flagged, full, scenario, position in rows
+        ]
 
     @property
     def _is_open(self) -> ColumnElement[bool]:
@@ -399,7 +377,7 @@ class TargetView:
         few: bool = False,
     ) -> Select[*tuple[Any, ...]]:
         """Select columns of the queue's ordinary targets in a scope; `with_checks`: and of the possible checks."""
-        condition = None if scope == "all" else assignment.assigned_condition(self.work)
+        condition = None if scope == "all" else claims.assigned_condition(self.work)
         query = target_query(*columns, queue=self.work.queue, with_items=with_items or condition is not None, few=few)
         if self.only_training:
             return query.where(false())
@@ -428,20 +406,3 @@ def _adjudicated(annotator_id: int | None = None) -> ColumnElement[bool]:
     """Return whether the outer query's target has a decision, of an annotator if one is passed."""
     decided = exists().where(col(AdjudicationRow.target_id) == col(TargetRow.id))
     return decided if annotator_id is None else decided.where(col(AdjudicationRow.annotator_id) == annotator_id)
-
-
-def _state(
-    id: int, item: str, labelled: bool, skipped: bool, flagged: bool, full: bool, scenario: str | None, position: int
-) -> TargetState:
-    return TargetState(
-        id,
-        item,
-        bool(labelled),
-        bool(skipped),
-        bool(flagged),
-        bool(full),
-        scenario,
-        position,
-        labels=int(labelled),
-        available=int(labelled or not full),
-    )

@@ -1,34 +1,216 @@
-"""The tasks of a queue in an annotator's order, with the annotator's entries; reading them claims nothing."""
+"""The tasks of a queue in an annotator's order, with the annotator's labels, drafts, marks and claims.
+
+Reading them claims nothing.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from itertools import chain
+from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, Integer, Row, bindparam, select
 from sqlalchemy.orm import Session
+from sqlmodel import col
 
-from core.items import Criterion, target_item
-from core.labels import Target
-from storage.db.connections import write
-from storage.labelling import panels, queue_view
-from storage.labelling.context import Json, Task, Work, find_tasks, target_name, task_name
-from storage.labelling.entries import Entered, target_ids
+from core.items import Criterion, Item, target_item
+from core.labels import Target, Value
+from storage.db.connections import clock, execute, write
+from storage.db.tables import DraftRow, LabelRow, LeaseRow, MarkRow
+from storage.labelling import blocks, panels, queue_view, training
+from storage.labelling.context import Json, QueueContext, Refused, Task, find_task, find_tasks, target_name, task_name
+from storage.labelling.queue import TargetState, marks_on
 from storage.labelling.queue_view import Tab, View, is_in_tab, open_view
 from storage.labelling.reveal import reveals
+from storage.labelling.training import Training
 from storage.labels import targets, views
 from storage.studies import items, studies
 
+# The annotator's label of a target.
+
+
+@dataclass(frozen=True)
+class OwnLabel:
+    """An annotator's labels of one target."""
+
+    version: int = 0
+    """The number of labels, withdrawn ones included: it changes with every label and reveals nothing about others."""
+    value: Value | None = None
+    """None without a current label."""
+    reason: str = ""
+    evidence: tuple[Json, ...] = ()
+    blind: bool = True
+    surplus: bool = False
+    at: str | None = None
+    shown: tuple[int, ...] = ()
+    """The order of the texts under which it was entered, also of a withdrawn label; empty if it is not known."""
+
+    @property
+    def content(self) -> Json | None:
+        """Value, reason and evidence; None without a current label."""
+        if self.value is None:
+            return None
+        return {"value": self.value, "reason": self.reason, "evidence": list(self.evidence)}
+
+    @property
+    def json(self) -> Json | None:
+        """The content with its metadata; None without a current label."""
+        content = self.content
+        return None if content is None else {**content, "blind": self.blind, "at": self.at}
+
+
+def own_labels(
+    session: Session, work: QueueContext, target_ids: Sequence[int], plan: Training | None
+) -> dict[int, OwnLabel]:
+    """Return target id -> the annotator's label, for those of the targets that the annotator ever labelled.
+
+    For the training items of a `plan`, the answers of the current attempt are in place of labels.
+    """
+    found: dict[int, OwnLabel] = {}
+    for row in _label_rows(session, work.annotator_id, target_ids):
+        found[row.target_id] = OwnLabel(
+            version=found[row.target_id].version + 1 if row.target_id in found else 1,
+            value=row.value,
+            reason=row.reason,
+            evidence=tuple(row.evidence or ()),
+            blind=row.blind,
+            surplus=row.surplus,
+            at=row.at.isoformat() if row.at else None,
+            shown=tuple(row.shown or ()),
+        )
+    if plan is not None:
+        answers = plan.again().answers
+        for target_id in plan.items.keys() & set(target_ids):
+            answer, version = answers.get(target_id), plan.versions[target_id]
+            found[target_id] = (
+                OwnLabel(version)
+                if answer is None
+                else OwnLabel(version, answer.value, answer.reason, at=answer.at.isoformat())
+            )
+    return found
+
+
+def circumstances_of(
+    session: Session, annotator_id: int, target_id: int, content: Json
+) -> tuple[int | None, tuple[int, ...]]:
+    """Return the guidelines and the order of the texts of the annotator's newest label of a target with this value,
+    reason and evidence.
+    """
+    for row in reversed(_label_rows(session, annotator_id, [target_id])):
+        if {"value": row.value, "reason": row.reason, "evidence": row.evidence or []} == content:
+            return row.guidelines, tuple(row.shown or ())
+    return None, ()
+
+
+def _label_rows(session: Session, annotator_id: int, target_ids: Sequence[int]) -> Sequence[Row[*tuple[Any, ...]]]:
+    return execute(session, _labels_query(), {"annotator": annotator_id, "targets": list(target_ids)}).all()
+
+
+@cache  # to build the query takes longer than to execute it
+def _labels_query() -> Any:
+    """Select an annotator's labels of some targets, the oldest first."""
+    targets = bindparam("targets", type_=Integer, expanding=True)
+    own = (col(LabelRow.annotator_id) == bindparam("annotator"), col(LabelRow.target_id).in_(targets))
+    return select(LabelRow).where(*own).order_by(col(LabelRow.id))
+
+
+def open_task(session: Session, work: QueueContext, name: str) -> Task:
+    """Return the task with an opaque id; raises Unknown or Refused if the annotator cannot open it."""
+    task = find_task(session, work, name)
+    check_training(session, work, task)
+    return task
+
+
+def check_training(session: Session, work: QueueContext, task: Task) -> None:
+    """Raise Refused if the task comes after the training of the queue."""
+    plan = training.load(session, work)
+    if plan is not None and plan.locks(task.id, 0) and task.id not in own_labels(session, work, [task.id], None):
+        raise Refused("rejected", training.COMES_FIRST)
+
+
+# The annotator's entries in some tasks.
+
+
+class Entries:
+    """The annotator's entries for some tasks, read with one query for each type."""
+
+    def __init__(self, session: Session, work: QueueContext, tasks: Mapping[Task, Sequence[Target]]) -> None:
+        self.work = work
+        self.target_ids = target_ids(session, work, tasks)
+        ids = list({*self.target_ids.values(), *(task.id for task in tasks)})
+        plan = training.load(session, work)
+        self.items, self.training_tasks = (plan.items, plan.tasks) if plan else ({}, {})
+        self.plan = plan.again() if plan else None
+        self.labels = own_labels(session, work, ids, plan)
+        self.marks = marks_on(session, work.annotator_id, col(MarkRow.target_id).in_(ids))
+        drafts = select(col(DraftRow.target_id), col(DraftRow.body)).where(
+            col(DraftRow.annotator_id) == work.annotator_id, col(DraftRow.target_id).in_(ids)
+        )
+        blank: Json = {"value": None, "reason": "", "evidence": []}
+        self.drafts = {target_id: blank | body for target_id, body in session.execute(drafts)}
+        leases = select(col(LeaseRow.target_id)).where(
+            col(LeaseRow.annotator_id) == work.annotator_id,
+            col(LeaseRow.target_id).in_([task.id for task in tasks]),
+            col(LeaseRow.until) > clock(session),
+        )
+        self.leases = set(session.scalars(leases))
+
+    def of_target(self, target: Target) -> Json:
+        """Return version, label, draft, flag and feedback of a target."""
+        target_id = self.target_ids.get(target, 0)
+        label, draft = self.labels.get(target_id, OwnLabel()), self.drafts.get(target_id)
+        feedback = self.plan.feedback(target_id) if self.plan and target_id in self.items else None
+        return {
+            "version": str(label.version),
+            "standing": label.json,
+            "draft": draft and {name: part for name, part in draft.items() if name != "shown"},
+            "flagged": "flag" in self.marks[target_id],
+            "reveal": None,
+            **({"feedback": feedback} if feedback else {}),
+        }
+
+    def of_task(self, task: Task, state: TargetState | None) -> Json:
+        """Return the task's flag, skip and note, and whether the annotator holds it or could."""
+        own = self.marks[task.id]
+        claim = "full" if state and state.full else "free"
+        return {
+            "training": task.id in self.training_tasks,
+            "flagged": "flag" in own,
+            "skipped": "skip" in own,
+            "note": own.get("note", ""),
+            "claim": "mine" if task.id in self.leases or (state and state.labelled) else claim,
+        }
+
+    def order(self, task: Task, item: Item) -> blocks.Order:
+        """Return the order in which the annotator sees the texts of a task: that of the label or draft, if there is
+        one. `item` is that of the target.
+        """
+        label, draft = self.labels.get(task.id, OwnLabel()), self.drafts.get(task.id, {})
+        count = blocks.count_texts(self.work, task, item)
+        return blocks.entered_order(label.shown or draft.get("shown", ()), self.work, task, count)
+
+    def is_asked(self, task: Task, target: Target) -> bool:
+        """Return whether a target is part of a task: of a training item, only targets with known answers are."""
+        return task.id not in self.training_tasks or self.target_ids.get(target) in self.items
+
+
+def target_ids(session: Session, work: QueueContext, tasks: Mapping[Task, Collection[Target]]) -> dict[Target, int]:
+    """Return target -> id, for those of the targets of tasks that exist."""
+    known = {task.target: task.id for task in tasks}
+    listed = {target for targets in tasks.values() for target in targets}
+    found = {target: known[target] for target in listed & known.keys()}
+    return found | targets.find_ids(session, work.study.id, listed - known.keys())
+
+
+# The tasks as the workbench receives them.
+
+# Tasks in one reply.
 MOST = 60
-"""Tasks in one reply."""
-
-
-def progress(session: Session, work: Work, *, again: bool = False) -> Json:
-    """Return the annotator's progress in the queue; `again`: see `open_view`."""
-    return queue_view.progress(open_view(session, work, again=again))
 
 
 def next_tasks(
     session: Session,
-    work: Work,
+    work: QueueContext,
     *,
     have: Collection[str],
     count: int,
@@ -65,7 +247,7 @@ def _newest_draft(view: View, tab: Tab) -> list[int]:
     return [task_id for task_id in reversed(list(view.drafts)) if is_in_tab(states[task_id], tab, ())][:1]
 
 
-def _linked(session: Session, work: Work, view: View, first: str | None) -> list[int]:
+def _linked(session: Session, work: QueueContext, view: View, first: str | None) -> list[int]:
     """Return the tasks that a link names by a task or by an item, without those that others have completed."""
     if first is None:
         return []
@@ -75,47 +257,35 @@ def _linked(session: Session, work: Work, view: View, first: str | None) -> list
     return [state.id for state in states.values() if state.labelled or not state.full]
 
 
-def task_jsons(
-    session: Session,
-    work: Work,
-    tasks: Sequence[Task],
-    view: View | None = None,
-) -> list[Json]:
+def task_jsons(session: Session, work: QueueContext, tasks: Sequence[Task], view: View | None = None) -> list[Json]:
     """Return tasks as the annotator may see them; reveals are left out, see `add_reveals`."""
     if not tasks:
         return []
     view = view or open_view(session, work)
     task_ids = [task.id for task in tasks]
     states, numbers = view.states(task_ids), queue_view.numbers(view, task_ids)
-    by_id_of_item = items.by_ids(session, [task.item_id for task in tasks])
-    shown = {task: target_item(by_id_of_item[task.item_id], task.target) for task in tasks}
+    found_items = items.by_ids(session, [task.item_id for task in tasks])
     criteria = {criterion.name: criterion for criterion in studies.criteria(session, work.study.id)}
     by_task = {task: panels.targets_of(session, work, task) for task in tasks}
-    entered = Entered(session, work, by_task)
-    orders = [entered.order(task, shown[task]) for task in tasks]
-    contents = [
-        panels.task_content(session, work, task, shown[task], criteria.get(task.target.criterion), order)
-        for task, order in zip(tasks, orders, strict=True)
-    ]
-    return [
-        {
+    entries = Entries(session, work, by_task)
+    jsons = []
+    for task in tasks:
+        item, criterion = target_item(found_items[task.item_id], task.target), criteria.get(task.target.criterion)
+        order = entries.order(task, item)
+        content = panels.task_content(session, work, task, item, criterion, order)
+        asked = zip(by_task[task], content["targets"], strict=True)
+        json = {
             "id": task_name(work, task.id),
             "number": numbers.get(task.id, 0),
-            "criterion": _criterion(task.target, criteria.get(task.target.criterion)),
-            "scenario": shown[task].scenario,
-            "training": entered.is_training(task.id),
-            **entered.marks(task),
-            "claim": entered.claim(task, states.get(task.id)),
+            "criterion": _criterion(task.target, criterion),
+            "scenario": item.scenario,
+            **entries.of_task(task, states.get(task.id)),
             **content,
             "shown": list(order),
-            "targets": [
-                entered.add(*pair)
-                for pair in zip(by_task[task], content["targets"], strict=True)
-                if entered.is_asked(task.id, pair[0])
-            ],
+            "targets": [about | entries.of_target(own) for own, about in asked if entries.is_asked(task, own)],
         }
-        for task, order, content in zip(tasks, orders, contents, strict=True)
-    ]
+        jsons.append(json)
+    return jsons
 
 
 def _criterion(target: Target, criterion: Criterion | None) -> Json | None:
@@ -125,7 +295,7 @@ def _criterion(target: Target, criterion: Criterion | None) -> Json | None:
     return {"name": target.criterion, "definition": definition, "rubric": rubric}
 
 
-def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequence[Task]) -> list[int]:
+def add_reveals(session: Session, work: QueueContext, jsons: Sequence[Json], tasks: Sequence[Task]) -> list[int]:
     """Add the reveals of targets that the annotator has labelled.
 
     Returns the targets that are shown for the first time: `record_views` must store them before the browser gets them.
@@ -135,36 +305,25 @@ def add_reveals(session: Session, work: Work, jsons: Sequence[Json], tasks: Sequ
     shown: dict[Task, list[Target]] = {}
     for json, task in zip(jsons, tasks, strict=True):
         by_name = {target["id"]: target for target in json["targets"] if int(target["version"]) > 0}
-        if json["training"] or not by_name:
-            continue
-        labelled = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in by_name]
-        found = reveals_of(session, work, task, labelled)
-        for target, content in found.items():
-            by_name[target_name(work, target)]["reveal"] = content
-        shown[task] = list(found)
-    return first_seen(session, work, shown)
+        if not json["training"]:
+            found = reveals_of(session, work, task, by_name)
+            for target, content in found.items():
+                by_name[target_name(work, target)]["reveal"] = content
+            shown[task] = list(found)
+    ids = list(target_ids(session, work, shown).values())
+    return sorted(set(ids) - views.viewed(session, work.annotator_id, ids))
 
 
-def reveals_of(session: Session, work: Work, task: Task, labelled: Sequence[Target]) -> dict[Target, Json]:
-    """Return the reveals of labelled targets; see `add_reveals`."""
+def reveals_of(session: Session, work: QueueContext, task: Task, labelled: Collection[str]) -> dict[Target, Json]:
+    """Return the reveals of labelled targets, which opaque ids name; see `add_reveals`."""
+    if not labelled:
+        return {}
+    wanted = [target for target in panels.targets_of(session, work, task) if target_name(work, target) in labelled]
     item = target_item(items.by_ids(session, [task.item_id])[task.item_id], task.target)
-    return reveals(session, work, task, item, labelled)
+    return reveals(session, work, task, item, wanted)
 
 
-def ids_of(session: Session, task: Task, shown: Collection[Target]) -> list[int]:
-    """Return the ids of targets of a task."""
-    ids = target_ids(session, {task: list(shown)})
-    return [ids[target] for target in shown]
-
-
-def first_seen(session: Session, work: Work, shown: Mapping[Task, Sequence[Target]]) -> list[int]:
-    """Return those of the targets whose opinions the annotator has not seen yet."""
-    ids = target_ids(session, shown)
-    seen = views.viewed(session, work.annotator_id, list(ids.values()))
-    return [ids[target] for listed in shown.values() for target in listed if ids[target] not in seen]
-
-
-def record_views(engine: Engine, work: Work, seen: Collection[int]) -> None:
+def record_views(engine: Engine, work: QueueContext, seen: Collection[int]) -> None:
     """Record that the annotator sees the reveals of targets: from now on, labels of them are not blind."""
     if seen:
         write(engine, lambda session: views.record_ids(session, work.annotator_id, sorted(set(seen))), pipelined=True)

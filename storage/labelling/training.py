@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from sqlalchemy import bindparam, delete, func, select
+from sqlalchemy import bindparam, delete, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -29,19 +29,15 @@ from storage.db.tables import (
     TrainingAnswerRow,
     now,
 )
-from storage.labelling import assignment, critique_queue
-from storage.labelling.context import AIU_KINDS, Json, QueueName, Refused, queue_of
+from storage.labelling import claims, critique_queue
+from storage.labelling.blocks import PAIRS
+from storage.labelling.context import AIU_KINDS, Json, QueueContext, QueueName, Refused, queue_of
 from storage.labelling.panels import checked_weights
-from storage.labelling.queue import TargetState
-from storage.labelling.response_order import PAIRS
+from storage.labelling.queue import Mark, TargetState, marks_on
 from storage.labelling.reveal import find_references
 from storage.labels import targets
 from storage.runs import aspects
 from storage.studies import studies
-
-if TYPE_CHECKING:
-    from storage.labelling.context import Work
-
 
 COMES_FIRST = "The training comes first."
 ANSWERED = "The first answer to a training item counts."
@@ -60,7 +56,7 @@ class TrainingItem:
     position: int
     """The place of the item in the study."""
     noun: str = ""
-    """What `reason` may refer to by its number in the item, of a pair: see `response_order.PAIRS`."""
+    """What `reason` may refer to by its number in the item, of a pair: see `storage.labelling.blocks.PAIRS`."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +143,25 @@ class Training:
         }
 
 
-def load(session: Session, work: "Work") -> Training | None:
+def load(session: Session, work: QueueContext) -> Training | None:
     """Return the training of a queue; None if it has no training items for the annotator."""
     rules = work.study.rules
-    if rules.annotators and not assignment.is_named(rules, work.annotator):
+    if rules.annotators and not claims.is_named(rules, work.annotator):
         return None
-    items = _items(session, work)
-    tasks = _tasks(session, work, items)
-    items = {target_id: items[target_id] for targets in tasks.values() for target_id in targets}
+    # Regardless of the criterion or scenario of the page.
+    known = {
+        target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position, PAIRS.get(work.name, ""))
+        for known, target, scenario, position in session.execute(_items_query(), {"study": work.study.id})
+        if queue_of(target.kind, target.criterion) == work.name
+    }
+    tasks: dict[int, Sequence[int]] = {target_id: (target_id,) for target_id in known}
+    if work.name == "aius" and known:  # without critiques from which the AIUs were removed
+        found = critique_queue.aius_of_tasks(session, work.study.id, {item.item_id for item in known.values()})
+        asked = {
+            task_id: [target_id for target_id in targets if target_id in known] for task_id, targets in found.items()
+        }
+        tasks = {task_id: targets for task_id, targets in asked.items() if targets}
+    items = {target_id: known[target_id] for targets in tasks.values() for target_id in targets}
     if not items:
         return None
     query = (
@@ -180,25 +187,6 @@ def load(session: Session, work: "Work") -> Training | None:
     return training.finished() if training.passed is None else training  # the owner can have removed the last item
 
 
-def _items(session: Session, work: "Work") -> dict[int, TrainingItem]:
-    """Return the training items of a queue, regardless of the criterion or scenario of the page."""
-    rows = session.execute(_items_query(), {"study": work.study.id})
-    return {
-        target.id: TrainingItem(target.item_id, known.value, known.reason, scenario, position, PAIRS.get(work.name, ""))
-        for known, target, scenario, position in rows
-        if queue_of(target.kind, target.criterion) == work.name
-    }
-
-
-def _tasks(session: Session, work: "Work", items: Mapping[int, TrainingItem]) -> dict[int, Sequence[int]]:
-    """Return `Training.tasks`; without critiques from which the AIUs were removed."""
-    if work.name != "aius" or not items:
-        return {target_id: (target_id,) for target_id in items}
-    found = critique_queue.aius_of_tasks(session, work.study.id, {item.item_id for item in items.values()})
-    known = {task_id: [target_id for target_id in targets if target_id in items] for task_id, targets in found.items()}
-    return {task_id: targets for task_id, targets in known.items() if targets}
-
-
 @cache  # to build the query takes longer than to execute it, and every action needs it
 def _items_query() -> Any:
     return (
@@ -209,18 +197,18 @@ def _items_query() -> Any:
     )
 
 
-def item_states(session: Session, work: "Work", training: Training) -> list[TargetState]:
+def item_states(session: Session, work: QueueContext, training: Training) -> list[TargetState]:
     """Return the training items in a random order of the annotator and the attempt; none if the training is over."""
     if training.is_over:
         return []
-    marked = _marks(session, work, [*training.tasks, *training.items])
+    marked = marks_on(session, work.annotator_id, col(MarkRow.target_id).in_([*training.tasks, *training.items]))
     ordered = sorted(
         training.tasks, key=lambda id: work.ids.digest("training", work.annotator_id, training.attempt, id)
     )
     return [_state(training, task_id, marked) for task_id in ordered]
 
 
-def _state(training: Training, task_id: int, marked: Mapping[int, set[str]]) -> TargetState:
+def _state(training: Training, task_id: int, marked: Mapping[int, Mapping[Mark, str]]) -> TargetState:
     targets = training.tasks[task_id]
     answered = [target_id for target_id in targets if target_id in training.answers]
     item = training.items[targets[0]]
@@ -228,8 +216,8 @@ def _state(training: Training, task_id: int, marked: Mapping[int, set[str]]) -> 
         id=task_id,
         item="",
         labelled=len(answered) == len(targets),
-        skipped="skip" in marked.get(task_id, ()),
-        flagged=any("flag" in marked.get(id, ()) for id in (task_id, *targets)),
+        skipped="skip" in marked.get(task_id, {}),
+        flagged=any("flag" in marked.get(id, {}) for id in (task_id, *targets)),
         full=False,
         scenario=item.scenario,
         position=item.position,
@@ -239,27 +227,8 @@ def _state(training: Training, task_id: int, marked: Mapping[int, set[str]]) -> 
     )
 
 
-def _marks(session: Session, work: "Work", target_ids: Sequence[int]) -> dict[int, set[str]]:
-    """Return target -> the annotator's skip and flag that are on."""
-    newest = (
-        select(func.max(col(MarkRow.id)))
-        .where(col(MarkRow.annotator_id) == work.annotator_id, col(MarkRow.target_id).in_(target_ids))
-        .group_by(col(MarkRow.target_id), col(MarkRow.mark))
-    )
-    query = select(col(MarkRow.target_id), col(MarkRow.mark)).where(col(MarkRow.id).in_(newest), col(MarkRow.on))
-    names_by_target: dict[int, set[str]] = {}
-    for target_id, mark in session.execute(query):
-        names_by_target.setdefault(target_id, set()).add(mark)
-    return names_by_target
-
-
 def save_answer(
-    session: Session,
-    work: "Work",
-    training: Training,
-    target_id: int,
-    content: Json,
-    seconds: float | None,
+    session: Session, work: QueueContext, training: Training, target_id: int, content: Json, seconds: float | None
 ) -> Training:
     """Store an answer, and return the training with it. Raises Refused for a second one in the same attempt."""
     training = training.again()  # the first answer after a failed attempt begins another one
@@ -275,19 +244,18 @@ def save_answer(
         correct=work.study.rules.is_correct(value, known.value),
         seconds=seconds,
     )
-    was_open = not training.is_over
-    training = replace(
+    answered = replace(
         training,
         answers={**training.answers, target_id: row},
         versions=training.versions + Counter([target_id]),
         attempt=row.attempt,
     )
-    if was_open:
-        training = training.finished()
-        row.passed = training.passed
+    if not training.is_over:
+        answered = answered.finished()
+        row.passed = answered.passed
     session.add(row)
     session.flush()
-    return training
+    return answered
 
 
 # The training items of a study: targets with a known answer, entered by the owner or taken from adjudications.
@@ -382,16 +350,14 @@ def possible_targets(session: Session, study_id: int) -> list[Target]:
         .where(col(TargetRow.study_id) == study_id)
         .order_by(col(ItemRow.position), col(TargetRow.id))
     )
-    found = [
-        (targets.from_columns(item, row.kind, row.criterion, row.part), known)
-        for row, item, known in session.execute(query)
-    ]
-    used = {target for target, known in found if known is not None}
-    unused = [
-        target
-        for target, known in found
-        if known is None and target.kind not in AIU_KINDS and _has_training(target.kind, target.criterion)
-    ]
+    used: set[Target] = set()
+    unused: list[Target] = []
+    for row, item, known in session.execute(query):
+        target = targets.from_columns(item, row.kind, row.criterion, row.part)
+        if known is not None:
+            used.add(target)
+        elif target.kind not in AIU_KINDS and _has_training(target.kind, target.criterion):
+            unused.append(target)
     aius = (Target(item=item, kind=kind, part=part) for item, kind, part in aiu_texts(session, study_id))
     return [*unused, *(target for target in aius if target not in used)]
 
@@ -408,20 +374,17 @@ def aiu_texts(session: Session, study_id: int) -> dict[tuple[str, Kind, str], st
     for item, state in critique_queue.current_states(session, study_id).items():
         reference = reference_critique(state.critiques)
         for critique in hypothesis_critiques(state.critiques):
-            texts = [aiu.text for aiu in (*(critique.aius or ()), *((reference.aius or ()) if reference else ()))]
-            targets_of_critique = critique_targets(item, critique, reference)
-            found |= {
-                (item, target.kind, target.part): text for target, text in zip(targets_of_critique, texts, strict=True)
-            }
+            aius = (*(critique.aius or ()), *((reference.aius or ()) if reference else ()))
+            for target, aiu in zip(critique_targets(item, critique, reference), aius, strict=True):
+                found[item, target.kind, target.part] = aiu.text
     return found
 
 
 def draw_items(session: Session, study_id: int, count: int) -> int:
     """Make adjudicated targets training items, `count` at most; return how many."""
-    chosen = candidate_items(session, study_id)[:count]
     rows = [
         {"study_id": study_id, "target_id": target_id, "value": value, "reason": reason, "at": now()}
-        for target_id, value, reason in chosen
+        for target_id, value, reason in candidate_items(session, study_id)[:count]
     ]
     insert_all(session, KnownAnswerRow, rows)
     return len(rows)

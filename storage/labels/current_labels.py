@@ -7,7 +7,7 @@ read again if the numbers of rows do not agree: on PostgreSQL, a row can be comm
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from core.statistics.data.arrays import Ints
 
 
+# New labels up to this number are added one by one; for more, all are read again, which is faster.
 MAX_NEW = 1_000
-"""New labels up to this number are added one by one; for more, all are read again, which is faster."""
 TARGET_COLUMNS = ("item", "scenario", "group", "kind", "criterion", "part")
 
 
@@ -108,16 +108,41 @@ _changing = threading.Lock()
 
 def read(session: Session, study_id: int) -> CurrentLabels:
     """Return the current labels of a study; shared, so do not modify."""
-    known = _remembered(_labels, session, study_id)
-    number = session.scalars(select(func.count()).where(col(LabelRow.study_id) == study_id)).one()
-    if known is not None and known.place.mark == _label_mark(session, study_id, known.place.last):
+    return _read(_labels, LabelRow, _label_rows, _label_mark, _with_labels, session, study_id, most=MAX_NEW)
+
+
+def read_targets(session: Session, study_id: int) -> StudyTargets:
+    """Return the targets of a study; shared, so do not modify."""
+    return _read(_targets, TargetRow, _target_rows, _target_mark, _with_targets, session, study_id)
+
+
+def _read(
+    stored: WeakKeyDictionary[Engine, dict[int, Known]],
+    table: type[LabelRow] | type[TargetRow],
+    rows_after: Callable[[Session, int, int], list[Any]],
+    mark: Callable[[Session, int, int], object],
+    extend: Callable[[Session, int, Known | None, Sequence[Any]], Known],
+    session: Session,
+    study_id: int,
+    most: int | None = None,
+) -> Known:
+    """Return what was read of a table with its newer rows, up to `most`; or all of it again."""
+    known = stored.get(session.get_bind().engine, {}).get(study_id)
+    number = session.scalars(select(func.count()).where(col(table.study_id) == study_id)).one()
+    found: Known | None = None
+    if known is not None and known.place.mark == mark(session, study_id, known.place.last):
         if known.place.rows == number:
             return known
-        rows = _label_rows(session, study_id, known.place.last)[:MAX_NEW]
+        rows = rows_after(session, study_id, known.place.last)[:most]
         if known.place.rows + len(rows) == number:
-            return _remember(_labels, session, study_id, _with_labels(session, study_id, known, rows))
-    rows = _label_rows(session, study_id, 0)
-    return _remember(_labels, session, study_id, _with_labels(session, study_id, None, rows))
+            found = extend(session, study_id, known, rows)
+    if found is None:
+        found = extend(session, study_id, None, rows_after(session, study_id, 0))
+    # Stored for other sessions, unless this one can still roll back what it has added.
+    if not session.connection().get_execution_options().get("writes"):
+        with _changing:
+            stored.setdefault(session.get_bind().engine, {})[study_id] = found
+    return found
 
 
 def codes_by_target(
@@ -140,35 +165,6 @@ def codes_by_target(
         for target, start, end in zip(distinct.tolist(), places, places[1:], strict=False)
     }
     return by_target, [None if text is None else json.loads(text) for text in texts.values]
-
-
-def read_targets(session: Session, study_id: int) -> StudyTargets:
-    """Return the targets of a study; shared, so do not modify."""
-    known = _remembered(_targets, session, study_id)
-    number = session.scalars(select(func.count()).where(col(TargetRow.study_id) == study_id)).one()
-    if known is not None and known.place.mark == _target_mark(session, study_id, known.place.last):
-        if known.place.rows == number:
-            return known
-        rows = _target_rows(session, study_id, known.place.last)
-        if known.place.rows + len(rows) == number:
-            return _remember(_targets, session, study_id, _with_targets(session, study_id, known, rows))
-    return _remember(
-        _targets, session, study_id, _with_targets(session, study_id, None, _target_rows(session, study_id, 0))
-    )
-
-
-def _remembered(stored: WeakKeyDictionary[Engine, dict[int, Known]], session: Session, study_id: int) -> Known | None:
-    return stored.get(session.get_bind().engine, {}).get(study_id)
-
-
-def _remember(
-    stored: WeakKeyDictionary[Engine, dict[int, Known]], session: Session, study_id: int, found: Known
-) -> Known:
-    """Store what was read for other sessions, unless this one can still roll back what it has added."""
-    if not session.connection().get_execution_options().get("writes"):
-        with _changing:
-            stored.setdefault(session.get_bind().engine, {})[study_id] = found
-    return found
 
 
 def _label_rows(session: Session, study_id: int, after: int) -> list[Any]:

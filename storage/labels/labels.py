@@ -6,9 +6,9 @@ value withdraws the earlier ones. Gold is people's decisions: see `core.labels.r
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, Select, bindparam, delete, func, select
 from sqlalchemy.orm import Session
@@ -28,7 +28,6 @@ from storage.db.tables import (
     ItemRow,
     LabelRow,
     LeaseRow,
-    MarkRow,
     OpinionRow,
     StudyRow,
     TargetRow,
@@ -44,59 +43,23 @@ if TYPE_CHECKING:
     from core.statistics.data.label_table import LabelTable
 
 
+# Labels fetched at once.
 CHUNK = 5_000
-"""Labels fetched at once."""
-
-
-def save(
-    session: Session,
-    study_id: int,
-    target: Target,
-    annotator: str,
-    value: Value | None,
-    *,
-    reason: str = "",
-    seconds: float | None = None,
-    evidence: Sequence[Evidence] = (),
-    surplus: bool = False,
-    guidelines: int | None = None,
-    shown: Sequence[int] = (),
-) -> Label:
-    """Add a label, and end the annotator's draft and lease of the target.
-
-    Whether the label is blind depends on the annotator's views. Raises TiebreakError for a value that is not on
-    the declared scale.
-    """
-    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
-    name = annotators.normalize_name(annotator)
-    label = Label(
-        target=target,
-        annotator=name,
-        value=value,
-        reason=reason,
-        seconds=seconds,
-        evidence=tuple(evidence),
-        surplus=surplus,
-        guidelines=guidelines,
-        shown=tuple(shown),
-    )
-    target_id, annotator_id = _ids(session, study_id, target, name)
-    targets.lock_targets(session, [target_id])
-    return add(session, study_id, label, target_id, annotator_id)
 
 
 def add(
     session: Session, study_id: int, label: Label, target_id: int, annotator_id: int, *, viewed: bool | None = None
 ) -> Label:
-    """Add a label of a target that is locked, with a checked value; see `save`. Time and blindness are set here.
+    """Add a label of a target that is locked, with a checked value, and end the annotator's draft and lease of it.
 
-    `viewed`: whether the label is not blind (`views.views_condition`); None if this has not been read.
+    Time and blindness are set here. `viewed`: whether the label is not blind (`views.views_condition`); None if that
+    has not been read.
     """
     if viewed is None:
         viewed = views.is_viewed(session, target_id, annotator_id)
     label = label.model_copy(update={"blind": not viewed, "at": now()})
     insert_missing(session, LabelRow, [with_fingerprint(label_row(label, study_id, target_id, annotator_id))])
-    targets.count_labels(session, target_id)
+    targets.count_labels(session, [target_id])
     for table in (DraftRow, LeaseRow):
         delete_own(session, table, target_id, annotator_id)
     return label
@@ -116,17 +79,8 @@ def _delete_own(table: type[DraftRow] | type[LeaseRow]) -> Any:
 
 def history(session: Session, study_id: int, target: Target, annotator: str | None = None) -> list[Label]:
     """Return every label of a target, oldest first; of one annotator if a name is passed."""
-    query = (
-        _labels()
-        .where(
-            col(ItemRow.study_id) == study_id,
-            col(ItemRow.key) == target.item,
-            col(TargetRow.kind) == target.kind,
-            col(TargetRow.criterion) == target.criterion,
-            col(TargetRow.part) == target.part,
-        )
-        .order_by(col(LabelRow.id))
-    )
+    of_target = col(LabelRow.target_id) == targets.find_id(session, study_id, target)
+    query = _labels().where(of_target).order_by(col(LabelRow.id))
     if annotator is not None:
         query = query.where(col(AnnotatorRow.name) == annotators.normalize_name(annotator))
     return [_label(row) for row in session.execute(query)]
@@ -155,7 +109,9 @@ def adjudicate(
         raise TiebreakError("An adjudication needs a reason if no annotator chose the value.")
     studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
     adjudication = Adjudication(target=target, value=value, rule=rule, reason=reason, adjudicator=name, at=now())
-    row = adjudication_row(adjudication, *_ids(session, study_id, target, name))
+    target_id = targets.get_or_create_id(session, study_id, target)
+    annotator_id = annotators.get_or_create_id(session, name)
+    row = adjudication_row(adjudication, target_id, annotator_id)
     insert_missing(session, AdjudicationRow, [with_fingerprint(row)])
     audit.record(session, Action.adjudication, study_id=study_id, actor=name, item=target.item, kind=target.kind)
     return adjudication
@@ -176,18 +132,20 @@ def of_items(session: Session, study_id: int, keys: Collection[str]) -> list[Lab
 
 def adjudications(session: Session, study_id: int) -> list[Adjudication]:
     """Return every adjudication of a study, oldest first."""
-    query = _with_target(AdjudicationRow).where(col(TargetRow.study_id) == study_id).order_by(col(AdjudicationRow.id))
-    return [
-        Adjudication(
-            target=_target(key, target),
-            value=row.value,
-            rule=row.rule,
-            reason=row.reason,
-            adjudicator=name,
-            at=row.at,
-        )
-        for row, key, target, name in session.execute(query)
-    ]
+    query = (
+        select(AdjudicationRow, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
+        .join(TargetRow, col(TargetRow.id) == col(AdjudicationRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(AnnotatorRow, col(AnnotatorRow.id) == col(AdjudicationRow.annotator_id))
+        .where(col(TargetRow.study_id) == study_id)
+        .order_by(col(AdjudicationRow.id))
+    )
+    found = []
+    for row, key, target, name in session.execute(query):
+        about = targets.from_columns(key, target.kind, target.criterion, target.part)
+        decision = {"value": row.value, "rule": row.rule, "reason": row.reason, "at": row.at}
+        found.append(Adjudication(target=about, adjudicator=name, **decision))
+    return found
 
 
 def version(session: Session, study_id: int) -> tuple[int, ...]:
@@ -252,9 +210,14 @@ def gold_by_target_id(
 
 def annotator_values(session: Session, study_id: int) -> dict[int, dict[str, Value]]:
     """Return target id -> annotator -> current value."""
+    from storage.labels import current_labels
+
+    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
     names = _annotator_names(session)
     values: dict[int, dict[str, Value]] = defaultdict(dict)
-    for target_id, annotator, value in _current_values(session, study_id):
+    for target_id, annotator, value in zip(
+        target_ids.tolist(), annotator_ids.tolist(), _parsed(texts).tolist(), strict=True
+    ):
         values[target_id][names[annotator]] = value
     return dict(values)
 
@@ -270,19 +233,6 @@ def newest_adjudications(session: Session, study_id: int) -> dict[Target, Adjudi
     return {adjudication.target: adjudication for adjudication in adjudications(session, study_id)}
 
 
-def _ids(session: Session, study_id: int, target: Target, annotator: str) -> tuple[int, int]:
-    """Return the ids of a target and an annotator, which are added if they are new."""
-    return targets.get_or_create_id(session, study_id, target), annotators.get_or_create_id(session, annotator)
-
-
-def _current_values(session: Session, study_id: int) -> Iterator[tuple[int, int, Value]]:
-    """Yield (target id, annotator id, value) of the newest labels, without withdrawn ones."""
-    from storage.labels import current_labels
-
-    target_ids, annotator_ids, texts = current_labels.read(session, study_id).present()
-    yield from zip(target_ids.tolist(), annotator_ids.tolist(), _parsed(texts).tolist(), strict=True)
-
-
 def _parsed(texts: "Column") -> "Column":
     """Return values from JSON. A study has few different ones, and each is parsed once."""
     return texts.map(lambda text: None if text is None else json.loads(text))
@@ -292,24 +242,15 @@ def _annotator_names(session: Session) -> dict[int, str]:
     return dict(session.execute(select(col(AnnotatorRow.id), col(AnnotatorRow.name))).all())
 
 
+# Columns that a label has as they are stored.
+PLAIN = ("value", "blind", "reason", "seconds", "at", "surplus", "guidelines")
+
+
 def _labels() -> Select[*tuple[Any, ...]]:
+    target = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
+    own = (getattr(LabelRow, name) for name in (*PLAIN, "evidence", "shown"))
     return (
-        select(
-            col(ItemRow.key),
-            col(TargetRow.kind),
-            col(TargetRow.criterion),
-            col(TargetRow.part),
-            col(AnnotatorRow.name),
-            col(LabelRow.value),
-            col(LabelRow.blind),
-            col(LabelRow.reason),
-            col(LabelRow.seconds),
-            col(LabelRow.at),
-            col(LabelRow.evidence),
-            col(LabelRow.surplus),
-            col(LabelRow.guidelines),
-            col(LabelRow.shown),
-        )
+        select(*target, col(AnnotatorRow.name), *own)
         .select_from(LabelRow)
         .join(TargetRow, col(TargetRow.id) == col(LabelRow.target_id))
         .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
@@ -317,32 +258,12 @@ def _labels() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _with_target(table: type[AdjudicationRow] | type[MarkRow]) -> Select[*tuple[Any, ...]]:
-    """Select the rows of a table with their item key, target and annotator name."""
-    return (
-        select(table, col(ItemRow.key), TargetRow, col(AnnotatorRow.name))
-        .join(TargetRow, col(TargetRow.id) == col(table.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(AnnotatorRow, col(AnnotatorRow.id) == col(table.annotator_id))
-    )
-
-
-def _target(key: str, row: TargetRow) -> Target:
-    return Target(item=key, kind=cast(Kind, row.kind), criterion=row.criterion, part=row.part)
-
-
 def _label(row: Row[*tuple[Any, ...]]) -> Label:
-    key, kind, criterion, part, name, value, blind, reason, seconds, at, evidence, surplus, guidelines, shown = row
+    key, kind, criterion, part, name, *plain, evidence, shown = row
     return Label(
         target=Target(item=key, kind=kind, criterion=criterion, part=part),
         annotator=name,
-        value=value,
-        blind=blind,
-        reason=reason,
-        seconds=seconds,
-        at=at,
         evidence=tuple(Evidence(**passage) for passage in evidence or ()),
-        surplus=surplus,
-        guidelines=guidelines,
         shown=tuple(shown or ()),
+        **dict(zip(PLAIN, plain, strict=True)),
     )

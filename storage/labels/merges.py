@@ -1,5 +1,6 @@
 """Merging two annotators who are one person: names that look alike, and the rows that a merge changes."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from storage.db.tables import (
 from storage.labels import targets
 from storage.studies import annotators
 
+# Tables with one row of an annotator for these columns; a row that both have is removed from the merged one.
 UNIQUE: dict[Any, tuple[str, ...]] = {
     GuidelinesReadRow: ("study_id",),
     MemberRow: ("study_id",),
@@ -43,17 +45,16 @@ UNIQUE: dict[Any, tuple[str, ...]] = {
     DraftRow: ("target_id",),
     TrainingAnswerRow: ("target_id", "attempt"),
 }
-"""Tables with one row of an annotator for these columns; a row that both have is removed from the merged one."""
+# Tables whose fingerprints depend on the annotator, with the columns in their order.
 FINGERPRINTED: dict[Any, tuple[str, ...]] = {
     LabelRow: ("study_id", "target_id", "annotator_id", "value", "blind", "reason", "seconds", "at"),
     MarkRow: ("target_id", "annotator_id", "mark", "text", "on", "at"),
     AdjudicationRow: ("target_id", "annotator_id", "value", "rule", "reason", "at"),
 }
-"""Tables whose fingerprints depend on the annotator, with the columns in their order."""
 OTHERS: tuple[Any, ...] = (ActionRow, UndoEntryRow, AiuEditRow)
 BATCH = 500
+# The reason of the row that withdraws a label that both have.
 WITHDRAWN = "merged"
-"""The reason of the row that withdraws a label that both have."""
 
 
 @dataclass(frozen=True)
@@ -155,15 +156,13 @@ def merge(session: Session, merged: str, into: str, prefer: str | None = None) -
 
 def find(session: Session, name: str) -> AnnotatorRow:
     """Return the annotator with a name, or with "#" and an id; raises TiebreakError if there is none."""
-    condition = (
-        col(AnnotatorRow.id) == int(name[1:])
-        if name.startswith("#") and name[1:].isdecimal()
-        else col(AnnotatorRow.name) == name
-    )
-    row = session.scalars(select(AnnotatorRow).where(condition)).first()
-    if row is None:
-        known = annotators.find_id(session, name)
-        row = session.get(AnnotatorRow, known) if known is not None else None
+    is_id = name.startswith("#") and name[1:].isdecimal()
+    known = int(name[1:]) if is_id else None
+    if not is_id:
+        # The exact name first: names that differ in their case or in their Unicode form are found as one otherwise.
+        exact = select(col(AnnotatorRow.id)).where(col(AnnotatorRow.name) == name)
+        known = session.scalars(exact).first() or annotators.find_id(session, name)
+    row = None if known is None else session.get(AnnotatorRow, known)
     if row is None:
         raise TiebreakError(f"There is no annotator called {name!r}.")
     return row
@@ -184,18 +183,16 @@ def _resolve(session: Session, target_ids: Sequence[int], source: int, target: i
     targets.lock_targets(session, target_ids)
     rows = []
     for row in session.scalars(select(LabelRow).where(col(LabelRow.id).in_(newest))):
-        own: Row = {
-            name: getattr(row, name)
-            for name in (*FINGERPRINTED[LabelRow], "evidence", "surplus", "guidelines", "shown")
-        }
         if row.value is None:
             continue
+        names = (*FINGERPRINTED[LabelRow], "evidence", "surplus", "guidelines", "shown")
+        own: Row = {name: getattr(row, name) for name in names}
         if copy:
             rows.append(own | {"annotator_id": target})
         rows.append(own | {"value": None, "reason": WITHDRAWN, "at": now(), "evidence": None, "surplus": False})
     fingerprints = _fingerprints(session, LabelRow, rows)
     insert_all(session, LabelRow, [row | {"fingerprint": own} for row, own in zip(rows, fingerprints, strict=True)])
-    targets.count_labels_of(session, target_ids)
+    targets.count_labels(session, target_ids)
 
 
 def _move_fingerprinted(session: Session, table: Any, source: int, target: int, kept: set[int]) -> None:
@@ -212,21 +209,16 @@ def _move_fingerprinted(session: Session, table: Any, source: int, target: int, 
 
 def _fingerprints(session: Session, table: Any, rows: Sequence[Row]) -> list[str]:
     """Return a fingerprint for each row that no stored row has: equal rows are numbered."""
-    contents = [{name: row[name] for name in FINGERPRINTED[table]} for row in rows]
-    found: dict[str, None] = {}
-    left = [(content, 0) for content in contents]
-    result: dict[int, str] = {}
-    while len(result) < len(rows):
-        tried = {place: fingerprint(*left[place]) for place in range(len(rows)) if place not in result}
-        query = select(col(table.fingerprint)).where(col(table.fingerprint).in_(tried.values()))
-        stored = set(session.scalars(query))
-        for place, own in tried.items():
-            if own in stored or own in found:
-                left[place] = (left[place][0], left[place][1] + 1)
-            else:
-                found[own] = None
-                result[place] = own
-    return [result[place] for place in range(len(rows))]
+    found: list[str] = []
+    for row in rows:
+        content = {name: row[name] for name in FINGERPRINTED[table]}
+        for number in itertools.count():
+            own = fingerprint(content, number)
+            stored = select(col(table.id)).where(col(table.fingerprint) == own)
+            if own not in found and session.scalars(stored).first() is None:
+                found.append(own)
+                break
+    return found
 
 
 def _move_unique(session: Session, table: Any, columns: Sequence[str], source: int, target: int) -> None:
@@ -241,10 +233,8 @@ def _move_unique(session: Session, table: Any, columns: Sequence[str], source: i
 
 
 def _move(session: Session, table: Any, column: Any, source: int, target: int) -> None:
-    session.execute(
-        update(table).where(column == source).values({column: target}),
-        execution_options={"synchronize_session": False},
-    )
+    query = update(table).where(column == source).values({column: target})
+    session.execute(query, execution_options={"synchronize_session": False})
 
 
 def count_in_studies(session: Session, source: int) -> None:

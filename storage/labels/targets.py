@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# A target as its item, kind, criterion and part, which takes a fifth of its memory.
 TargetKey = tuple[str, str, str, str]
-"""A target as its item, kind, criterion and part, which takes a fifth of its memory."""
+# Rows fetched at once.
 CHUNK = 2_000
-"""Rows fetched at once."""
 COLUMNS = ["item", "scenario", "group", "kind", "criterion", "part"]
 
 
 def find_id(session: Session, study_id: int, target: Target) -> int | None:
     """Return the id of a target; None if it has never been labelled, marked or judged."""
-    return session.scalars(
-        select(col(TargetRow.id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .where(
-            col(ItemRow.study_id) == study_id,
-            col(ItemRow.key) == target.item,
-            col(TargetRow.kind) == target.kind,
-            col(TargetRow.criterion) == target.criterion,
-            col(TargetRow.part) == target.part,
-        )
-    ).first()
+    return find_ids(session, study_id, [target]).get(target)
+
+
+def find_ids(session: Session, study_id: int, wanted: Collection[Target]) -> dict[Target, int]:
+    """Return target -> id for those of the targets that have ever been labelled, marked or judged."""
+    if not wanted:
+        return {}
+    by_key = {key_of(target): target for target in wanted}
+    item_ids = items.find_ids(session, study_id, {target.item for target in wanted})
+    known = [key for key in by_key if key[0] in item_ids]
+    return {by_key[key]: id for key, id in _ids_by_key(session, study_id, known, item_ids).items()}
 
 
 def ids_of_item(session: Session, study_id: int, item: str) -> list[int]:
@@ -138,14 +138,9 @@ def with_stored_criteria(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 def newest_traces(session: Session, study_id: int, targets: Collection[Target]) -> dict[Target, int]:
     """Return target -> the newest trace with an opinion about it, for the targets that have one."""
+    target = (col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part))
     query = (
-        select(
-            col(ItemRow.key),
-            col(TargetRow.kind),
-            col(TargetRow.criterion),
-            col(TargetRow.part),
-            func.max(col(OpinionRow.trace_id)),
-        )
+        select(*target, func.max(col(OpinionRow.trace_id)))
         .join(TargetRow, col(TargetRow.item_id) == col(ItemRow.id))
         .join(OpinionRow, col(OpinionRow.target_id) == col(TargetRow.id))
         .where(col(ItemRow.study_id) == study_id, col(ItemRow.key).in_({target.item for target in targets}))
@@ -193,8 +188,8 @@ def _keys_query() -> Any:
 # They are written in the transactions that change labels and opinions. On PostgreSQL the targets are locked first: of
 # two transactions, the second one counts what the first one stored.
 
+# Outcomes about which people are asked.
 DISPUTED = ("disputed", "no_verdict")
-"""Outcomes about which people are asked."""
 
 
 def lock_targets(session: Session, target_ids: Collection[int]) -> None:
@@ -213,21 +208,16 @@ def _lock_query() -> Select[int]:
     return query.with_for_update(key_share=True, of=TargetRow)
 
 
-def count_labels(session: Session, target_id: int) -> None:
-    """Count the labels of a target again; the target must be locked."""
-    execute(session, _count_statement(), {"target": target_id})
+def count_labels(session: Session, target_ids: Collection[int]) -> None:
+    """Count the labels of targets again; they must be locked."""
+    execute(session, _count_statement(), {"targets": list(target_ids)})
 
 
 @cache
 def _count_statement() -> Any:
     table: Any = TargetRow
-    statement = update(table.__table__).prefix_with(DEFERRED)
-    return statement.where(col(TargetRow.id) == bindparam("target")).values(counted=counted_labels())
-
-
-def count_labels_of(session: Session, target_ids: Collection[int]) -> None:
-    """Count the labels of several targets again; they must be locked."""
-    _set(session, col(TargetRow.id).in_(target_ids), counted=counted_labels())
+    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
+    return update(table.__table__).prefix_with(DEFERRED).where(chosen).values(counted=counted_labels())
 
 
 def count_labels_of_study(session: Session, study_id: int) -> None:
@@ -239,14 +229,7 @@ def mark_disputed(session: Session, target_ids: Collection[int]) -> None:
     """Set whether targets are disputed, after their opinions have changed."""
     if target_ids:
         lock_targets(session, target_ids)
-        execute(session, _disputed_statement(), {"targets": list(target_ids)})
-
-
-@cache
-def _disputed_statement() -> Any:
-    table: Any = TargetRow
-    chosen = col(TargetRow.id).in_(bindparam("targets", expanding=True))
-    return update(table.__table__).where(chosen).values(disputed=is_disputed())
+        _set(session, col(TargetRow.id).in_(target_ids), disputed=is_disputed())
 
 
 def mark_disputed_of_study(session: Session, study_id: int) -> None:
@@ -256,15 +239,8 @@ def mark_disputed_of_study(session: Session, study_id: int) -> None:
 
 def concluded_targets(session: Session, trace_ids: Collection[int]) -> set[int]:
     """Return the targets of the verdicts of traces."""
-    if not trace_ids:
-        return set()
-    return set(execute(session, _concluded_query(), {"traces": list(trace_ids)}).scalars())
-
-
-@cache
-def _concluded_query() -> Any:
-    of_traces = col(OpinionRow.trace_id).in_(bindparam("traces", expanding=True))
-    return select(col(OpinionRow.target_id)).where(of_traces, col(OpinionRow.stage) == "verdict")
+    query = select(col(OpinionRow.target_id)).where(col(OpinionRow.stage) == "verdict")
+    return set(session.scalars(query.where(col(OpinionRow.trace_id).in_(trace_ids)))) if trace_ids else set()
 
 
 def is_current(label: Any) -> ColumnElement[bool]:
@@ -316,8 +292,8 @@ def is_disputed() -> Any:
 #
 # The writers update them (`storage.labels.targets`); a difference is a fault, or a change from outside of Tiebreak.
 
+# Targets in a statement.
 BATCH = 2_000
-"""Targets in a statement."""
 
 
 @dataclass(frozen=True)
@@ -365,7 +341,7 @@ def rebuild_summaries(session: Session, study_id: int | None = None) -> list[Dif
     found = summary_differences(session, study_id)
     for batch in batches([difference.target_id for difference in found], BATCH):
         lock_targets(session, batch)
-        count_labels_of(session, batch)
+        count_labels(session, batch)
         mark_disputed(session, batch)
     audit.record_rebuilt(session, [difference.study_id for difference in found], "summaries", "target")
     return found

@@ -4,17 +4,15 @@ A person who has not signed in is a visitor. The views of a visitor count for th
 """
 
 from collections.abc import Collection, Sequence
-from functools import cache
-from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Select, bindparam, delete, exists, or_, select
+from sqlalchemy import ColumnElement, Integer, bindparam, delete, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 from sqlmodel import col
 
 from core.labels import Target
 from storage.db import audit
 from storage.db.audit import Action
-from storage.db.connections import execute, insert_missing
+from storage.db.connections import insert_missing
 from storage.db.tables import LabelRow, OpinionViewRow, TargetRow, VisitorViewRow, now
 from storage.labels import targets
 from storage.studies import annotators
@@ -50,26 +48,14 @@ def record_ids(session: Session, annotator_id: int, target_ids: Collection[int])
 
 def viewed(session: Session, annotator_id: int, target_ids: Sequence[int]) -> set[int]:
     """Return those of the targets whose opinions the annotator has seen."""
-    rows = execute(session, _viewed_query(), {"annotator": annotator_id, "targets": list(target_ids)})
-    return set(rows.scalars())
-
-
-@cache  # to build the query takes longer than to execute it
-def _viewed_query() -> Select[int]:
-    targets = bindparam("targets", type_=Integer, expanding=True)
-    query = select(col(OpinionViewRow.target_id)).where(col(OpinionViewRow.target_id).in_(targets))
-    return query.where(col(OpinionViewRow.annotator_id) == bindparam("annotator", type_=Integer))
+    query = select(col(OpinionViewRow.target_id)).where(col(OpinionViewRow.target_id).in_(target_ids))
+    return set(session.scalars(query.where(col(OpinionViewRow.annotator_id) == annotator_id)))
 
 
 def is_viewed(session: Session, target_id: int, annotator_id: int) -> bool:
     """Return whether the annotator's next label of a target is not blind."""
     own = {"target": target_id, "annotator": annotator_id}
-    return bool(execute(session, _views_query(), own).scalar_one())
-
-
-@cache
-def _views_query() -> Any:
-    return select(views_condition())
+    return bool(session.execute(select(views_condition()), own).scalar_one())
 
 
 def views_condition() -> ColumnElement[bool]:

@@ -19,7 +19,7 @@ from core.wording import format_percent, list_names
 from storage.db import audit
 from storage.db.audit import Action, Filter
 from storage.db.guards import LABEL_REQUESTS, reading_for
-from storage.labelling import assignment
+from storage.labelling import claims
 from storage.labels import targets
 from storage.reports import judge_ranking
 from storage.reports.alignment import AlignmentData, load_data
@@ -144,7 +144,7 @@ def request_labels(
     """Ask for one more label of each target, and record the present estimate; returns how many targets that are."""
     wanted = [one.pair.target for one in disagreements]
     ids = targets.get_or_create_ids(session, study_id, wanted)
-    assignment.request_labels(session, study_id, list(ids.values()))
+    claims.request_labels(session, study_id, list(ids.values()))
     audit.record(
         session, Action.settings, study_id=study_id, change=REQUESTED, judge=errors.judge,
         criterion=query.criterion, scenario=query.scenario, targets=len(ids), estimate=errors.sentence,

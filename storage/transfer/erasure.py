@@ -145,7 +145,7 @@ def _remove(session: Session, annotator_id: int, name: str, labels: Labels) -> d
         str(table.__tablename__): _changed(session, delete(table).where(which)) for table, which in chosen.items()
     }
     for target_ids in batches(labelled, BATCH):
-        target_summaries.count_labels_of(session, target_ids)
+        target_summaries.count_labels(session, target_ids)
     return removed
 
 

@@ -18,7 +18,7 @@ from storage.db import connections, tables
 from storage.db.connections import reading, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.labelling import actions, tasks
-from storage.labelling.context import Json, Work, open_work
+from storage.labelling.context import Json, QueueContext, open_context
 
 Result = TypeVar("Result")
 STUDY = "queue"
@@ -85,7 +85,7 @@ def annotate(url: str, annotator: str, behaviour: Behaviour, log: Path, barrier:
             time.sleep(random.expovariate(1 / behaviour.pause) if behaviour.pause else 0)
 
 
-def _label_queue(engine: Engine, work: Work, behaviour: Behaviour) -> Iterator[Line]:
+def _label_queue(engine: Engine, work: QueueContext, behaviour: Behaviour) -> Iterator[Line]:
     client, seq, claimed = f"c-{work.annotator}-{time.time_ns()}", 0, 0
     while True:
         fetched = repeat(partial(_fetch, engine, work))
@@ -116,13 +116,13 @@ def _label_queue(engine: Engine, work: Work, behaviour: Behaviour) -> Iterator[L
             seq += 2
 
 
-def open_queue(engine: Engine, annotator: str, study: str = STUDY) -> Work:
+def open_queue(engine: Engine, annotator: str, study: str = STUDY) -> QueueContext:
     """Return the queue of disputed preferences."""
     with writing(engine) as session:
-        return open_work(session, "disagreements", study, annotator)
+        return open_context(session, "disagreements", study, annotator)
 
 
-def _fetch(engine: Engine, work: Work) -> list[Json]:
+def _fetch(engine: Engine, work: QueueContext) -> list[Json]:
     with reading(engine) as session:
         fetched: list[Json] = tasks.next_tasks(session, work, have=(), count=FETCHED, tab="todo", first=None)["tasks"]
     return fetched

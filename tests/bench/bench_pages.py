@@ -29,12 +29,12 @@ from urllib.parse import quote, urlsplit
 
 from core.labels import Target
 from storage.db import connections
-from storage.labels import labels
 from storage.studies import studies
 from tests.bench import large_study
 from tests.bench.databases import POSTGRESQL_HELP
 from tests.browser.conftest import CHROMIUM, FLAGS, Served, serve, stop_server
 from tests.storage.postgres import Server, binaries
+from tests.storage.shared import store_label
 
 LIMIT = 240_000
 """Milliseconds that a page may take: the first figures of a large study take minutes on a busy machine."""
@@ -246,7 +246,7 @@ class Labeller:
         self.number += 1
         with connections.writing(self.engine) as session:
             study = studies.get(session, large_study.STUDY)
-            labels.save(session, study.id, target, "annotator of the benchmark", 1 + self.number % 2)
+            store_label(session, study.id, target, "annotator of the benchmark", 1 + self.number % 2)
 
 
 def measure_filter(page: Any, label: str, number: int) -> list[float]:

@@ -1,7 +1,7 @@
 """How often the interval of people's position bias holds the true effect, and how often a bias is found without one.
 
 `python -m tests.bench.bench_position_of_people [STUDIES]`. Annotators see the responses in counterbalanced order
-(`storage.labelling.response_order`): of each item the order is drawn, and the next annotator has the other one. Each
+(`storage.labelling.blocks`): of each item the order is drawn, and the next annotator has the other one. Each
 chooses the response shown first with probability `bias`, otherwise the better one with probability .8. The true effect
 is bias / 2.
 """

@@ -27,7 +27,7 @@ from streamlit.testing.v1 import AppTest
 from pages.parts import live
 from pages.parts.sections import SECTIONS
 from storage.db import connections
-from storage.labelling import context, tasks
+from storage.labelling import context, queue_view, tasks
 from tests.bench import large_study
 from tests.paths import ROOT
 
@@ -154,9 +154,9 @@ def _jobs() -> "set[Future[None]]":
 def request_tasks(engine: Engine, study: str, annotator: str) -> None:
     """Request what the workbench of the page Disagreements requests when it is opened."""
     with connections.reading(engine) as session:
-        opened = context.open_work(session, "disagreements", study, annotator)
+        opened = context.open_context(session, "disagreements", study, annotator)
         tasks.next_tasks(session, opened, have=(), count=30, tab="todo", first=None)
-        tasks.progress(session, opened)
+        queue_view.progress(queue_view.open_view(session, opened, again=False))
 
 
 def print_statements(

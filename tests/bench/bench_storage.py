@@ -24,8 +24,8 @@ from core.labels import Opinion
 from core.trace import CallFailed, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from storage.db import connections
 from storage.db.connections import reading, writing
-from storage.labelling import claims, tasks
-from storage.labelling.context import find_tasks, open_work
+from storage.labelling import claims, queue_view
+from storage.labelling.context import find_tasks, open_context
 from storage.labelling.queue_view import open_view
 from storage.labels import labels
 from storage.runs import call_totals, outcomes, runs, traces
@@ -33,6 +33,7 @@ from storage.runs import claims as run_claims
 from storage.runs.outcomes import NewEvent
 from storage.studies import studies
 from storage.transfer import imports
+from tests.storage.shared import store_label
 
 ANNOTATORS = ("ann", "bob", "cyd")
 WORDS = ["an", "answer", "of", "ordinary", "length", "says", "what", "it", "says", "and", "then", "why", "it", "is"]
@@ -160,18 +161,18 @@ def bench_labelling(engine: Engine, targets: int, times: int) -> None:
     debates = [disputed(n) for n in range(targets)]
     imports.import_records(engine, "labelling", [*items, RunRecord(name="r", protocol="scaleeval"), *debates])
     with writing(engine) as session:
-        work = open_work(session, "disagreements", "labelling", "ann")
+        work = open_context(session, "disagreements", "labelling", "ann")
     with timed(f"progress in a queue of {targets} targets"), reading(engine) as session:
-        assert tasks.progress(session, work)["total"] == targets
+        assert queue_view.progress(queue_view.open_view(session, work))["total"] == targets
     with timed("claim a target and label it, two transactions", "next item < 300 ms", per=times):
         for number in range(times):
             annotator = f"annotator {number % 10}"
             with writing(engine) as session:
-                work = open_work(session, "disagreements", "labelling", annotator)
+                work = open_context(session, "disagreements", "labelling", annotator)
                 [task] = find_tasks(session, work, [next(open_view(session, work).tab("todo"))])
                 assert claims.claim(session, work, task)
             with writing(engine) as session:
-                labels.save(session, work.study.id, task.target, annotator, 1)
+                store_label(session, work.study.id, task.target, annotator, 1)
 
 
 def _peak() -> int:

@@ -15,8 +15,8 @@ from sqlalchemy import Engine
 from core.formats.records import ItemRecord, LabelRecord, Record
 from core.labels import Label, Target
 from storage.db.connections import reading, writing
-from storage.labelling import actions, tasks
-from storage.labelling.context import Work, open_work
+from storage.labelling import actions, queue_view, tasks
+from storage.labelling.context import QueueContext, open_context
 from storage.studies import studies
 from storage.transfer import imports
 from tests.bench.databases import POSTGRESQL_HELP, print_load, print_times, temporary_database
@@ -50,7 +50,7 @@ def timed(times: list[float], work: Callable[[], Any]) -> Any:
     return found
 
 
-def label(engine: Engine, work: Work, count: int) -> dict[str, list[float]]:
+def label(engine: Engine, work: QueueContext, count: int) -> dict[str, list[float]]:
     """Label targets of the queue, and return the seconds of every request by its type."""
     times: dict[str, list[float]] = {"next 30 tasks": [], "draft": [], "label": []}
     seq = 0
@@ -70,7 +70,7 @@ def label(engine: Engine, work: Work, count: int) -> dict[str, list[float]]:
         if type == "draft":  # its answer has no progress
             return
         with reading(engine) as session:
-            tasks.progress(session, work)
+            queue_view.progress(queue_view.open_view(session, work, again=False))
 
     while len(times["label"]) < count:
         for task in timed(times["next 30 tasks"], fetch):
@@ -94,7 +94,7 @@ def main() -> None:
         engine, url = database.engine, database.url
         plant(engine, options.labels)
         with writing(engine) as session:
-            work = open_work(session, "disagreements", STUDY, "newcomer")
+            work = open_context(session, "disagreements", STUDY, "newcomer")
             assert studies.get(session, STUDY).rules.overlap == OVERLAP
         label(engine, work, 100)
         before = memory()
@@ -109,7 +109,7 @@ def main() -> None:
 def label_as(engine: Engine, count: int) -> dict[str, list[float]]:
     """Label as another new annotator: the first one has filled the caches."""
     with writing(engine) as session:
-        work = open_work(session, "disagreements", STUDY, "second newcomer")
+        work = open_context(session, "disagreements", STUDY, "second newcomer")
     return label(engine, work, count)
 
 

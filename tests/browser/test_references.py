@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from storage.db.connections import connect, writing
-from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_target
+from tests.storage.shared import store_label
 
 pytestmark = pytest.mark.browser
 HEADER = "id,question,response_a,response_b,gpt-4,gold"
@@ -37,7 +37,7 @@ def test_a_table_of_judge_and_gold_is_imported_and_compared_with_two_references(
         study = studies.get(session, "judged pairs")
         for number in range(12):
             target = make_target(f"q{number}").model_copy(update={"criterion": ""})
-            labels.save(session, study.id, target, "annotator 7", 1)
+            store_label(session, study.id, target, "annotator 7", 1)
 
     page.goto(f"{served.address}/alignment?study=judged+pairs&statistic=Accuracy+with+the+reference")
     page.get_by_text("reference gold: 12 adjudicated").wait_for()

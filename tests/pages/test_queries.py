@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from storage.db import columns, connections
-from storage.labelling import adjudication, case_order, context, home, tasks
+from storage.labelling import adjudication, context, home, tasks
 from storage.reports import (
     agreement,
     agreement_items,
@@ -95,11 +95,11 @@ def read_label_pages(engine: Engine, study: Study) -> None:
     home.prepare(engine, study.id, ANNOTATOR)
     with connections.reading(engine) as session:
         home.summaries(session, study, ANNOTATOR)
-        order = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+        order = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
         adjudication.read(session, study, ANNOTATOR, order.ids[:50].tolist())
-        case_order.labelled_by(session, study.id, ANNOTATOR)
+        adjudication.labelled_by(session, study.id, ANNOTATOR)
         home.threads(session, study.id)
-        opened = context.open_work(session, "disagreements", study.name, ANNOTATOR)
+        opened = context.open_context(session, "disagreements", study.name, ANNOTATOR)
         tasks.next_tasks(session, opened, have=(), count=5, tab="todo", first=None)
 
 

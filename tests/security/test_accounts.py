@@ -14,11 +14,11 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 import app
 from core.formats.records import ItemRecord
-from pages.account import oidc
+from pages.account import routes
 from pages.account.routes import local_path
 from pages.parts import account_guard, resources
 from pages.parts.account_guard import COOKIE, SESSION_COOKIE
-from storage.accounts import api_tokens, invitations, logins, registry
+from storage.accounts import logins, registry, tokens
 from storage.db import audit
 from storage.db.connections import reading, write
 from tests.accounts import PASSWORD, add_account, enter, fast_hashes
@@ -158,7 +158,7 @@ def test_a_page_leads_to_the_sign_in_and_back(engine):
 )
 def test_the_sign_in_leads_to_no_other_site(path, engine, monkeypatch):
     assert local_path(path) == "/"
-    monkeypatch.setattr(oidc, "sign_in", lambda request, address: "cookie")
+    monkeypatch.setattr(routes, "sign_in_by_provider", lambda request: "cookie")
     client = browser()
     client.cookies.set("tiebreak_next", quote(path, safe=""), path="/account/")
     assert 'content="0; url=/"' in client.get("/account/oidc").text
@@ -166,14 +166,14 @@ def test_the_sign_in_leads_to_no_other_site(path, engine, monkeypatch):
 
 
 def test_a_sign_in_at_a_provider_leads_to_the_page_that_was_asked_for(engine, monkeypatch):
-    monkeypatch.setattr(oidc, "providers", lambda: ["default"])
-    monkeypatch.setattr(oidc, "links", list)
+    monkeypatch.setattr(routes, "providers", lambda: ["default"])
+    monkeypatch.setattr(routes, "links", list)
     client = browser()
     asked = client.get("/traces?trace=1&study=s%20t", headers={"accept": "text/html", "sec-fetch-site": "none"})
     page = client.get(asked.headers["location"])
     flags = page.headers["set-cookie"].lower()
     assert flags.startswith("tiebreak_next=") and "httponly" in flags and "samesite=lax" in flags
-    monkeypatch.setattr(oidc, "sign_in", lambda request, address: "cookie")
+    monkeypatch.setattr(routes, "sign_in_by_provider", lambda request: "cookie")
     reply = client.get("/account/oidc?next=%2F")
     assert 'content="0; url=/traces?trace=1&amp;study=s%20t"' in reply.text
     assert "tiebreak_next" not in client.cookies
@@ -191,7 +191,7 @@ def test_a_failed_sign_in_at_a_provider_leads_back_to_the_sign_in_with_a_sentenc
     reply = client.get(path, headers=RETURNED)
     assert reply.status_code == 303
     page = client.get(reply.headers["location"], headers=RETURNED).text
-    assert oidc.FAILED in page and 'name="next" value="/traces?trace=1"' in page
+    assert routes.FAILED in page and 'name="next" value="/traces?trace=1"' in page
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ async def answer(scope, receive, send):
 
 def test_a_script_labels_with_an_api_token_without_a_cookie_and_csrf_token(engine):
     account = add_account(engine, "bob")
-    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    token = write(engine, lambda session: tokens.create_token(session, account, "script"))
     write(engine, lambda session: registry.set_administrator(session, account.id, True))
     script = TestClient(app.app, base_url=HOST, client=("127.0.0.1", 1), headers={"authorization": f"Bearer {token}"})
     assert script.get("/api/label/session", params=QUEUE).json()["annotator"]["name"] == "bob"
@@ -298,7 +298,7 @@ def test_a_script_labels_with_an_api_token_without_a_cookie_and_csrf_token(engin
     routes = [entry.details["route"] for entry in used]
     assert routes == ["POST /api/label/tasks", "GET /api/label/session"], "once an hour"
     assert token not in repr(used)
-    write(engine, lambda session: api_tokens.revoke(session, account, "script"))
+    write(engine, lambda session: tokens.revoke(session, account, "script"))
     assert script.get("/api/label/session", params=QUEUE).status_code == 401
     invented = {"authorization": "Bearer tiebreak_invented"}
     assert browser(enter(engine, "ann")).get("/api/label/session", params=QUEUE, headers=invented).status_code == 401
@@ -320,7 +320,7 @@ def test_a_page_reads_the_session_from_its_cookie_each_time_it_is_drawn(engine, 
 def test_an_invitation_signs_in_once(engine):
     with reading(engine) as session:
         account = registry.get(session, "ann")
-    token = write(engine, lambda session: invitations.create(session, account))
+    token = write(engine, lambda session: tokens.invite(session, account))
     client = browser()
     fields = {"token": token, "password": "a new sentence", "again": "a new sentence"}
     assert client.post("/account/invitation/name", data={"token": token}).text == "ann"
@@ -341,8 +341,8 @@ def test_nothing_secret_is_logged(engine, caplog):
     caplog.set_level(logging.DEBUG)
     with reading(engine) as session:
         account = registry.get(session, "ann")
-    invitation = write(engine, lambda session: invitations.create(session, account))
-    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    invitation = write(engine, lambda session: tokens.invite(session, account))
+    token = write(engine, lambda session: tokens.create_token(session, account, "script"))
     client = browser()
     post_sign_in(client)
     client.get("/api/label/session", params=QUEUE, headers={"authorization": f"Bearer {token}"})
@@ -354,8 +354,8 @@ def test_nothing_secret_is_logged(engine, caplog):
 
 
 def test_a_claim_that_streamlit_did_not_sign_is_refused(engine, monkeypatch):
-    monkeypatch.setattr(oidc, "providers", lambda: ["default"])
-    monkeypatch.setattr(oidc, "links", list)
+    monkeypatch.setattr(routes, "providers", lambda: ["default"])
+    monkeypatch.setattr(routes, "links", list)
     client = browser()
     client.cookies.set("_streamlit_user", '{"is_logged_in": true, "iss": "x", "sub": "7", "email": "ann@lab.example"}')
     reply = client.get("/account/oidc")
@@ -367,7 +367,7 @@ def test_a_claim_that_streamlit_signed_becomes_a_session(engine, monkeypatch):
     from streamlit.web.server.server_util import get_cookie_secret
     from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
-    monkeypatch.setattr(oidc, "providers", lambda: ["default"])
+    monkeypatch.setattr(routes, "providers", lambda: ["default"])
     add_account(engine, "bob", email="bob@lab.example", administrator=True)
     claims = (
         '{"is_logged_in": true, "iss": "https://id", "sub": "7", "email": "bob@lab.example", "email_verified": true}'

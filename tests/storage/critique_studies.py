@@ -22,6 +22,7 @@ from tests.core.protocols.critiques import (
     make_settings,
     run_scripted,
 )
+from tests.storage.shared import store_label
 
 SPLIT = Split(aiu="c1.1", into=(Piece(text="One a."), Piece(text="One b.")))
 
@@ -58,7 +59,7 @@ def save_edit(engine: Engine, study: Study, change: Any, annotator: str = "ann")
 
 def save_answer(engine: Engine, study: Study, target: Target, value: Any, annotator: str = "ann") -> None:
     with connections.writing(engine) as session:
-        labels.save(session, study.id, target, annotator, value)
+        store_label(session, study.id, target, annotator, value)
 
 
 def answers(engine: Engine, study: Study, annotator: str = "ann") -> dict[str, Any]:

@@ -1,14 +1,18 @@
 """Records of debates that several tests of storage use."""
 
+from typing import Any
+
 from sqlalchemy import Engine
+from sqlalchemy.orm import Session
 
 from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
-from core.labels import Opinion
+from core.labels import Label, Opinion, Target, Value
 from core.trace import Event, Outcome, ReplyUnreadable, Turn, TurnCompleted, Usage, Verdict, VerdictReached
 from core.verdicts import combine_verdicts
 from storage.db.connections import reading
 from storage.labelling.queue import Queue
-from storage.studies import studies
+from storage.labels import labels, targets
+from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_item
 
@@ -85,3 +89,15 @@ def debates(engine: Engine, count: int, *, study: str = "s") -> Queue:
     imports.import_records(engine, study, [*records, RUN, *(a_trace(name) for name in names)])
     with reading(engine) as session:
         return Queue(studies.get(session, study).id)
+
+
+def store_label(
+    session: Session, study_id: int, target: Target, annotator: str, value: Value | None, **fields: Any
+) -> Label:
+    """Add a label as the workbench does, with a value that is on the declared scale."""
+    studies.check_value(studies.scales(session, study_id), target.kind, target.criterion, value)
+    name = annotators.normalize_name(annotator)
+    label = Label(target=target, annotator=name, value=value, **fields)
+    target_id = targets.get_or_create_id(session, study_id, target)
+    targets.lock_targets(session, [target_id])
+    return labels.add(session, study_id, label, target_id, annotators.get_or_create_id(session, name))

@@ -9,12 +9,11 @@ from storage.accounts import access, registry
 from storage.accounts.access import PERMISSIONS, Forbidden, Permission, Role
 from storage.accounts.registry import Actor
 from storage.db.connections import reading, writing
-from storage.labels import labels
 from storage.runs import runs
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_target
-from tests.storage.shared import RUN, a_trace
+from tests.storage.shared import RUN, a_trace, store_label
 
 MAY = {
     "owner": "open label adjudicate view export run edit operate manage",
@@ -100,7 +99,7 @@ def test_an_annotator_sees_the_results_after_labelling_what_waits(engine, a_stud
     for name in names:
         assert not may_view()
         with writing(engine) as session:
-            labels.save(session, a_study.id, make_target(name), "annotator", 1)
+            store_label(session, a_study.id, make_target(name), "annotator", 1)
     assert may_view()
     wanted = {Permission.view, Permission.label, Permission.export}
     with reading(engine) as session:

@@ -14,7 +14,7 @@ from storage.labels import labels, merges, views
 from storage.studies import annotators, studies
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import Client, set_rules
-from tests.storage.shared import debates
+from tests.storage.shared import debates, store_label
 
 MOVED = {
     *(table.__tablename__ for table in merges.FINGERPRINTED),
@@ -30,7 +30,7 @@ def study_id(engine):
     found = debates(engine, 4).study_id
     with writing(engine) as session:
         for number, name in enumerate(("Ann", "Ann", "Anne", "Anne")):
-            labels.save(session, found, make_target(f"item {number}"), name, 1 + number % 2)
+            store_label(session, found, make_target(f"item {number}"), name, 1 + number % 2)
     return found
 
 
@@ -80,7 +80,7 @@ def test_a_merge_moves_everything_and_removes_the_former_name(engine, study_id):
 @pytest.mark.parametrize(("prefer", "value"), [("Ann", 1), ("Anne", 2)])
 def test_a_target_that_both_labelled_needs_a_preference(engine, study_id, prefer, value):
     with writing(engine) as session:
-        labels.save(session, study_id, make_target("item 0"), "Anne", 2)
+        store_label(session, study_id, make_target("item 0"), "Anne", 2)
     with writing(engine) as session, pytest.raises(TiebreakError, match="Both have labelled 1 of the same"):
         merges.merge(session, "Anne", "Ann")
     with writing(engine) as session, pytest.raises(TiebreakError, match="no annotator called 'bob'"):
@@ -101,8 +101,8 @@ def test_two_unicode_forms_of_one_name_are_found_and_merged_by_id(engine, study_
     decomposed = unicodedata.normalize("NFD", "José")
     with writing(engine) as session:  # as an older version stored it
         former = annotators.get_or_create_id(session, "x")
-        labels.save(session, study_id, make_target("item 0"), "x", 1)
-        labels.save(session, study_id, make_target("item 1"), "José", 2)
+        store_label(session, study_id, make_target("item 0"), "x", 1)
+        store_label(session, study_id, make_target("item 1"), "José", 2)
         session.execute(update(AnnotatorRow).where(AnnotatorRow.id == former).values(name=decomposed))
     with reading(engine) as session:
         [group] = merges.similar_groups(session)

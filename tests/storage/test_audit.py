@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 from core.errors import TiebreakError
 from core.trace import Spec
-from storage.accounts import access, api_tokens, logins, registry, sign_in
+from storage.accounts import access, logins, registry, sign_in, tokens
 from storage.accounts.access import Role
 from storage.db import audit
 from storage.db.audit import Action, Filter
@@ -20,6 +20,7 @@ from storage.studies import studies
 from storage.transfer import deletions
 from tests.accounts import add_account, enter, fast_hashes
 from tests.conftest import make_target
+from tests.storage.shared import store_label
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 CHANGES = ["UPDATE audit SET actor = 'nobody'", "DELETE FROM audit", "DELETE FROM audit WHERE id < 0 OR 1 = 1"]
@@ -90,8 +91,8 @@ def test_accounts_sessions_tokens_and_roles_are_recorded_with_the_actor(engine, 
     account = add_account(engine, "ann")
     cookie = enter(engine, "ann")
     with audit.acting("an operator"), writing(engine) as session:
-        token = api_tokens.create(session, account, "script")
-        api_tokens.revoke(session, account, "script")
+        token = tokens.create_token(session, account, "script")
+        tokens.revoke(session, account, "script")
         logins.revoke(session, logins.identify(session, cookie).login_id)
         access.set_role(session, a_study.id, "ann", Role.viewer)
         access.set_role(session, a_study.id, "ann", None)
@@ -111,7 +112,7 @@ def test_accounts_sessions_tokens_and_roles_are_recorded_with_the_actor(engine, 
 def test_views_are_recorded_if_they_end_blindness(engine, a_study):
     target = make_target()
     with writing(engine) as session:
-        labels.save(session, a_study.id, target, "ann", 1)
+        store_label(session, a_study.id, target, "ann", 1)
         views.record(session, a_study.id, [target], "ann")
         views.record(session, a_study.id, [target, make_target("item 1")], "bob")
         views.record(session, a_study.id, [target], "bob")

@@ -15,9 +15,9 @@ from core.errors import TiebreakError
 from storage.db import backup
 from storage.db.backup import FOLDER_VARIABLE, back_up
 from storage.db.connections import connect, newest_revision, reading, upgrade, writing
-from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_target
+from tests.storage.shared import store_label
 
 pytestmark = pytest.mark.slow  # each test migrates a database
 
@@ -94,8 +94,8 @@ def test_a_backup_is_consistent_while_others_write(engine, a_study, tmp_path):
         number = 0
         while not stop.is_set():
             with writing(engine) as session:  # two rows in one transaction: a copy has both or none
-                labels.save(session, a_study.id, make_target("item 0"), "ann", number % 3)
-                labels.save(session, a_study.id, make_target("item 1"), "ann", number % 3)
+                store_label(session, a_study.id, make_target("item 0"), "ann", number % 3)
+                store_label(session, a_study.id, make_target("item 1"), "ann", number % 3)
             number += 1
 
     writer = threading.Thread(target=write)

@@ -12,9 +12,9 @@ from storage.db import guards
 from storage.db.connections import writing
 from storage.db.guards import CHANGE_PERMISSIONS, UncheckedChange
 from storage.db.tables import Table
-from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_target
+from tests.storage.shared import store_label
 
 LABELLERS = {"owner", "researcher", "adjudicator", "annotator"}
 EDITORS = {"owner", "researcher"}
@@ -119,7 +119,7 @@ def test_each_role_changes_exactly_its_tables(engine, a_study, enforced):
 def test_nothing_is_changed_without_a_check_and_in_another_study(engine, a_study, enforced):
     def label():
         with writing(engine) as session:
-            labels.save(session, a_study.id, make_target(), "ann", 1)
+            store_label(session, a_study.id, make_target(), "ann", 1)
 
     with pytest.raises(UncheckedChange):
         label()

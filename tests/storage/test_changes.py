@@ -10,13 +10,12 @@ from sqlalchemy import text
 from core.formats.records import ItemRecord
 from storage.db import changes
 from storage.db.connections import reading, writing
-from storage.labels import labels
 from storage.runs import claims, outcomes
 from storage.studies import studies
 from storage.transfer import imports
 from storage.worker import launch
 from tests.conftest import make_item, make_target
-from tests.storage.shared import a_turn
+from tests.storage.shared import a_turn, store_label
 from tests.storage.worker.test_worker import make_request
 
 DELIVERY = 2.0
@@ -67,7 +66,7 @@ def test_a_saved_label_changes_the_version_of_its_study_only(engine, a_study):
     settle(engine)  # the notifications of the import
     known, known_other = changes.version(engine, topic), changes.version(engine, other_topic)
     with writing(engine) as session:
-        labels.save(session, a_study.id, make_target(), "ann", 1)
+        store_label(session, a_study.id, make_target(), "ann", 1)
     assert changed(engine, known, topic)
     assert changes.version(engine, other_topic) == known_other
 
@@ -111,7 +110,7 @@ def test_what_is_not_committed_is_not_announced(engine, a_study):
 
     def save_and_fail():
         with writing(engine) as session:
-            labels.save(session, a_study.id, make_target(), "ann", 1)
+            store_label(session, a_study.id, make_target(), "ann", 1)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -19,7 +19,7 @@ from core.formats.records import ItemRecord
 from core.labels import Target
 from core.statistics.data.dataset import Dataset, EncodedOpinions, encode_opinions
 from storage.db.connections import reading, writing
-from storage.labelling import case_order
+from storage.labelling import adjudication
 from storage.labels import current_labels, labels, merges, targets
 from storage.reports import agreement, alignment, judge_ranking, opinions, references
 from storage.reports.opinions import undecided_targets
@@ -30,6 +30,7 @@ from storage.studies.studies import Study
 from storage.transfer import deletions, imports
 from tests.conftest import make_item, make_label, make_target
 from tests.storage.reports.test_references import DEBATE, SINGLE, debate_trace, import_study, items, single_trace
+from tests.storage.shared import store_label
 
 study_names = (f"labels {number}" for number in count())
 names = st.sampled_from(("ann", "bob", "cat"))
@@ -51,14 +52,14 @@ def target(number: int) -> Target:
 
 def save(engine: Engine, study_id: int, name: str, number: int, value: int | None) -> None:
     with writing(engine) as session:
-        labels.save(session, study_id, target(number), name, value)
+        store_label(session, study_id, target(number), name, value)
 
 
 def save_and_roll_back(engine: Engine, study: Study, name: str, number: int, value: int) -> None:
     """Save a label in a transaction that reads it and does not commit it."""
     with engine.connect() as connection, Session(connection) as session:
         session.connection(execution_options={"writes": True})
-        labels.save(session, study.id, target(number), name, value)
+        store_label(session, study.id, target(number), name, value)
         labels.frame(session, study.id)
         session.rollback()
 
@@ -105,7 +106,7 @@ def contents(engine: Engine, study: Study) -> tuple:
         frames = [labels.frame(session, study.id), targets.frame(session, study.id)]
         for name in ("gold", "mean"):
             frames.append(references.frame(session, study.id, Reference(name), studies.scales(session, study.id)))
-        cases = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+        cases = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
         return (
             [listed(frame) for frame in frames[:1] + frames[2:]],
             {name: table[name].tolist() for name in table.columns},

@@ -19,6 +19,7 @@ from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_target
 from tests.paths import ROOT
+from tests.storage.shared import store_label
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_concurrent_readers_and_writers_are_never_locked_out(engine, a_study):
             for number in range(15):
                 with writing(engine) as session:
                     labels.current(session, a_study.id, make_target(), annotator)
-                    labels.save(session, a_study.id, make_target(f"item {number % 3}"), annotator, 1)
+                    store_label(session, a_study.id, make_target(f"item {number % 3}"), annotator, 1)
                 with reading(engine) as session:
                     labels.version(session, a_study.id)
         except DBAPIError as error:
@@ -135,7 +136,7 @@ def test_concurrent_writers_create_an_annotator_and_a_target_once(engine, a_stud
         start.wait()
         try:
             with writing(engine) as session:
-                labels.save(session, a_study.id, make_target(kind="answer"), f"annotator {number % 2}", "yes")
+                store_label(session, a_study.id, make_target(kind="answer"), f"annotator {number % 2}", "yes")
         except DBAPIError as error:
             errors.append(error)
 
@@ -169,7 +170,7 @@ def test_many_rows_are_stored_as_few_are_and_need_the_same_permission(engine, a_
     values = [1, 1.0, -0.0, True, None, "a \u00e9", {"a": 0.5}]
     at = datetime(2026, 11, 20, 12, tzinfo=UTC)
     with writing(engine) as session:
-        label = labels.save(session, a_study.id, make_target(kind="answer"), "ann", "x")
+        label = store_label(session, a_study.id, make_target(kind="answer"), "ann", "x")
         ids = session.execute(select(LabelRow.target_id, LabelRow.annotator_id)).one()
     row = label_row(label, a_study.id, *ids) | {"at": at, "evidence": [{"start": 1}]}
     rows = [row | {"value": value, "reason": str(n), "fingerprint": f"{n}"} for n, value in enumerate(values * 40)]

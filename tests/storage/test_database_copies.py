@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import cli
 from core.errors import TiebreakError
 from core.formats import tiebreak
-from storage.accounts import access, api_tokens, invitations, logins, registry
+from storage.accounts import access, logins, registry, tokens
 from storage.db import backup, connections, restore
 from storage.db.columns import Json
 from storage.db.connections import connect, reading, writing
@@ -67,8 +67,8 @@ def show(done, total):
 
 def test_all_rows_accounts_sessions_and_ids_are_in_postgresql_and_the_file_is_as_it_was(file, source, target):
     cookie = enter(source, "bob")
-    token = connections.write(source, lambda session: api_tokens.create(session, source.bob, "script"))
-    invitation = connections.write(source, lambda session: invitations.create(session, source.bob))
+    token = connections.write(source, lambda session: tokens.create_token(session, source.bob, "script"))
+    invitation = connections.write(source, lambda session: tokens.invite(session, source.bob))
     before = {name: rows(source, table) for name, table in Table.metadata.tables.items()}
     source.dispose()
     counts = copy_sqlite(file, target, show)
@@ -85,8 +85,8 @@ def test_all_rows_accounts_sessions_and_ids_are_in_postgresql_and_the_file_is_as
         assert rows(source, table) == before[name]
     with reading(target) as session:
         assert logins.identify(session, cookie).actor.name == "bob"
-        assert api_tokens.identify(session, token).actor.name == "bob"
-        assert invitations.account_of(session, invitation).name == "bob"
+        assert tokens.identify(session, token).actor.name == "bob"
+        assert tokens.account_of(session, invitation).name == "bob"
         assert registry.get(session, "ann").administrator
         largest = max(session.scalars(select(AnnotatorRow.id)))
     assert enter(target, "bob", PASSWORD)

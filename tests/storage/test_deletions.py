@@ -15,6 +15,7 @@ from storage.studies import studies
 from storage.transfer import deletions, exports, imports
 from storage.worker import launch
 from tests.conftest import make_item, make_target
+from tests.storage.shared import store_label
 from tests.storage.worker.test_worker import execute, make_request
 
 
@@ -24,7 +25,7 @@ def executed(engine, a_study):
     model = ScriptedModel(lambda ask: "1" if ask.speaker == "a" else "2")
     run, _ = execute(engine, launch.create_run(engine, make_request(a_study)), model)
     with writing(engine) as session:
-        labels.save(session, a_study.id, make_target(), "ann", 1)
+        store_label(session, a_study.id, make_target(), "ann", 1)
     return run
 
 

@@ -12,7 +12,7 @@ import cli
 from core.errors import TiebreakError
 from core.formats.records import MarkRecord
 from core.trace import ReadingReplaced, ReadingWithdrawn
-from storage.accounts import access, api_tokens, invitations, registry
+from storage.accounts import access, registry, tokens
 from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import (
@@ -42,7 +42,7 @@ from storage.transfer.participation import stored_records
 from tests.accounts import add_account, enter, fast_hashes, stored_text
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import set_rules
-from tests.storage.shared import debates
+from tests.storage.shared import debates, store_label
 
 pytestmark = pytest.mark.usefixtures(fast_hashes.__name__)
 NAME = 'Zo\u00e9 "Z" Vie'
@@ -60,10 +60,10 @@ def study_id(engine):
     set_rules(engine, annotators=(NAME, "bob"), groups={"math": (NAME,)})
     with writing(engine) as session, audit.acting(NAME):
         access.set_role(session, found, NAME, access.Role.researcher)
-        api_tokens.create(session, account, "script")
-        invitations.create(session, account)
+        tokens.create_token(session, account, "script")
+        tokens.invite(session, account)
         for name in (NAME, "bob"):
-            labels.save(session, found, make_target("item 0"), name, 1)
+            store_label(session, found, make_target("item 0"), name, 1)
         labels.adjudicate(session, found, make_target("item 3"), 1, rule="majority", reason="clear", adjudicator=NAME)
         queue.set_mark(session, found, make_target("item 1"), NAME, "note", text="mine")
         queue.set_mark(session, found, make_target("item 1"), NAME, "skip")
@@ -177,7 +177,7 @@ def test_a_deleted_run_and_its_restored_events_do_not_name_the_person(engine, st
 
 def test_texts_that_mention_the_name_are_counted_and_the_only_administrator_is_not_erased(engine, study_id):
     with writing(engine) as session:
-        labels.save(session, study_id, make_target("item 2"), "bob", 1, reason=f"as {NAME} said")
+        store_label(session, study_id, make_target("item 2"), "bob", 1, reason=f"as {NAME} said")
         assert erase(session, NAME, Labels.keep).mentions == {"label.reason": 1}
         with pytest.raises(TiebreakError, match="only administrator"):
             erase(session, "bob", Labels.keep)

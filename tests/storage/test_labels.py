@@ -14,12 +14,12 @@ from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_label, make_target
 from tests.storage.labelling.workbench import find_draft, lease
-from tests.storage.shared import RUN, a_trace, a_verdict
+from tests.storage.shared import RUN, a_trace, a_verdict, store_label
 
 
 def save(engine, study, annotator, value, target=None, **fields):
     with writing(engine) as session:
-        return labels.save(session, study.id, target or make_target(), annotator, value, **fields)
+        return store_label(session, study.id, target or make_target(), annotator, value, **fields)
 
 
 def history(engine, study, **fields):
@@ -236,8 +236,8 @@ def test_labels_are_never_changed_or_deleted(engine, a_study):
 def test_evidence_guidelines_and_surplus_are_stored_with_a_label(engine, a_study):
     evidence = (Evidence(block="response-1", start=0, end=4),)
     with writing(engine) as session:
-        labels.save(session, a_study.id, make_target(), "ann", 1, evidence=evidence, surplus=True, guidelines=2)
-        labels.save(session, a_study.id, make_target(), "bob", 1)
+        store_label(session, a_study.id, make_target(), "ann", 1, evidence=evidence, surplus=True, guidelines=2)
+        store_label(session, a_study.id, make_target(), "bob", 1)
     with reading(engine) as session:
         first, second = labels.history(session, a_study.id, make_target())
     assert (first.evidence, first.surplus, first.guidelines) == (evidence, True, 2)
@@ -246,8 +246,8 @@ def test_evidence_guidelines_and_surplus_are_stored_with_a_label(engine, a_study
 
 def test_a_surplus_label_counts_in_agreement_and_gold_like_any_other(engine, a_study):
     with writing(engine) as session:
-        labels.save(session, a_study.id, make_target(), "ann", 1)
-        labels.save(session, a_study.id, make_target(), "bob", 2, surplus=True)
+        store_label(session, a_study.id, make_target(), "ann", 1)
+        store_label(session, a_study.id, make_target(), "bob", 2, surplus=True)
     with reading(engine) as session:
         assert set(labels.frame(session, a_study.id)["rater"]) == {"ann", "bob"}
         assert [gold.annotators for gold in labels.gold_labels(session, a_study.id)] == [2]
@@ -255,5 +255,5 @@ def test_a_surplus_label_counts_in_agreement_and_gold_like_any_other(engine, a_s
 
 def test_labels_without_the_new_fields_are_exported_as_before(engine, a_study):
     with writing(engine) as session:
-        label = labels.save(session, a_study.id, make_target(), "ann", 1)
+        label = store_label(session, a_study.id, make_target(), "ann", 1)
     assert not {"evidence", "surplus", "guidelines"} & label.model_dump().keys()

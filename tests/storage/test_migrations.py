@@ -29,6 +29,7 @@ from tests.storage.shared import (
     a_verdict,
     combined_verdict,
     debates,
+    store_label,
 )
 
 VERSION_0_1 = ROOT / "tests" / "fixtures" / "version_0_1"
@@ -134,7 +135,7 @@ def test_recreating_a_table_deletes_no_referring_rows(engine, a_study):
     from storage.db.connections import _upgrading
 
     with writing(engine) as session:
-        labels.save(session, a_study.id, make_target(), "ann", 1)
+        store_label(session, a_study.id, make_target(), "ann", 1)
     with _upgrading(engine) as connection:
         operations = Operations(MigrationContext.configure(connection))
         for default in ("0", None):

@@ -13,7 +13,7 @@ from storage.runs.search import Match
 from storage.studies.studies import Study
 from tests.conftest import make_target
 from tests.storage.reports.test_alignment import import_study, make_trace
-from tests.storage.shared import RUN
+from tests.storage.shared import RUN, store_label
 
 REPLY = 'He said "50% of\nIT" and Élan.'
 
@@ -30,7 +30,7 @@ def study(engine: Engine) -> Study:
     note = MarkRecord(target=make_target("a"), annotator="ann", mark="note", text="Is the SKY blue at night?", on=True)
     found = import_study(engine, [*records, note])
     with writing(engine) as session:
-        labels.save(session, found.id, make_target("a"), "ann", 1, reason="sky-blue is right")
+        store_label(session, found.id, make_target("a"), "ann", 1, reason="sky-blue is right")
         labels.adjudicate(session, found.id, make_target("a"), 1, rule="own", reason="the blue sky", adjudicator="cy")
     return found
 

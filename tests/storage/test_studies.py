@@ -5,11 +5,10 @@ from core.formats.records import CriterionRecord, ScaleRecord, StudyRecord, Stud
 from core.items import Criterion
 from core.labels import PREFERENCE, TRUTH, Scale
 from storage.db.connections import reading, writing
-from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_label, make_target
-from tests.storage.shared import RUN, a_trace
+from tests.storage.shared import RUN, a_trace, store_label
 
 
 def test_a_study_is_read_by_its_name(engine):
@@ -83,7 +82,7 @@ def test_progress_counts_each_study_separately(engine, a_study):
     )
     with writing(engine) as session:
         empty = studies.create(session, "empty")
-        labels.save(session, a_study.id, make_target(kind="answer"), "cyd", "yes")
+        store_label(session, a_study.id, make_target(kind="answer"), "cyd", "yes")
     with reading(engine) as session:
         progress = studies.progress(session)
     counts = progress[a_study.id]

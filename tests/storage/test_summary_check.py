@@ -15,8 +15,8 @@ from core.trace import Spec
 from storage.db import audit
 from storage.db.connections import reading, writing
 from storage.db.tables import RunRow, TargetRow
-from storage.labelling import assignment
-from storage.labels import labels, merges, targets
+from storage.labelling import claims
+from storage.labels import merges, targets
 from storage.runs import call_totals, readings, runs, trace_opinions, traces
 from storage.runs.traces import Filter
 from storage.studies import studies
@@ -25,7 +25,7 @@ from storage.worker import launch
 from storage.worker.launch import RunRequest
 from tests.conftest import make_label, make_target
 from tests.storage.labelling.workbench import Client, set_rules
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
 
 ITEMS = 5
 AGREED = (a_turn(), a_verdict("agreed", (1, 1, 1)))
@@ -53,7 +53,7 @@ def assert_agree(engine, change=""):
 
 def save(engine, study_id, item, annotator, value, **fields):
     with writing(engine) as session:
-        labels.save(session, study_id, make_target(f"item {item}"), annotator, value, **fields)
+        store_label(session, study_id, make_target(f"item {item}"), annotator, value, **fields)
 
 
 def test_summaries_agree_after_labels_of_every_kind(engine, study_id):
@@ -93,7 +93,7 @@ def test_summaries_agree_after_changes_of_runs_and_requests(engine, study_id):
     with reading(engine) as session:
         ids = {run.name: run.id for run in runs.of_study(session, study_id)}
         first = targets.find_id(session, study_id, make_target())
-    change("a requested label", lambda session: assignment.request_label(session, study_id, first))
+    change("a requested label", lambda session: claims.request_label(session, study_id, first))
     change("a deleted run", lambda session: deletions.delete_run(session, ids["r"]))
     assert [disputed for _, disputed in stored(engine)] == [True] + [False] * (ITEMS - 1)
     with reading(engine) as session:

@@ -3,21 +3,22 @@
 import pytest
 
 from storage.db.connections import reading, writing
-from storage.labels import labels, views
+from storage.labels import views
 from tests.conftest import make_target
+from tests.storage.shared import store_label
 
 
 @pytest.fixture
 def target(engine, a_study):
     """A target that one annotator has labelled."""
     with writing(engine) as session:
-        labels.save(session, a_study.id, make_target(), "ann", 1)
+        store_label(session, a_study.id, make_target(), "ann", 1)
     return make_target()
 
 
 def is_blind(engine, study, target, annotator):
     with writing(engine) as session:
-        return labels.save(session, study.id, target, annotator, 1).blind
+        return store_label(session, study.id, target, annotator, 1).blind
 
 
 def test_what_a_visitor_saw_counts_for_the_annotator_as_whom_they_sign_in(engine, a_study, target):

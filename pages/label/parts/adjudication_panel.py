@@ -14,17 +14,17 @@ from pages.parts import items, permissions, resources, shell
 from pages.parts.numbers import format_value
 from pages.parts.text import escape_markdown, sanitize_markdown, truncate
 from storage.accounts.access import Permission
-from storage.labelling import assignment, queue
-from storage.labelling.adjudication import Case, CaseContent, Choice, JudgeRow, Passage, Person
-from storage.labelling.response_order import PAIRS
+from storage.labelling import claims, queue
+from storage.labelling.adjudication import Case, CaseContent, Passage, Person
+from storage.labelling.blocks import PAIRS
 from storage.labelling.reveal import find_references
 from storage.labels import labels
 from storage.studies.studies import Study
 from storage.studies.study_images import Route
 
 DEFAULT_RULE = "Expert decision"
+# Characters of a rubric line on a button.
 LONGEST_NAME = 70
-"""Characters of a rubric line on a button."""
 
 
 def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, allowed: bool) -> bool:
@@ -34,35 +34,39 @@ def draw_panel(study: Study, annotator: str, case: Case, content: CaseContent, a
         st.info("You labelled this item: another person has to decide it.")
         return st.button("Next", key="skip", shortcut="S", width="stretch")
     value = _draw_choices(case, content)
-    rule, reason = _draw_reason(study, case)
+    reasons = list(study.rules.adjudication_reasons)
+    rule = st.selectbox("Reason", reasons, index=None, placeholder=DEFAULT_RULE, key=f"rule_{case.id}") or DEFAULT_RULE
+    reason = st.text_area("In your own words", key=f"reason_{case.id}", height=90).strip()
     overrules = value is not None and value not in [person.value for person in content.people]
     if overrules:
         st.caption(":material/priority_high: No annotator chose this value. Give a reason in your own words.")
     if st.button("Decide", type="primary", key="decide", shortcut="Ctrl+Enter", width="stretch"):
         try:
-            _save(study, annotator, case, value, rule, reason.strip())
+            if value is None:
+                raise TiebreakError("Choose a value first.")
+            with permissions.writing(study.id, Permission.adjudicate, "") as session:
+                labels.adjudicate(
+                    session, study.id, case.target, value, rule=rule, reason=reason, adjudicator=annotator
+                )
         except TiebreakError as error:
             st.error(escape_markdown(str(error)), icon=":material/error:")
         else:
+            st.session_state.pop(_choice_key(case), None)
+            st.toast("Decision saved.", icon=":material/check:")
             return True
     _draw_note(study, annotator, case)
     if st.button(
         "Ask one more annotator", key=f"more_{case.id}", width="stretch", help="Opens the item for one more label."
     ):
         with permissions.writing(study.id, Permission.adjudicate, "one more label requested") as session:
-            wanted = assignment.request_label(session, study.id, case.id)
+            wanted = claims.request_label(session, study.id, case.id)
         st.toast(f"{wanted} labels are requested for this item now.", icon=":material/check:")
     return st.button("Skip", key="skip", shortcut="S", width="stretch")
 
 
-def _save(study: Study, annotator: str, case: Case, value: Value | None, rule: str, reason: str) -> None:
-    """Store the decision; raises TiebreakError if a value or a reason is missing."""
-    if value is None:
-        raise TiebreakError("Choose a value first.")
-    with permissions.writing(study.id, Permission.adjudicate, "") as session:
-        labels.adjudicate(session, study.id, case.target, value, rule=rule, reason=reason, adjudicator=annotator)
-    st.session_state.pop(_choice_key(case), None)
-    st.toast("Decision saved.", icon=":material/check:")
+def _name(content: CaseContent, value: Value | None) -> str:
+    """Return the name of a value among the choices."""
+    return next((choice.name for choice in content.choices if repr(choice.value) == repr(value)), format_value(value))
 
 
 def _draw_decision(case: Case, content: CaseContent) -> None:
@@ -70,8 +74,7 @@ def _draw_decision(case: Case, content: CaseContent) -> None:
     decision = case.decision
     if decision is None:
         return
-    names = {repr(choice.value): choice.name for choice in content.choices}
-    name = names.get(repr(decision.value), format_value(decision.value))
+    name = _name(content, decision.value)
     said = ": ".join(filter(None, (decision.rule, decision.reason)))
     st.success(f"**{escape_markdown(name)}** · {escape_markdown(decision.adjudicator)}\n\n{escape_markdown(said)}")
     if case.new_labels:
@@ -87,14 +90,12 @@ def _draw_choices(case: Case, content: CaseContent) -> Value | None:
     if not content.choices:
         return _draw_number(case, case.scale)
     key = _choice_key(case)
-    letters = [
-        " ".join(person.letter for person in content.people if repr(person.value) == repr(choice.value))
-        for choice in content.choices
-    ]
     chosen: int | None = st.session_state.get(key)
-    for place, (choice, named) in enumerate(zip(content.choices, letters, strict=True)):
+    for place, choice in enumerate(content.choices):
+        name = escape_markdown(truncate(choice.name, LONGEST_NAME))
+        letters = " ".join(person.letter for person in content.people if repr(person.value) == repr(choice.value))
         st.button(
-            _button_label(choice, named),
+            f"{name} · {letters}" if letters else name,
             key=f"choice_{case.id}_{place}",
             type="primary" if place == chosen else "secondary",
             shortcut=choice.key,
@@ -109,26 +110,12 @@ def _choose(key: str, place: int) -> None:
     st.session_state[key] = place
 
 
-def _button_label(choice: Choice, letters: str) -> str:
-    """Return the name of a value, and the letters of the annotators who chose it."""
-    name = escape_markdown(truncate(choice.name, LONGEST_NAME))
-    return f"{name} · {letters}" if letters else name
-
-
 def _draw_number(case: Case, scale: Scale | None) -> float | None:
     low, high = (None, None) if scale is None else (scale.low, scale.high)
     if scale is not None and scale.categories:
         numbers = [float(value) for value in scale.categories if isinstance(value, int | float)]
         low, high = min(numbers, default=None), max(numbers, default=None)
     return st.number_input("Value", low, high, None, key=f"number_{case.id}", placeholder="number")
-
-
-def _draw_reason(study: Study, case: Case) -> tuple[str, str]:
-    """Draw the list of reasons and a field for words."""
-    reasons = list(study.rules.adjudication_reasons)
-    rule = st.selectbox("Reason", reasons, index=None, placeholder=DEFAULT_RULE, key=f"rule_{case.id}")
-    words = st.text_area("In your own words", key=f"reason_{case.id}", height=90)
-    return rule or DEFAULT_RULE, words
 
 
 def _draw_note(study: Study, annotator: str, case: Case) -> None:
@@ -199,13 +186,12 @@ def draw_case(study: Study, case: Case, content: CaseContent) -> None:
 
 
 def _draw_people(content: CaseContent) -> None:
-    names = {repr(choice.value): choice.name for choice in content.choices}
     texts = {passage.id: passage for passage in content.passages}
     for start in range(0, len(content.people), PEOPLE_PER_ROW):
         row = content.people[start : start + PEOPLE_PER_ROW]
         for column, person in zip(st.columns(len(row)), row, strict=True):
             with column, st.container(border=True, key=f"person-{person.letter}", height="stretch"):
-                st.html(_person_html(person, names.get(repr(person.value), format_value(person.value)), texts))
+                st.html(_person_html(person, _name(content, person.value), texts))
 
 
 def _person_html(person: Person, name: str, texts: Mapping[str, Passage]) -> str:
@@ -250,8 +236,16 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
         return
     if not st.toggle("Judges", key=f"judges_{case.id}", help="The judges' opinions and verdicts on this item"):
         return
-    names = {repr(choice.value): choice.name for choice in content.choices}
-    st.dataframe([_judge_row(row, names) for row in content.judges], hide_index=True)
+    rows = [
+        {
+            "Run": row.run,
+            "Judge": "verdict" if row.verdict else row.judge,
+            "First opinion": "" if row.verdict else _name(content, row.first),
+            "Last opinion": f"– {row.problem}".strip() if row.last is None else _name(content, row.last),
+        }
+        for row in content.judges
+    ]
+    st.dataframe(rows, hide_index=True)
     with st.container(horizontal=True):
         for trace, run in {row.trace: row.run for row in content.judges}.items():
             st.page_link(
@@ -260,16 +254,6 @@ def _draw_judges(study: Study, case: Case, content: CaseContent) -> None:
                 icon=":material/forum:",
                 query_params={"study": study.name, "trace": str(trace)},
             )
-
-
-def _judge_row(row: JudgeRow, names: Mapping[str, str]) -> dict[str, str]:
-    last = names.get(repr(row.last), format_value(row.last)) if row.last is not None else f"– {row.problem}".strip()
-    return {
-        "Run": row.run,
-        "Judge": "verdict" if row.verdict else row.judge,
-        "First opinion": "" if row.verdict else names.get(repr(row.first), format_value(row.first)),
-        "Last opinion": last,
-    }
 
 
 def _draw_passage(study: Study, passage: Passage, people: tuple[Person, ...], image_route: Route) -> None:

@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.parts import live, resources
 from storage.db import connections
-from storage.labelling import case_order
-from storage.labelling.case_order import CaseOrder, JudgeValues
+from storage.labelling import adjudication
+from storage.labelling.adjudication import CaseOrder, JudgeValues
 from storage.reports import disagreements
 from storage.studies import studies
 from storage.studies.studies import Study
@@ -35,11 +35,11 @@ def at_version(url: str, study_id: int, version: Version, scales: str) -> CaseOr
     _, opinions, removals, _ = version
     judges = _judge_values(url, study_id, (opinions, removals))
     with connections.reading(resources.engine()) as session:
-        return case_order.order_cases(session, studies.by_id(session, study_id), judges)
+        return adjudication.order_cases(session, studies.by_id(session, study_id), judges)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _judge_values(url: str, study_id: int, opinion_version: Version) -> dict[int, JudgeValues]:
     """Return the judges' values of each target at a version of the opinions; labels change far more often."""
     with connections.reading(resources.engine()) as session:
-        return case_order.judge_values(session, study_id)
+        return adjudication.judge_values(session, study_id)

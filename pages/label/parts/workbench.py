@@ -1,32 +1,139 @@
-"""Mounts the workbench element on a label page, below Streamlit's header and next to a closed sidebar."""
+"""The pages of the queues: each chooses a queue in the sidebar, and mounts the workbench or draws what is missing.
+
+The screen belongs to the item: the element is below Streamlit's header and next to a closed sidebar.
+"""
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from core.labels import Kind, Target
+from core.critique_ratings import extraction_target
+from core.labels import Target
 from core.own_addresses import own_address
 from pages.parts import current_study, permissions, resources, shell
+from pages.parts.shell import IMPORT, RUN
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import context
+from storage.labelling import context, critique_queue, offers, queue
+from storage.labelling.context import QueueName
 from storage.studies import items as stored_items
 from storage.studies import studies
 from storage.studies.studies import Study
 
-API, SCRIPT = "/api/label", "/assets/workbench/workbench.js"
-PAGE_STYLE = """<style>
-[data-testid="stMainBlockContainer"] { padding: 0; max-width: none; }
-[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0; }
-[data-testid="stHeader"] { background: none; height: 44px; min-height: 44px; width: 3rem; padding: 0; }
-label-workbench { --workbench-inset: 34px; }
-</style>"""
-LINKED = ("tab", "run")
-"""Parameters of the page's URL that the element uses."""
+# The queues: their names, the pages that they are labelled on, and what is missing if they are empty.
+
+
+@dataclass(frozen=True)
+class QueuePage:
+    """How a queue is shown."""
+
+    title: str
+    script: str
+    empty: str
+    """What an empty queue lacks, and what to do about it."""
+    advice: str
+    links: tuple[shell.Link, ...] = (IMPORT,)
+    sample: str = ""
+    """The protocol of a sample study with such a queue."""
+    task: str = ""
+    """Its name in the URL of a page with several queues."""
+
+
+NO_CRITIQUES = ("This study has no critiques.", "Import critiques, such as MetaCritique's annotation_data.json.")
+NO_SCALE = (
+    "This study has no criterion with a scale yet.",
+    "Import scores, or start a ReFeR run on a criterion with a scale.",
+)
+QUEUE_PAGES: Mapping[QueueName, QueuePage] = {
+    "disagreements": QueuePage(
+        "Disagreements",
+        "label/disagreements.py",
+        "No disputed debates. Debates appear here when judges disagree or give no verdict.",
+        "",
+        (RUN,),
+    ),
+    "scores": QueuePage("Scores", "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
+    "answers": QueuePage("Answers", "label/scores.py", *NO_SCALE, (IMPORT, RUN), "refer"),
+    "weights": QueuePage(
+        "Aspect weights",
+        "label/weights.py",
+        "This study has no aspects yet.",
+        "Start a DnA-Eval run, with your own aspects or proposed ones, or import a file of weights.",
+        (RUN, IMPORT),
+        "dna_eval",
+    ),
+    "aius": QueuePage("AIUs", "label/aius.py", *NO_CRITIQUES, sample="metacritique"),
+    "critiques": QueuePage(
+        "Critique comparison",
+        "label/critiques.py",
+        "No item of this study has two critiques of the same response.",
+        "Import critiques to compare them.",
+        task="Compare critiques",
+    ),
+    "critique_ratings": QueuePage("Critique ratings", "label/critiques.py", *NO_CRITIQUES, task="Rate critiques"),
+    "refined_answers": QueuePage(
+        "Refined answers",
+        "label/critiques.py",
+        "This study has no refined answers.",
+        "Start a critique refinement run to generate them.",
+        (RUN,),
+        task="Compare refined answers",
+    ),
+}
+
+
+def draw_page(name: QueueName) -> None:
+    """Draw the page of a queue, or of several ones with a choice."""
+    study = choose_study()
+    shell.require_annotator()
+    chosen: tuple[QueueName, str | None] | None = name, None
+    if name == "disagreements":
+        chosen = name, choose_criterion(study)
+    elif name == "scores":
+        chosen = choose_scale(study)
+    elif name == "critiques":
+        chosen = choose_task(), None
+    if chosen is None:
+        return draw_empty(study, name)
+    kind, criterion = chosen
+    scenario = choose_scenario(study)
+    if name in ("aius", "critiques"):
+        critique_queue.create_missing_targets(resources.engine(), study.id)
+    with connections.reading(resources.engine()) as session:
+        has_targets = queue.has_targets(session, context.queue_named(study.id, kind, criterion))
+    if has_targets:
+        mount(kind, study, {"criterion": criterion, "scenario": scenario})
+    else:
+        draw_empty(study, kind)
+
+
+def draw_empty(study: Study, kind: QueueName) -> None:
+    """Draw the empty state of a queue."""
+    page = QUEUE_PAGES[kind]
+    st.title(page.title, anchor=False)
+    shell.draw_missing(study, page.empty, page.advice, *page.links)
+    if page.sample:
+        shell.link_sample(page.script, page.sample)
+    shell.draw_links(study, *page.links)
+
+
+def queue_address(queue: QueueName) -> dict[str, str]:
+    """Return the URL parameters of the page, besides the study, if it has several queues."""
+    task = QUEUE_PAGES[queue].task
+    return {"task": task} if task else {}
+
+
+def queue_page(queue: QueueName) -> str:
+    """Return the path of the page of a queue."""
+    return shell.page_path(QUEUE_PAGES[queue].script)
+
+
+# The choices in the sidebar; they are in the URL.
 
 
 def choose_study() -> Study:
@@ -59,33 +166,83 @@ def choose_scenario(study: Study) -> str | None:
         return st.selectbox("Scenario", scenarios, index=None, placeholder="all", key="scenario", bind="query-params")
 
 
-def linked_item(study: Study, kind: Kind) -> str | None:
-    """Return the target of the link: a task if the URL names a criterion or part of the item, otherwise the item."""
-    item, criterion = st.query_params.get("item"), st.query_params.get("on")
-    if item is None or criterion is None:
+def choose_criterion(study: Study) -> str | None:
+    """Draw the choice of a criterion of the judges; None means all."""
+    with connections.reading(resources.engine()) as session:
+        criteria = offers.judged_criteria(session, study.id)
+    if not criteria:
+        return None
+    with st.sidebar:
+        return st.selectbox("Criterion", criteria, index=None, placeholder="all", key="criterion", bind="query-params")
+
+
+def choose_task() -> QueueName:
+    """Draw the choice of a queue of critiques."""
+    tasks = {page.task: name for name, page in QUEUE_PAGES.items() if page.task}
+    with st.sidebar:
+        chosen = st.selectbox("Task", list(tasks), key="task", bind="query-params")
+    return tasks.get(str(chosen), "critiques")
+
+
+def choose_scale(study: Study) -> tuple[QueueName, str] | None:
+    """Draw the choice of a criterion with a scale, and add its targets that are missing; None if there is none."""
+    with connections.reading(resources.engine()) as session:
+        scales = offers.scales(session, study.id)
+    if not scales:
+        return None
+    # Marked as an answer if a score has the same name.
+    keys_by_name = {
+        (criterion or "answer") if kind == "score" or ("score", criterion) not in scales else f"{criterion} (answer)": (
+            kind,
+            criterion,
+        )
+        for kind, criterion in scales
+    }
+    names, on = list(keys_by_name), st.query_params.get("on")
+    # A link from a trace names the criterion as `on`; the choice below is bound to `criterion`.
+    linked = next((name for name, (_, criterion) in keys_by_name.items() if criterion and criterion == on), names[0])
+    with st.sidebar:
+        selected = st.selectbox("Criterion", names, index=names.index(linked), key="criterion", bind="query-params")
+    kind, criterion = keys_by_name.get(str(selected), keys_by_name[names[0]])
+    with permissions.writing(study.id, Permission.label, "") as session:
+        offers.create_targets(session, study.id, kind, criterion, scales[kind, criterion])
+    return "answers" if kind == "answer" else "scores", criterion
+
+
+# The element.
+
+API, SCRIPT = "/api/label", "/assets/workbench/workbench.js"
+PAGE_STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding: 0; max-width: none; }
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: 0; }
+[data-testid="stHeader"] { background: none; height: 44px; min-height: 44px; width: 3rem; padding: 0; }
+label-workbench { --workbench-inset: 34px; }
+</style>"""
+# Parameters of the page's URL that the element uses.
+LINKED = ("tab", "run")
+
+
+def linked_item(study: Study, kind: QueueName) -> str | None:
+    """Return the task to begin with if the URL names its criterion, part or critique, otherwise the item."""
+    item, criterion, critique = (st.query_params.get(name) for name in ("item", "on", "of"))
+    if item is not None and kind == "aius" and critique is not None:
+        target = extraction_target(item, critique)
+    elif item is not None and criterion is not None:
+        part = st.query_params.get("part", "")
+        target = Target(item=item, kind=context.QUEUES[kind].kind, criterion=criterion, part=part)
+    else:
         return item
-    target = Target(item=item, kind=kind, criterion=criterion, part=st.query_params.get("part", ""))
     with connections.reading(resources.engine()) as session:
         return context.link_name(session, study.id, target) or item
 
 
-def mount(kind: context.QueueName, study: Study, choices: Mapping[str, str | None], *, item: str | None = None) -> None:
-    """Draw the element for one queue. Another queue is another element, so nothing of the first one is left.
-
-    `item` is the task or item to begin with, if it is not the one that the URL names.
-    """
-    linked = {name: st.query_params.get(name) for name in LINKED}
-    linked["item"] = item or linked_item(study, context.TARGET_KINDS[kind])
+def mount(kind: QueueName, study: Study, choices: Mapping[str, str | None]) -> None:
+    """Draw the element for one queue. Another queue is another element, so nothing of the first one is left."""
+    linked = {name: st.query_params.get(name) for name in LINKED} | {"item": linked_item(study, kind)}
     # The id is the one that counts: the study may be renamed while the window is open.
-    query = {
-        "study": study.name,
-        "study_id": str(study.id),
-        "kind": kind,
-        **{name: value for name, value in choices.items() if value},
-    }
-    query |= {name: value for name, value in linked.items() if value}
+    query: dict[str, str | None] = {"study": study.name, "study_id": str(study.id), "kind": kind, **choices, **linked}
     st.html(PAGE_STYLE)
-    address = urlencode(query)
+    address = urlencode({name: value for name, value in query.items() if value})
     name = f"workbench-{hashlib.blake2b(address.encode(), digest_size=8).hexdigest()}"
     element(name, address)(key=name)
 
@@ -96,43 +253,3 @@ def element(name: str, query: str) -> Any:
     script = f'<script type="module" src="{own_address(SCRIPT)}"></script>'
     html = f"<label-workbench {attributes}></label-workbench>{script}"
     return st.components.v2.component(name, html=html, isolate_styles=False)
-
-
-# The names of the queues, and the pages that they are labelled on.
-
-TITLES: Mapping[str, str] = {
-    "disagreements": "Disagreements",
-    "scores": "Scores",
-    "answers": "Answers",
-    "weights": "Aspect weights",
-    "aius": "AIUs",
-    "critiques": "Critique comparison",
-    "critique_ratings": "Critique ratings",
-    "refined_answers": "Refined answers",
-}
-SCRIPTS: Mapping[str, str] = {
-    "disagreements": "label/disagreements.py",
-    "scores": "label/scores.py",
-    "answers": "label/scores.py",
-    "weights": "label/weights.py",
-    "aius": "label/aius.py",
-    "critiques": "label/critiques.py",
-    "critique_ratings": "label/critiques.py",
-    "refined_answers": "label/critiques.py",
-}
-CRITIQUE_TASKS: Mapping[str, str] = {
-    "critiques": "Compare critiques",
-    "critique_ratings": "Rate critiques",
-    "refined_answers": "Compare refined answers",
-}
-"""The queues of one page, and their names in its URL."""
-
-
-def queue_address(queue: str) -> dict[str, str]:
-    """Return the URL parameters of the page, besides the study, if it has several queues."""
-    return {"task": CRITIQUE_TASKS[queue]} if queue in CRITIQUE_TASKS else {}
-
-
-def queue_page(queue: str) -> str:
-    """Return the path of the page of a queue."""
-    return shell.page_path(SCRIPTS[queue])

@@ -19,7 +19,7 @@ from pages.parts.text import escape_markdown
 from pages.setup.parts import settings_form, training_form
 from storage.accounts.access import Permission
 from storage.db import connections
-from storage.labelling import claims
+from storage.labelling import offers
 from storage.labels import views
 from storage.reports import peer_reviews
 from storage.runs.runs import Run
@@ -154,7 +154,7 @@ def _family(line: str) -> tuple[str, str]:
 
 def draw_offer_form(study: Study) -> None:
     """Draw the choice of pairs, and add them on a click."""
-    criteria = resources.read(claims.offered_criteria, study.id)
+    criteria = resources.read(offers.offered_criteria, study.id)
     if not criteria:
         return
     with st.expander("Offer more pairs of responses"), st.form("offer", border=False):
@@ -169,7 +169,7 @@ def draw_offer_form(study: Study) -> None:
         seed = right.number_input("Random seed", 0, value=0, key="offer_seed")
         if not st.form_submit_button("Offer", key="offer"):
             return
-    result = permissions.write(study.id, Permission.edit, "", claims.offer, study, criterion, count=count, seed=seed)
+    result = permissions.write(study.id, Permission.edit, "", offers.offer, study, criterion, count=count, seed=seed)
     added = numbers.format_count(result.added, "pair")
     st.toast(f"{added} added to the queue, {result.drawn:,} of {result.total:,} drawn.", icon=":material/check:")
 

@@ -13,7 +13,7 @@ from storage.transfer.participation import stored_records
 from tests.conftest import make_item, make_label, make_target
 from tests.core.test_remote_images import picture
 from tests.pages.visits import page_text, prepare_study, visit
-from tests.storage.shared import RUN, a_trace
+from tests.storage.shared import RUN, a_trace, store_label
 
 EVIDENCE = Evidence(block="response-1", start=0, end=3)
 
@@ -113,7 +113,7 @@ def test_new_labels_are_listed_and_the_decision_stays(contested):
             labels.adjudicate(
                 session, study.id, make_target("item 0"), value, rule="Guidelines", reason="so", adjudicator=who
             )
-        labels.save(session, study.id, make_target("item 0"), "dan", 2)
+        store_label(session, study.id, make_target("item 0"), "dan", 2)
     page = visit("label/adjudication", "eve", state="New labels since")
     assert page.dataframe[0].value["New labels"].tolist() == [1]
     page = visit("label/adjudication", "eve", state="New labels since", case=case_id("item 0"))

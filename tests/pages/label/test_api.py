@@ -18,7 +18,7 @@ from pages.results.parts import agreement_rows
 from storage.db import connections
 from storage.db.tables import OpinionRow
 from storage.labelling import training
-from storage.labelling.context import find_task, open_work
+from storage.labelling.context import find_task, open_context
 from storage.reports.agreement import TagRow
 from storage.transfer import imports
 from tests.conftest import make_item
@@ -277,7 +277,7 @@ def test_presence_renews_a_claim_and_leaving_ends_it(client):
 def test_an_item_after_the_training_is_not_read_or_claimed(client):
     other, known = client.tasks()[:2]
     with connections.writing(resources.engine()) as session:
-        work = open_work(session, "disagreements", "s", "annotator 1")
+        work = open_context(session, "disagreements", "s", "annotator 1")
         target = find_task(session, work, known["id"]).target
         training.add_item(session, work.study.id, target, 2)
     for reply in (client.get(f"tasks/{other['id']}"), client.post("presence", {"task": other["id"]})):
@@ -319,7 +319,7 @@ def test_an_unexpected_error_is_one_sentence_without_details(client, monkeypatch
     def fail(*_, **__):
         raise ZeroDivisionError("a secret detail")
 
-    monkeypatch.setattr("storage.labelling.tasks.progress", fail)
+    monkeypatch.setattr("storage.labelling.queue_view.progress", fail)
     reply = client.get("session")
     assert (reply.status_code, "secret" in reply.text, "secret" in caplog.text) == (500, False, True)
 

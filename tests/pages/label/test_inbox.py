@@ -6,10 +6,11 @@ from core.formats.records import ItemRecord, StudyRecord, StudyRules
 from pages.parts import resources
 from storage.db import connections
 from storage.labelling import home, queue
-from storage.labels import labels, targets
+from storage.labels import targets
 from storage.studies import studies
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.shared import store_label
 
 
 @pytest.fixture
@@ -56,8 +57,8 @@ def test_who_reads_the_note_of_another_is_no_longer_blind(noted):
     open_thread("ann")
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
-        assert not labels.save(session, study.id, make_target(), "eve", 1).blind
-        assert labels.save(session, study.id, make_target(), "ann", 1).blind
+        assert not store_label(session, study.id, make_target(), "eve", 1).blind
+        assert store_label(session, study.id, make_target(), "ann", 1).blind
 
 
 def test_a_named_annotator_sees_only_own_threads_and_cannot_close_them(noted):
@@ -71,6 +72,6 @@ def test_a_named_annotator_sees_only_own_threads_and_cannot_close_them(noted):
 def test_a_note_says_in_which_order_its_annotator_saw_the_responses(noted, shown):
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
-        labels.save(session, study.id, make_target(), "ann", 1, shown=shown)
+        store_label(session, study.id, make_target(), "ann", 1, shown=shown)
     text = page_text(open_thread("eve"))
     assert ("saw the texts of the item in the order 2, 1: 1 in this note is 2" in text) == (shown == (2, 1))

@@ -11,13 +11,14 @@ from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.visits import prepare_study
+from tests.storage.shared import store_label
 
 
 def save_label(value: int) -> int:
     """Save a label and return the number of stored ones."""
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
-        labels.save(session, study.id, Target(item="item 0", kind="preference", criterion="helpfulness"), "ann", value)
+        store_label(session, study.id, Target(item="item 0", kind="preference", criterion="helpfulness"), "ann", value)
         return labels.version(session, study.id)[0]
 
 

@@ -13,11 +13,10 @@ from core.statistics.reports.agreement import AgreementRow
 from pages.parts import chart_files, charts, heat_map, resources
 from pages.results.parts import agreement_rows
 from storage.db import connections
-from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import page_text, prepare_study, visit
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 PAGE = "results/agreement"
 
@@ -138,7 +137,7 @@ def test_a_saved_label_changes_the_figures() -> None:
     before = list(app.dataframe[0].value["Percent"])
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
-        labels.save(session, study.id, make_target("math 2"), "cat", 1)
+        store_label(session, study.id, make_target("math 2"), "cat", 1)
     app.run()
     assert list(app.dataframe[0].value["Percent"]) != before
 

@@ -29,7 +29,6 @@ from pages.parts.chart_files import ChartData
 from pages.results.parts import alignment_rows, value_tables
 from pages.results.parts.alignment_rows import Line
 from storage.db import connections
-from storage.labels import labels
 from storage.reports import alignment, disagreements
 from storage.reports.alignment import AlignmentData
 from storage.reports.disagreements import JudgeQuery, JudgeValues
@@ -37,7 +36,15 @@ from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_label, make_target
 from tests.pages.visits import APP, page_text, prepare_study, visit
-from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, verdict_on_criteria
+from tests.storage.shared import (
+    RUN,
+    RUN_WITHOUT_CRITERION,
+    a_trace,
+    a_turn,
+    a_verdict,
+    store_label,
+    verdict_on_criteria,
+)
 
 PAGE = "results/judges"
 PEOPLE = ("ann", "ben", "cat")
@@ -302,7 +309,7 @@ def test_a_saved_label_changes_the_figures() -> None:
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         for who in ("ben", "cat"):
-            labels.save(session, study.id, make_target("math 2"), who, 2)
+            store_label(session, study.id, make_target("math 2"), who, 2)
     app.run()
     assert table_line(app, "j0")["Accuracy"] != before
 

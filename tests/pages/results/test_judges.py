@@ -11,12 +11,11 @@ from core.statistics.data.arrays import Estimate
 from pages.parts import charts, live, resources
 from pages.results.parts import judge_charts
 from storage.db import connections
-from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_item, make_label
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.test_alignment import make_trace
-from tests.storage.shared import RUN
+from tests.storage.shared import RUN, store_label
 
 PAGE = "results/judges"
 ESTIMATE = Estimate(0.8, 0.7, 0.9, items=40, items_total=40, raters=2, pairs=40)
@@ -184,7 +183,7 @@ def test_figures_of_a_newer_label_are_computed_in_the_background(monkeypatch: py
     app = visit(PAGE)
     with connections.writing(resources.engine()) as session:
         target = Target(item="i0", kind="preference", criterion="helpfulness")
-        labels.save(session, studies.get(session, "s").id, target, "dan", 0)
+        store_label(session, studies.get(session, "s").id, target, "dan", 0)
     (entry,) = live._entries.values()
     entry.ended = 0.0  # long ago: others have had the processor since
     app.run()

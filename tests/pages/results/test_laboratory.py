@@ -10,10 +10,10 @@ from core.labels import Target
 from pages.parts import live, resources
 from storage.db import connections
 from storage.db.tables import OpinionViewRow
-from storage.labels import labels
 from storage.studies import items, studies
 from storage.transfer import samples
 from tests.pages.visits import page_text, prepare_study, visit
+from tests.storage.shared import store_label
 
 
 def test_the_answer_of_the_sample() -> None:
@@ -32,7 +32,7 @@ def test_a_newer_label_is_computed_in_the_background(page: str, monkeypatch: pyt
     with connections.writing(resources.engine()) as session:
         study_id = studies.get(session, "s").id
         item = next(iter(items.by_key(session, study_id)))
-        labels.save(session, study_id, Target(item=item, kind="preference", criterion="helpfulness"), "dan", 0)
+        store_label(session, study_id, Target(item=item, kind="preference", criterion="helpfulness"), "dan", 0)
     app.run()
     (entry,) = live._entries.values()
     assert not app.exception and entry.job is not None

@@ -4,7 +4,7 @@ import pytest
 
 from core.formats.records import ItemRecord
 from pages.parts import account_guard, resources
-from storage.accounts import access, api_tokens, invitations, logins, registry
+from storage.accounts import access, logins, registry, tokens
 from storage.accounts.access import Role
 from storage.accounts.registry import Actor, Identity
 from storage.db.connections import reading, write, writing
@@ -60,7 +60,7 @@ def test_an_owner_invites_a_person_with_a_role_and_changes_it(become):
     token = link.partition("#")[2]
     assert "/account/invitation#" in link and members() == {"bob": Role.owner, "cem": Role.viewer}
     hashed = registry.hash_password("a new sentence")
-    assert write(resources.engine(), lambda session: invitations.accept(session, token, hashed)).name == "cem"
+    assert write(resources.engine(), lambda session: tokens.accept(session, token, hashed)).name == "cem"
     app.selectbox(key="member").set_value("cem")
     app.selectbox(key="role").set_value(Role.researcher)
     app = submit(app, "Save")
@@ -86,13 +86,13 @@ def test_a_person_changes_the_password_ends_sessions_and_makes_tokens(become):
     app = submit(app, "Create a token")
     (code,) = app.code
     with reading(resources.engine()) as session:
-        assert api_tokens.identify(session, code.value).actor.name == "bob"
+        assert tokens.identify(session, code.value).actor.name == "bob"
         login_id = logins.identify(session, other).login_id
     app = app.button(key=f"end_{login_id}").click().run()
     app = submit(app, "Revoke")
     with reading(resources.engine()) as session:
         assert logins.identify(session, other).actor is None
-        assert api_tokens.identify(session, code.value).actor is None
+        assert tokens.identify(session, code.value).actor is None
     for field, text in (("current", PASSWORD), ("new", "another password"), ("again", "another password")):
         app.text_input(key=field).set_value(text)
     app = submit(app, "Change password")

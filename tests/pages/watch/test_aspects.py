@@ -6,11 +6,11 @@ from core.formats.records import ItemRecord, Record, RunRecord, TraceRecord
 from core.labels import Target
 from pages.parts import resources
 from storage.db import connections
-from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import samples
 from tests.core.protocols.scorings import make_item, make_settings, run_scripted, scores_script
 from tests.pages.visits import page_text, prepare_study, visit_trace
+from tests.storage.shared import store_label
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 
@@ -72,7 +72,7 @@ def test_viewing_the_judges_weights_first_hides_people_and_is_not_blind() -> Non
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s")
         equal_weights = dict.fromkeys(ASPECTS, 25.0)
-        assert not labels.save(session, study.id, target, "zoe", equal_weights).blind
+        assert not store_label(session, study.id, target, "zoe", equal_weights).blind
 
 
 def test_a_baseline_shows_the_judges_overall_scores() -> None:

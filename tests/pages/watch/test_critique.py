@@ -13,12 +13,12 @@ from core.trace import Turn, TurnCompleted
 from pages.parts import resources
 from pages.watch.parts import critique as critique_view
 from storage.db import connections
-from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import samples
 from tests.core.protocols.critiques import make_item
 from tests.pages.visits import page_links, page_text, prepare_study, visit_trace
 from tests.storage.critique_studies import run_records
+from tests.storage.shared import store_label
 
 JOB = Job("precision", "a", "c", Aiu(id="1", text="x"))
 
@@ -49,7 +49,7 @@ def test_viewing_the_judges_is_recorded_and_reported(sample: None) -> None:
     with connections.reading(resources.engine()) as session:
         study = studies.get(session, "s")
     with connections.writing(resources.engine()) as session:
-        assert not labels.save(session, study.id, precision_target("bread", "human.1"), "zoe", True).blind
+        assert not store_label(session, study.id, precision_target("bread", "human.1"), "zoe", True).blind
 
 
 def test_an_unfinished_trace_shows_what_is_known() -> None:

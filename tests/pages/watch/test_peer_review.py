@@ -4,11 +4,11 @@ from core.formats.records import ItemRecord, RunRecord, TraceRecord
 from core.labels import Target
 from pages.parts import resources
 from storage.db import connections
-from storage.labels import labels
 from storage.studies import studies
 from tests.core.protocols import reviews
 from tests.pages.reviews import prepare_sample
 from tests.pages.visits import page_text, prepare_study, visit_trace
+from tests.storage.shared import store_label
 
 
 def test_peers_chair_and_problems_are_shown() -> None:
@@ -33,7 +33,7 @@ def test_a_score_after_viewing_the_judges_is_not_blind() -> None:
     assert "recorded as not blind" in page_text(visit_trace("bees", annotator="annotator 1"))
     with connections.writing(resources.engine()) as session:
         study = studies.get(session, "s").id
-        label = labels.save(session, study, Target(item="bees", kind="score", criterion="engaging"), "annotator 1", 2)
+        label = store_label(session, study, Target(item="bees", kind="score", criterion="engaging"), "annotator 1", 2)
     assert not label.blind
 
 

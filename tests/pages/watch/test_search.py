@@ -3,12 +3,11 @@
 from core.formats.records import ItemRecord
 from pages.parts import resources
 from storage.db import connections
-from storage.labels import labels
 from storage.studies import studies
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_text, prepare_study, visit
 from tests.storage.reports.test_alignment import make_trace
-from tests.storage.shared import RUN
+from tests.storage.shared import RUN, store_label
 
 
 def test_a_match_in_a_turn_is_drawn_as_text_and_recorded_as_a_view() -> None:
@@ -25,7 +24,7 @@ def test_a_match_in_a_turn_is_drawn_as_text_and_recorded_as_a_view() -> None:
     bodies = [element.proto.body for element in app.get("html")]
     assert any("the &lt;b&gt;<mark>better&lt;</mark>/b&gt; one" in body for body in bodies)
     with connections.writing(resources.engine()) as session:
-        label = labels.save(session, studies.get(session, "s").id, make_target("a"), "zoe", 1)
+        label = store_label(session, studies.get(session, "s").id, make_target("a"), "zoe", 1)
     assert not label.blind
 
 

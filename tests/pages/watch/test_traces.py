@@ -9,13 +9,21 @@ from core.labels import Opinion, Target
 from core.trace import Verdict, VerdictReached
 from pages.parts import colours, resources
 from storage.db import connections
-from storage.labels import labels, views
+from storage.labels import views
 from storage.runs import traces
 from storage.studies import studies
 from storage.transfer import samples
 from tests.conftest import make_item, make_target
 from tests.pages.visits import page_links, page_text, prepare_study, visit, visit_trace
-from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_turn, a_verdict, verdict_on_criteria
+from tests.storage.shared import (
+    RUN,
+    RUN_WITHOUT_CRITERION,
+    a_trace,
+    a_turn,
+    a_verdict,
+    store_label,
+    verdict_on_criteria,
+)
 
 
 @pytest.fixture
@@ -92,7 +100,7 @@ def test_matching_traces_are_not_counted_again_for_the_next_page(monkeypatch):
     page.button(key="chevron_right").click().run()
     assert "120 traces" in page_text(page) and len(counted) == 2
     with connections.writing(resources.engine()) as session:
-        labels.save(session, 1, make_target("item 0"), "ann", 1)
+        store_label(session, 1, make_target("item 0"), "ann", 1)
     page.run()
     assert len(counted) == 3
 
@@ -194,7 +202,7 @@ def test_viewing_a_disputed_debate_is_recorded(sample):
     assert "not blind" in page_text(page)
     target = Target(item=trace.item, kind="preference", criterion=trace.criterion)
     with connections.writing(resources.engine()) as session:
-        assert not labels.save(session, trace.study_id, target, "newcomer", 1).blind
+        assert not store_label(session, trace.study_id, target, "newcomer", 1).blind
 
 
 def test_what_a_visitor_saw_is_not_blind_after_signing_in():
@@ -205,7 +213,7 @@ def test_what_a_visitor_saw_is_not_blind_after_signing_in():
     with connections.writing(resources.engine()) as session:
         views.assign_to_annotator(session, visitor, "zoe")
         study = studies.get(session, "s")
-        assert not labels.save(session, study.id, make_target(), "zoe", 1).blind
+        assert not store_label(session, study.id, make_target(), "zoe", 1).blind
 
 
 def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
@@ -224,8 +232,8 @@ def test_a_trace_of_a_pair_shows_its_two_responses_and_links_to_their_label():
     assert "part=1-3" in link.query_string
     with connections.writing(resources.engine()) as session:
         study_id = studies.get(session, "s").id
-        assert not labels.save(session, study_id, make_target(part="1-3"), "ann", 1).blind
-        assert labels.save(session, study_id, make_target(part="1-2"), "ann", 1).blind
+        assert not store_label(session, study_id, make_target(part="1-3"), "ann", 1).blind
+        assert store_label(session, study_id, make_target(part="1-2"), "ann", 1).blind
 
 
 def test_a_reused_reply_names_the_run_that_paid_it():

@@ -15,6 +15,7 @@ from storage.runs.traces import Filter
 from storage.studies import studies
 from tests.conftest import make_item
 from tests.pages.visits import page_text, prepare_study, visit, visit_trace
+from tests.storage.shared import store_label
 
 SETTINGS = {
     "judge": {"name": "judge", "spec": {"model": "m"}},
@@ -74,7 +75,7 @@ def trace_of(item):
 def is_blind_after_label(item, annotator="zoe"):
     target = Target(item=item, kind="preference", criterion="helpfulness")
     with connections.writing(resources.engine()) as session:
-        labels.save(session, study_id(), target, annotator, 1)
+        store_label(session, study_id(), target, annotator, 1)
     with connections.reading(resources.engine()) as session:
         return labels.current(session, study_id(), target, annotator).blind
 

@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 from sqlalchemy import update
 
 from core.errors import TiebreakError
-from storage.accounts import invitations, logins, registry, sign_in
+from storage.accounts import logins, registry, sign_in, tokens
 from storage.db.connections import clock, reading, write, writing
 from storage.db.tables import SignInAttemptRow
 from storage.studies import annotators
@@ -83,7 +83,7 @@ def test_a_sign_in_gives_a_session(engine):
 def test_no_token_and_no_password_is_stored(engine):
     account = add_account(engine, "ann")
     cookie = enter(engine, "ann")
-    invitation = write(engine, lambda session: invitations.create(session, account))
+    invitation = write(engine, lambda session: tokens.invite(session, account))
     stored = stored_text(engine)
     assert account.name in stored
     for secret in (cookie, cookie.partition(".")[0], invitation, PASSWORD):

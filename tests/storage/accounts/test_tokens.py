@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import update
 
 from core.errors import TiebreakError
-from storage.accounts import api_tokens, invitations, logins, registry, sign_in
+from storage.accounts import logins, registry, sign_in, tokens
 from storage.accounts.registry import Identity
 from storage.db.connections import clock, reading, write, writing
 from storage.db.tables import ApiTokenRow, InvitationRow, LoginRow
@@ -23,7 +23,7 @@ def identify(engine, cookie):
 
 def identify_token(engine, token):
     with reading(engine) as session:
-        return api_tokens.identify(session, token)
+        return tokens.identify(session, token)
 
 
 def shift(engine, table, column, delta):
@@ -88,15 +88,15 @@ def test_an_expired_or_idle_session_is_nobody(engine, column, delta):
 
 def test_a_new_password_and_a_disabled_account_end_everything(engine):
     account = add_account(engine, "ann")
-    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    token = write(engine, lambda session: tokens.create_token(session, account, "script"))
     cookie = enter(engine, "ann")
     with pytest.raises(TiebreakError, match="wrong"):
         sign_in.change_password(engine, "ann", "not the password", "another password")
     sign_in.change_password(engine, "ann", "correct horse battery", "another password")
     assert identify(engine, cookie) == identify_token(engine, token) == SIGNED_OUT
-    token = write(engine, lambda session: api_tokens.create(session, account, "new script"))
+    token = write(engine, lambda session: tokens.create_token(session, account, "new script"))
     cookie = enter(engine, "ann", "another password")
-    invitation = write(engine, lambda session: invitations.create(session, account))
+    invitation = write(engine, lambda session: tokens.invite(session, account))
     write(engine, lambda session: registry.set_disabled(session, account.id, True))
     assert identify(engine, cookie) == identify_token(engine, token) == SIGNED_OUT
     write(engine, lambda session: registry.set_disabled(session, account.id, False))
@@ -107,15 +107,15 @@ def test_a_new_password_and_a_disabled_account_end_everything(engine):
 
 def accept(engine, token, password="a new sentence"):
     hashed = registry.hash_password(password)
-    return write(engine, lambda session: invitations.accept(session, token, hashed))
+    return write(engine, lambda session: tokens.accept(session, token, hashed))
 
 
 def test_an_invitation_sets_the_password_once(engine):
     with writing(engine) as session:
         account = registry.add(session, "ann")
-        earlier = invitations.create(session, account)
-        token = invitations.create(session, account)
-    assert invitations.link("https://lab.example/", token) == f"https://lab.example/account/invitation#{token}"
+        earlier = tokens.invite(session, account)
+        token = tokens.invite(session, account)
+    assert tokens.link("https://lab.example/", token) == f"https://lab.example/account/invitation#{token}"
     with pytest.raises(TiebreakError, match="invitation"):
         accept(engine, earlier)
     with pytest.raises(TiebreakError, match="invitation"):
@@ -128,7 +128,7 @@ def test_an_invitation_sets_the_password_once(engine):
 
 def test_an_invitation_expires(engine):
     with writing(engine) as session:
-        token = invitations.create(session, registry.add(session, "ann"))
+        token = tokens.invite(session, registry.add(session, "ann"))
     shift(engine, InvitationRow, "expires_at", timedelta(0))
     with pytest.raises(TiebreakError, match="expired"):
         accept(engine, token)
@@ -136,28 +136,29 @@ def test_an_invitation_expires(engine):
 
 def test_an_api_token_acts_as_its_account_until_it_is_revoked(engine):
     account = add_account(engine, "ann")
-    token = write(engine, lambda session: api_tokens.create(session, account, "script"))
+    token = write(engine, lambda session: tokens.create_token(session, account, "script"))
     assert token not in stored_text(engine)
     assert identify_token(engine, token).actor.name == "ann"
     assert identify_token(engine, token + "x") == SIGNED_OUT
     with reading(engine) as session:
-        assert api_tokens.is_use_due(session, token)
-    write(engine, lambda session: api_tokens.record_use(session, token))
+        identity = tokens.identify(session, token)
+        assert logins.is_use_due(session, identity)
+    write(engine, lambda session: logins.record_use(session, identity))
     with reading(engine) as session:
-        (listed,) = api_tokens.active(session, account)
-        assert not api_tokens.is_use_due(session, token)
+        (listed,) = tokens.active(session, account)
+        assert not logins.is_use_due(session, tokens.identify(session, token))
     assert listed.name == "script" and listed.used_at is not None
     with pytest.raises(TiebreakError, match="already"), writing(engine) as session:
-        api_tokens.create(session, account, "script")
-    write(engine, lambda session: api_tokens.revoke(session, account, "script"))
+        tokens.create_token(session, account, "script")
+    write(engine, lambda session: tokens.revoke(session, account, "script"))
     assert identify_token(engine, token) == SIGNED_OUT
     with pytest.raises(TiebreakError), writing(engine) as session:
-        api_tokens.revoke(session, account, "script")
+        tokens.revoke(session, account, "script")
 
 
 def test_an_api_token_expires(engine):
     account = add_account(engine, "ann")
-    token = write(engine, lambda session: api_tokens.create(session, account, "script", timedelta(days=1)))
+    token = write(engine, lambda session: tokens.create_token(session, account, "script", timedelta(days=1)))
     assert identify_token(engine, token).actor is not None
     shift(engine, ApiTokenRow, "expires_at", timedelta(0))
     assert identify_token(engine, token) == SIGNED_OUT

@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Session
 
-from storage.labelling import adjudication, case_order
+from storage.labelling import adjudication
 from storage.labelling.adjudication import Case
 from storage.studies import studies
 
@@ -10,7 +10,7 @@ from storage.studies import studies
 def listed_cases(session: Session, adjudicator: str) -> list[Case]:
     """Return all cases with their values, in their order."""
     study = studies.get(session, "s")
-    order = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+    order = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
     cases = adjudication.read(session, study, adjudicator, order.ids.tolist())
-    assert [case.state for case in cases] == [case_order.STATES[state] for state in order.states]
+    assert [case.state for case in cases] == [adjudication.STATES[state] for state in order.states]
     return cases

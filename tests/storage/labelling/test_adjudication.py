@@ -7,14 +7,14 @@ from core.errors import TiebreakError
 from core.formats.records import ItemRecord, ScaleRecord
 from core.labels import Evidence, Scale
 from storage.db.connections import reading, writing
-from storage.labelling import adjudication, case_order, queue
+from storage.labelling import adjudication, queue
 from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import set_rules
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 pytestmark = pytest.mark.usefixtures("a_study")
 
@@ -24,7 +24,7 @@ def save(engine, item, *values, **fields):
     with writing(engine) as session:
         study = studies.get(session, "s")
         for annotator, value in zip(("ann", "bob", "cyd", "dan"), values, strict=False):
-            labels.save(session, study.id, make_target(item), annotator, value, **fields)
+            store_label(session, study.id, make_target(item), annotator, value, **fields)
 
 
 def decide(engine, item, value, adjudicator="eve", reason="", rule="Guidelines"):
@@ -79,7 +79,7 @@ def test_scores_are_a_case_if_they_are_more_than_half_of_their_scale_apart(engin
         studies.declare_scale(session, study.id, ScaleRecord(kind="score", criterion="helpfulness", scale=scale))
         for item, values in {"item 0": (2, 4), "item 1": (1, 4)}.items():
             for annotator, value in zip(("ann", "bob"), values, strict=True):
-                labels.save(session, study.id, make_target(item, kind="score"), annotator, value)
+                store_label(session, study.id, make_target(item, kind="score"), annotator, value)
     assert [(case.target.item, case.human_split) for case in cases(engine)] == [("item 1", 0.75)]
 
 
@@ -174,7 +174,7 @@ def test_who_has_opened_a_case_is_no_longer_blind(engine):
     save(engine, "item 0", 1, 2)
     opened(engine, adjudicator="dan")
     with writing(engine) as session:
-        label = labels.save(session, studies.get(session, "s").id, make_target(), "dan", 1)
+        label = store_label(session, studies.get(session, "s").id, make_target(), "dan", 1)
     assert not label.blind
 
 
@@ -224,7 +224,7 @@ def test_undecided_cases_are_counted_with_those_that_have_new_labels(engine):
     def counts():
         with reading(engine) as session:
             study = studies.get(session, "s")
-            order = case_order.order_cases(session, study, case_order.judge_values(session, study.id))
+            order = adjudication.order_cases(session, study, adjudication.judge_values(session, study.id))
         return order.undecided, sum(case.state != "decided" for case in cases(engine))
 
     assert counts() == (2, 2)

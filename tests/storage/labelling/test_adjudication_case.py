@@ -8,12 +8,12 @@ from core.items import Item, Response
 from core.labels import Scale, Target
 from storage.db.connections import writing
 from storage.labelling import adjudication
-from storage.labels import labels
 from storage.studies import studies
 from storage.transfer import imports
 from tests.core.protocols.critiques import make_complete_item
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.cases import listed_cases
+from tests.storage.shared import store_label
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
@@ -23,7 +23,7 @@ def open_disagreement(engine, target, *values):
     with writing(engine) as session:
         study = studies.get(session, "s")
         for annotator, value in zip(("ann", "bob", "cyd"), values, strict=False):
-            labels.save(session, study.id, target, annotator, value)
+            store_label(session, study.id, target, annotator, value)
         (case,) = listed_cases(session, "eve")
         return adjudication.open_case(session, study, case, "eve")
 

@@ -6,14 +6,14 @@ import pytest
 
 from core.formats.records import StudyRules
 from storage.db.connections import reading, writing
-from storage.labelling import assignment
-from storage.labelling.assignment import is_assigned
-from storage.labels import labels, targets
+from storage.labelling import claims
+from storage.labelling.claims import is_assigned
+from storage.labels import targets
 from storage.studies import annotators, studies
 from storage.transfer import imports
 from tests.conftest import make_target
 from tests.storage.labelling.workbench import Client, set_rules, stored
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, debates, store_label
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_who_is_not_named_has_an_empty_queue_and_cannot_label(engine, queue):
     assert client.tasks() == []
     assert client.progress()["total"] == 0
     result = client.label(task)
-    assert (result["status"], result["message"]) == ("rejected", assignment.NOT_ASSIGNED)
+    assert (result["status"], result["message"]) == ("rejected", claims.NOT_ASSIGNED)
     assert client.do("draft", task, value=1)["status"] == "rejected"
     assert stored(engine) == []
 
@@ -86,7 +86,7 @@ def test_the_most_informative_target_is_the_one_on_which_judges_and_annotators_a
     with writing(engine) as session:
         study = studies.get(session, "s")
         for annotator, value in (("bob", 1), ("cyd", 1)):
-            labels.save(session, study.id, make_target("item 1"), annotator, value)
+            store_label(session, study.id, make_target("item 1"), annotator, value)
     set_rules(engine, order="informative")
     order = items(engine)
     assert order[0] == "item 3"
@@ -98,14 +98,14 @@ def test_one_more_label_can_be_requested_of_a_complete_target(engine, queue):
     with writing(engine) as session:
         study = studies.get(session, "s")
         for annotator in ("bob", "cyd"):
-            labels.save(session, study.id, make_target("item 2"), annotator, 1)
+            store_label(session, study.id, make_target("item 2"), annotator, 1)
     assert "item 2" not in items(engine)
     with writing(engine) as session:
         target_id = targets.find_id(session, study.id, make_target("item 2"))
-        assert assignment.request_label(session, study.id, target_id) == 3
+        assert claims.request_label(session, study.id, target_id) == 3
     assert "item 2" in items(engine)
     with writing(engine) as session:
-        labels.save(session, study.id, make_target("item 2"), "dan", 1)
+        store_label(session, study.id, make_target("item 2"), "dan", 1)
     assert "item 2" not in items(engine)
 
 

@@ -21,6 +21,7 @@ from tests.core.protocols.critiques import make_complete_item, make_judges, run_
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.cases import listed_cases
 from tests.storage.labelling.workbench import Client, stored
+from tests.storage.shared import store_label
 
 PAIR = Target(item="ladder", kind="preference", criterion="critique", part="c1 or c2")
 
@@ -146,8 +147,8 @@ def test_a_contested_comparison_is_adjudicated_with_both_texts(clients, engine, 
     target = PAIR.model_copy(update={"criterion": criterion})
     with writing(engine) as session:
         study = studies.get(session, "s")
-        labels.save(session, study.id, target, "ann", 1)
-        labels.save(session, study.id, target, "bob", 2)
+        store_label(session, study.id, target, "ann", 1)
+        store_label(session, study.id, target, "bob", 2)
         (case,) = listed_cases(session, "eve")
         content = adjudication.open_case(session, study, case, "eve")
     assert content.question == f"Which {noun} is better?"
@@ -163,8 +164,8 @@ def test_a_contested_rating_of_a_critique_is_adjudicated_with_its_text(clients, 
     target = Target(item="ladder", kind="likert", criterion="critique", part="c2")
     with writing(engine) as session:
         study = studies.get(session, "s")
-        labels.save(session, study.id, target, "ann", 1)
-        labels.save(session, study.id, target, "bob", 7)
+        store_label(session, study.id, target, "ann", 1)
+        store_label(session, study.id, target, "bob", 7)
         (case,) = listed_cases(session, "eve")
         content = adjudication.open_case(session, study, case, "eve")
     assert [passage.text for passage in content.passages if passage.id == "critique"] == ["Critique 2."]

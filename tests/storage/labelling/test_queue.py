@@ -8,6 +8,8 @@ from sqlalchemy import select, update
 from core.formats.records import ItemRecord, MarkRecord, RunRecord
 from storage.db.connections import reading, write, writing
 from storage.db.tables import LeaseRow, TargetRow
+from storage.labelling import claims
+from storage.labelling.context import find_tasks, open_context
 from storage.labelling.queue import Queue, save_draft, set_mark, target_query
 from storage.labels import labels, targets
 from storage.studies import annotators, studies
@@ -15,7 +17,7 @@ from storage.transfer import imports
 from storage.transfer.participation import stored_records
 from tests.conftest import make_item, make_target
 from tests.storage.labelling.workbench import claim_next, find_draft, lease, queue_states, set_rules
-from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates
+from tests.storage.shared import RUN, RUN_WITHOUT_CRITERION, a_trace, a_verdict, combined_verdict, debates, store_label
 
 
 def claim(engine, queue, annotator, overlap=3):
@@ -24,7 +26,7 @@ def claim(engine, queue, annotator, overlap=3):
 
 
 def label(engine, queue, annotator, target, value=1):
-    write(engine, lambda session: labels.save(session, queue.study_id, target, annotator, value))
+    write(engine, lambda session: store_label(session, queue.study_id, target, annotator, value))
 
 
 def states(engine, queue, annotator="ann", overlap=3):
@@ -150,6 +152,18 @@ def test_a_lease_lasts_as_many_minutes_as_the_study_says(engine):
     with reading(engine) as session:
         [until] = session.scalars(select(LeaseRow.until))
     assert timedelta(minutes=5) < until - datetime.now(UTC) <= timedelta(minutes=7)
+
+
+def test_a_renewed_lease_lasts_as_long_as_a_new_one(engine):
+    queue = debates(engine, 1)
+    with writing(engine) as session:
+        target = claim_next(session, queue, "ann")
+        session.execute(update(LeaseRow).values(until=datetime.now(UTC) + timedelta(seconds=5)))
+        work = open_context(session, "disagreements", "s", "ann")
+        [task] = find_tasks(session, work, [targets.find_id(session, queue.study_id, target)])
+        assert claims.renew(session, work, task)
+        [until] = session.scalars(select(LeaseRow.until))
+    assert timedelta(minutes=29) < until - datetime.now(UTC) <= timedelta(minutes=30)
 
 
 def test_leases_on_postgresql_expire_by_the_clock_of_the_database(engine, monkeypatch):

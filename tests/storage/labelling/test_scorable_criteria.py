@@ -6,7 +6,7 @@ from core.items import Criterion, Response
 from core.labels import Scale, Target
 from storage.db.connections import reading, writing
 from storage.db.tables import TargetRow
-from storage.labelling import targets as scorable_criteria
+from storage.labelling import offers
 from storage.labelling.queue import Queue, has_targets, target_query
 from storage.labels import labels, targets
 from storage.runs import runs
@@ -15,6 +15,7 @@ from storage.transfer import imports, samples
 from tests.conftest import make_item
 from tests.core.protocols.reviews import ENGAGING, make_settings
 from tests.storage.labelling.workbench import lease, queue_states
+from tests.storage.shared import store_label
 
 FIVE = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
 
@@ -28,7 +29,7 @@ def test_the_scales_of_a_study_its_criteria_and_its_runs(engine):
     criterion = CriterionRecord(criterion=Criterion(name="tone", scale=FIVE))
     imports.import_records(engine, "s", [ItemRecord(item=make_item()), criterion, *run_records])
     with reading(engine) as session:
-        scales = scorable_criteria.scales(session, studies.get(session, "s").id)
+        scales = offers.scales(session, studies.get(session, "s").id)
     assert scales == {
         ("score", "engaging"): ENGAGING.scale,
         ("score", "tone"): FIVE,
@@ -38,7 +39,7 @@ def test_the_scales_of_a_study_its_criteria_and_its_runs(engine):
 
 def create_targets(engine, study, **conditions):
     with writing(engine) as session:
-        scorable_criteria.create_targets(session, study.id, "score", "tone", FIVE)
+        offers.create_targets(session, study.id, "score", "tone", FIVE)
         queue = Queue(study.id, "score", "tone", every=True, **conditions)
         ids = session.scalars(target_query(TargetRow.id, queue=queue).order_by(TargetRow.id))
         return [targets.get(session, target_id) for target_id in ids]
@@ -54,8 +55,8 @@ def test_targets_are_created_for_every_response_in_the_order_of_the_items(engine
 
 def test_an_item_with_one_response_is_one_target(engine):
     item = make_item(responses=(Response(text="x"),))
-    assert [target.part for target in scorable_criteria.item_targets(item, "score", "tone")] == [""]
-    assert [target.part for target in scorable_criteria.item_targets(make_item(), "answer", "")] == [""]
+    assert [target.part for target in offers.item_targets(item, "score", "tone")] == [""]
+    assert [target.part for target in offers.item_targets(make_item(), "answer", "")] == [""]
 
 
 def test_created_targets_are_full_when_the_overlap_is_reached(engine, a_study):
@@ -64,7 +65,7 @@ def test_created_targets_are_full_when_the_overlap_is_reached(engine, a_study):
     with writing(engine) as session:
         lease(session, a_study.id, created[0], "ann")
         lease(session, a_study.id, created[1], "bob")
-        labels.save(session, a_study.id, created[0], "ann", 4)
+        store_label(session, a_study.id, created[0], "ann", 4)
         first, second, *_ = queue_states(session, queue, "bob", 1)
     assert (first.full, second.full) == (True, False)
 
@@ -72,7 +73,7 @@ def test_created_targets_are_full_when_the_overlap_is_reached(engine, a_study):
 def test_an_unlabelled_target_has_no_gold(engine, a_study):
     created = create_targets(engine, a_study)
     with writing(engine) as session:
-        labels.save(session, a_study.id, created[0], "ann", 4)
+        store_label(session, a_study.id, created[0], "ann", 4)
     with reading(engine) as session:
         assert [gold.target for gold in labels.gold_labels(session, a_study.id)] == [created[0]]
 
@@ -91,5 +92,5 @@ def test_a_queue_of_all_targets_can_be_limited_to_one_run(engine):
 def test_labels_of_another_criterion_do_not_add_to_the_queue(engine, a_study):
     create_targets(engine, a_study)
     with writing(engine) as session:
-        labels.save(session, a_study.id, Target(item="item 0", kind="preference", criterion="tone"), "ann", 1)
+        store_label(session, a_study.id, Target(item="item 0", kind="preference", criterion="tone"), "ann", 1)
     assert all(target.kind == "score" for target in create_targets(engine, a_study))

@@ -11,7 +11,7 @@ from storage.db.connections import reading, writing
 from storage.db.opaque_ids import OpaqueIds
 from storage.labelling import effects, tasks
 from storage.labelling.actions import perform
-from storage.labelling.context import Unknown, find_task, open_work
+from storage.labelling.context import Unknown, find_task, open_context
 from storage.labels import labels
 from storage.transfer import imports, samples
 from tests.conftest import make_item
@@ -138,7 +138,7 @@ def test_unknown_queues_and_studies_are_one_sentence(engine):
     with writing(engine) as session:
         for name, study in (("everything", "s"), ("disagreements", "none")):
             with pytest.raises(Unknown, match="There is no"):
-                open_work(session, name, study, "ann")
+                open_context(session, name, study, "ann")
 
 
 def test_the_sample_of_every_kind_can_be_labelled(engine):
@@ -149,7 +149,7 @@ def test_the_sample_of_every_kind_can_be_labelled(engine):
     values = {"disagreements": 1, "scores": None, "weights": None}
     for queue, file in samples_by_queue.items():
         with writing(engine) as session:
-            work = open_work(session, queue, file, "ann")
+            work = open_context(session, queue, file, "ann")
         with reading(engine) as session:
             task = tasks.next_tasks(session, work, have=(), count=1, tab="todo", first=None)["tasks"][0]
         target = task["targets"][0]

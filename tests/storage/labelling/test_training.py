@@ -12,7 +12,7 @@ from storage.labels import labels, targets
 from storage.studies import studies
 from storage.transfer import imports
 from tests.storage.labelling.workbench import Client, leases, set_rules, stored
-from tests.storage.shared import debates
+from tests.storage.shared import debates, store_label
 
 
 def debate(number: int) -> Target:
@@ -170,7 +170,7 @@ def test_adjudicated_targets_can_be_drawn_unlabelled_ones_first(engine):
     ]
     imports.import_records(engine, "s", rulings)
     with writing(engine) as session:
-        labels.save(session, queue.study_id, debate(0), "somebody", 1)
+        store_label(session, queue.study_id, debate(0), "somebody", 1)
         assert training.draw_items(session, queue.study_id, 3) == 3
         listed = training.list_items(session, queue.study_id)
         assert [(item.item, item.value, item.reason) for item in listed] == [

@@ -10,7 +10,7 @@ from storage.db.connections import reading, writing
 from storage.labelling import critique_queue as stored_targets
 from storage.labelling import home
 from storage.labelling import training as training_items
-from storage.labels import labels, targets
+from storage.labels import targets
 from storage.reports import annotators
 from storage.studies import studies
 from storage.transfer import imports
@@ -18,6 +18,7 @@ from tests.conftest import make_item
 from tests.core.protocols.critiques import make_complete_item
 from tests.storage.critique_studies import import_study
 from tests.storage.labelling.workbench import Client, set_rules, stored
+from tests.storage.shared import store_label
 
 ITEM = make_complete_item(2)
 ASPECTS = {"clarity": 60.0, "tone": 40.0}
@@ -91,7 +92,7 @@ def test_aius_of_a_training_item_are_not_edited_and_others_come_later(engine, cr
 def test_a_decided_critique_is_a_hidden_check(engine, critiques):
     with writing(engine) as session:
         for target in aius_of(0):
-            labels.save(session, critiques.id, target, "bob", True)
+            store_label(session, critiques.id, target, "bob", True)
     decision = {"value": True, "rule": "imported", "reason": "", "adjudicator": "owner"}
     rulings = [Adjudication(target=target, **decision) for target in aius_of(0)]
     set_rules(engine, check_share=0.4)

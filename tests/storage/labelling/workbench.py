@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 from core.labels import Target
 from storage.db.connections import reading, writing
 from storage.db.tables import AnnotatorRow, DraftRow, LabelRow, LeaseRow, TargetRow, now
-from storage.labelling import actions, claims, effects, tasks
-from storage.labelling.context import Work, find_tasks, open_work
+from storage.labelling import actions, claims, effects, queue_view, tasks
+from storage.labelling.context import QueueContext, find_tasks, open_context
 from storage.labelling.queue import Queue, TargetState, state_query, target_query
 from storage.labelling.queue_view import open_view
 from storage.labels import targets
@@ -35,7 +35,7 @@ def add_guidelines(engine: Engine) -> None:
 
 def claim_next(session: Session, queue: Queue, annotator: str, overlap: int = 3) -> Target | None:
     """Claim the next target that is open to an annotator, and return it; None if there is none."""
-    work = open_work(session, "disagreements", "s", annotator)
+    work = open_context(session, "disagreements", "s", annotator)
     rules = work.study.rules.model_copy(update={"overlap": overlap})
     work = replace(work, queue=queue, study=replace(work.study, rules=rules))
     wanted = list(open_view(session, work).tab("todo"))
@@ -79,10 +79,10 @@ class Client:
     after: int = 0
     sent: list[dict[str, Any]] = field(default_factory=list)
 
-    def work(self) -> Work:
+    def work(self) -> QueueContext:
         """Return the queue as it is now."""
         with writing(self.engine) as session:
-            return open_work(session, self.queue, "s", self.annotator)
+            return open_context(session, self.queue, "s", self.annotator)
 
     def tasks(
         self,
@@ -102,7 +102,7 @@ class Client:
         """Return the progress."""
         work = self.work()
         with reading(self.engine) as session:
-            return tasks.progress(session, work)
+            return queue_view.progress(open_view(session, work, again=False))
 
     def history(self) -> dict[str, Any]:
         """Return both stacks."""

@@ -14,7 +14,7 @@ from storage.studies import annotators as people
 from storage.studies import studies
 from storage.transfer import imports
 from tests.conftest import make_item, make_target
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 pytestmark = pytest.mark.usefixtures("a_study")
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -111,8 +111,8 @@ def test_anchoring_counts_changes_towards_the_judges_among_revealed_labels(engin
         study = studies.get(session, "s")
         for name in ("ann", "bob", "cyd"):
             views.record(session, study.id, [make_target()], name)
-        labels.save(session, study.id, make_target(), "ann", 2)
-        labels.save(session, study.id, make_target(), "bob", 0)
+        store_label(session, study.id, make_target(), "ann", 2)
+        store_label(session, study.id, make_target(), "bob", 0)
     assert changes(engine) == {
         "ann": annotators.Changes(1, 1, 1, 0),
         "bob": annotators.Changes(1, 1, 0, 1),

@@ -8,13 +8,13 @@ from core.formats.records import ItemRecord
 from core.labels import majority_value
 from storage.db.connections import reading, writing
 from storage.labelling import home
-from storage.labels import labels
 from storage.reports import alignment, judge_errors
 from storage.reports.judge_errors import INFORMATIVE
 from storage.reports.judge_ranking import RankingQuery, Selection
 from tests.conftest import make_item
 from tests.storage.reports.planted_judges import planted_records
 from tests.storage.reports.test_alignment import import_study
+from tests.storage.shared import store_label
 
 QUERY = RankingQuery("preference", "helpfulness")
 
@@ -52,7 +52,7 @@ def test_requested_targets_are_in_the_queue_until_they_have_one_more_label(engin
         (queue,) = home.summaries(session, study, "dan")
     assert (queue.name, queue.todo) == ("disagreements", 3)
     with writing(engine) as session:
-        labels.save(session, study.id, chosen[0].pair.target, "dan", 1)
+        store_label(session, study.id, chosen[0].pair.target, "dan", 1)
     home.prepare(engine, study.id, "eve")
     with reading(engine) as session:
         (queue,) = home.summaries(session, study, "eve")

@@ -10,12 +10,12 @@ from core.labels import Label, Opinion, Target
 from core.statistics.reports.weight_distances import average_weights, top_k_distance
 from core.trace import Verdict, VerdictReached
 from storage.db.connections import reading, writing
-from storage.labels import labels
 from storage.reports import weights
 from storage.studies import studies
 from storage.studies.studies import Study
 from storage.transfer import imports, samples
 from tests.conftest import make_item
+from tests.storage.shared import store_label
 
 ASPECTS = ("accuracy", "helpfulness", "relevance", "level of detail")
 NOTE = Target(item="farewell note", kind="aspect_weights", part=aspect_set_id(ASPECTS))
@@ -31,7 +31,7 @@ def study(engine: Engine) -> Study:
 
 def save_weights(engine: Engine, study: Study, values: dict[str, float], annotator: str = "zoe") -> None:
     with writing(engine) as session:
-        labels.save(session, study.id, NOTE, annotator, values)
+        store_label(session, study.id, NOTE, annotator, values)
 
 
 def test_distances_of_the_sample(engine: Engine, study: Study) -> None:
@@ -45,7 +45,7 @@ def test_withdrawn_weights_do_not_count(engine: Engine, study: Study) -> None:
     save_weights(engine, study, {"accuracy": 40, "helpfulness": 20, "relevance": 30, "level of detail": 10})
     before = {row.rater_b for row in weights.rows(engine, study, resamples=0)}
     with writing(engine) as session:
-        labels.save(session, study.id, NOTE, "zoe", None)
+        store_label(session, study.id, NOTE, "zoe", None)
     assert "zoe" in before and "zoe" not in {row.rater_b for row in weights.rows(engine, study, resamples=0)}
 
 

@@ -24,7 +24,7 @@ from storage.transfer.participation import rename_readers
 from storage.transfer.spool import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.core.formats import strategies
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, an_unreadable, store_label
 from tests.storage.transfer.test_imports import export, one_of_each_type
 
 
@@ -60,10 +60,10 @@ def test_an_imported_study_equals_the_exported_one(engine, a_study, tmp_path):
         events = [NewEvent(first, seq, event) for seq, event in enumerate([*turns, a_verdict()])]
         outcomes.append_events(session, [*events, NewEvent(second, 0, a_turn())])
         for value in (1, 2, None):
-            labels.save(session, a_study.id, make_target(), "ann", value, reason="=1+1", seconds=0.1)
+            store_label(session, a_study.id, make_target(), "ann", value, reason="=1+1", seconds=0.1)
         views.record(session, a_study.id, [make_target()], "bob")
-        labels.save(session, a_study.id, make_target(), "bob", 0)
-        labels.save(session, a_study.id, make_target(kind="aspect_weights"), "bob", {"depth": 30.0, "clarity": 70.0})
+        store_label(session, a_study.id, make_target(), "bob", 0)
+        store_label(session, a_study.id, make_target(kind="aspect_weights"), "bob", {"depth": 30.0, "clarity": 70.0})
         labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="so", adjudicator="dee")
         queue.set_mark(session, a_study.id, make_target("item 2"), "ann", "skip")
         queue.set_mark(session, a_study.id, make_target("item 2"), "ann", "skip", on=False)

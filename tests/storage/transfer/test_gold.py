@@ -20,7 +20,7 @@ from storage.studies import items, studies
 from storage.transfer import gold, imports, samples
 from storage.transfer.gold import GoldOptions, gold_rows, verdict_runs
 from tests.conftest import make_item, make_label, make_target
-from tests.storage.shared import a_trace, a_verdict
+from tests.storage.shared import a_trace, a_verdict, store_label
 
 DEBATE, OTHER = (RunRecord(name=name, protocol="scaleeval") for name in ("debate", "other"))
 
@@ -32,7 +32,7 @@ def export(engine, study, **options):
 
 def save(engine, study, annotator, value, target=None, **fields):
     with writing(engine) as session:
-        labels.save(session, study.id, target or make_target(), annotator, value, **fields)
+        store_label(session, study.id, target or make_target(), annotator, value, **fields)
 
 
 def by_item(rows):

@@ -30,7 +30,7 @@ from storage.transfer import exports, imports, spool
 from storage.transfer.imports import ImportCounts
 from tests.conftest import make_item, make_label, make_target
 from tests.core.protocols import debates
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
 
@@ -104,7 +104,7 @@ def test_the_same_records_again_add_nothing(engine):
 def test_an_exported_label_is_recognised_on_import(engine, a_study):
     with writing(engine) as session:
         for value in (1, 2, None, 2):
-            labels.save(session, a_study.id, make_target(), "ann", value, reason="so", seconds=1.25)
+            store_label(session, a_study.id, make_target(), "ann", value, reason="so", seconds=1.25)
         labels.adjudicate(session, a_study.id, make_target(), 1, rule="expert", reason="so", adjudicator="dee")
     assert imports.import_records(engine, "s", export(engine, "s")) == ImportCounts()
 
@@ -272,7 +272,7 @@ def test_a_label_can_be_saved_while_a_file_is_read(engine, a_study):
     def records():
         yield ItemRecord(item=make_item("new"))
         with writing(engine) as session:
-            labels.save(session, a_study.id, make_target(), "ann", 1)
+            store_label(session, a_study.id, make_target(), "ann", 1)
 
     assert imports.import_records(engine, "s", records()).items == 1
 

@@ -25,7 +25,7 @@ from storage.transfer.imports import ImportCounts
 from storage.transfer.spool import UNFINISHED
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
-from tests.storage.shared import RUN, a_trace, a_turn, a_verdict
+from tests.storage.shared import RUN, a_trace, a_turn, a_verdict, store_label
 from tests.storage.transfer.test_imports import export, one_of_each_type
 
 AT = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
@@ -152,13 +152,13 @@ def run_trace(session, study_id):
 def label(session, study_id):
     target = make_target()
     for value in (1, 2, None):
-        labels.save(session, study_id, target, "ann", value, reason="so", seconds=0.1)
+        store_label(session, study_id, target, "ann", value, reason="so", seconds=0.1)
     passage = Evidence(block="question", start=0, end=3)
-    labels.save(session, study_id, target, "ann", 0, surplus=True, guidelines=2, evidence=[passage], shown=(2, 1))
+    store_label(session, study_id, target, "ann", 0, surplus=True, guidelines=2, evidence=[passage], shown=(2, 1))
     views.record(session, study_id, [target], "only looked")
     views.record(session, study_id, [target], "bob")
-    labels.save(session, study_id, target, "bob", 0)
-    labels.save(
+    store_label(session, study_id, target, "bob", 0)
+    store_label(
         session, study_id, make_target(kind="aspect_weights", part="a b"), "bob", {"depth": 30.0, "clarity": 70.0}
     )
     labels.adjudicate(session, study_id, target, 1, rule="expert", reason="so", adjudicator="dee")
@@ -271,7 +271,7 @@ def test_a_label_after_an_imported_view_is_not_blind(engine, a_study):
     imports.import_records(engine, "t", export(engine, "s"))
     with writing(engine) as session:
         copied = studies.get(session, "t")
-        assert labels.save(session, copied.id, make_target(), "ann", 1).blind is False
+        assert store_label(session, copied.id, make_target(), "ann", 1).blind is False
 
 
 @pytest.mark.parametrize("state", ["requested", "cancelling"])

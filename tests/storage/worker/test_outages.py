@@ -19,7 +19,6 @@ from storage.db import connections
 from storage.db.connections import reading, writing
 from storage.db.errors import DatabaseUnavailable
 from storage.db.tables import RunRow
-from storage.labels import labels
 from storage.runs import claims, outcomes, traces
 from storage.studies import studies
 from storage.transfer import imports
@@ -27,6 +26,7 @@ from storage.worker import RunWorker, job_worker, launch
 from storage.worker.transactions import EventWriter, Transactions, run_claim
 from tests.conftest import make_item, make_target
 from tests.databases import create_database
+from tests.storage.shared import store_label
 from tests.storage.worker.test_worker import execute, make_request, wait_until_finished
 
 
@@ -290,7 +290,7 @@ def test_a_deleted_database_file_is_noticed_before_a_label_is_confirmed(file_eng
 
     def save(before_commit=lambda: None):
         with writing(file_engine) as session:
-            labels.save(session, study.id, make_target(), "ann", 1)
+            store_label(session, study.id, make_target(), "ann", 1)
             before_commit()
 
     with pytest.raises(DatabaseUnavailable, match="deleted or replaced"):

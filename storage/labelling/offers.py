@@ -1,0 +1,205 @@
+"""What is offered for labelling: pairs on which judges agree or that nobody judged, and scales of scores and answers.
+
+Every item can be scored on a criterion with a scale, without a judge's opinion.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+from sqlmodel import col
+
+from core.errors import TiebreakError
+from core.formats.study_records import ScaleRecord
+from core.items import Criterion, Item, pair_parts
+from core.labels import PREFERENCE, Kind, Scale, Target, Value
+from core.protocols.registry import PROTOCOLS
+from storage.db import audit
+from storage.db.audit import Action
+from storage.db.connections import batches
+from storage.db.guards import QUEUE, reading_for
+from storage.db.tables import ItemRow, OpinionRow, TargetRow
+from storage.labelling.context import QUEUES
+from storage.labels import targets
+from storage.labels.targets import TargetKey
+from storage.runs import runs, trace_opinions
+from storage.runs.runs import Run
+from storage.runs.traces import Trace
+from storage.studies import items, studies
+from storage.studies.items import rank
+from storage.studies.studies import Study
+
+# Pairs of responses that are offered to annotators although the judges agree on them, or have not judged them.
+
+KIND: Kind = "preference"
+IDS_IN_STATEMENT = 500
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The result of an offer."""
+
+    added: int
+    """Pairs that are in the annotators' queue now, and were not before."""
+    drawn: int
+    total: int
+    """All pairs of the study on the criterion."""
+
+
+def offered_criteria(session: Session, study_id: int) -> list[str]:
+    """Return the criteria on which pairs can be offered: the study's, and those on which judges compared pairs."""
+    judged = select(col(TargetRow.criterion)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind) == KIND)
+    names = {one.name for one in studies.criteria(session, study_id)} | set(session.scalars(judged.distinct()))
+    return sorted(names - {queue.criterion for queue in QUEUES.values() if queue.criterion})
+
+
+def offer(session: Session, study: Study, criterion: str, *, count: int | None = None, seed: int = 0) -> Offer:
+    """Add pairs on a criterion to the annotators' queue: `count` of all pairs, drawn at random, or every pair for None.
+
+    A larger sample with the same seed contains the smaller one. Each added pair gets the study's overlap. Raises
+    TiebreakError if the study has no such criterion, or no item with two responses.
+    """
+    names = offered_criteria(session, study.id)
+    if criterion not in names:
+        raise TiebreakError(
+            f"The study has no criterion {criterion!r}; it has: {', '.join(names) or 'none; add it on Studies'}."
+        )
+    pairs = list(_pairs(session, study.id, criterion))
+    if not pairs:
+        raise TiebreakError("The study has no item with two responses.")
+    drawn = pairs if count is None else sorted(pairs, key=lambda pair: rank(seed, f"{pair[0]}:{pair[3]}"))[:count]
+    if (KIND, criterion) not in studies.scales(session, study.id):
+        studies.declare_scale(session, study.id, ScaleRecord(kind=KIND, criterion=criterion, scale=PREFERENCE))
+    added = _add(session, study, list(targets.get_or_create_by_keys(session, study.id, drawn).values()))
+    audit.record(
+        session, Action.settings, study_id=study.id, change="pairs offered", criterion=criterion, drawn=len(drawn),
+        added=added, seed=seed,
+    )  # fmt: skip
+    return Offer(added, len(drawn), len(pairs))
+
+
+def _pairs(session: Session, study_id: int, criterion: str) -> Iterator[TargetKey]:
+    """Yield the pairs that were judged or labelled of each item, or all of its pairs if there are none."""
+    query = select(col(TargetRow.item_id), col(TargetRow.part)).where(col(TargetRow.study_id) == study_id)
+    known: dict[int, list[str]] = defaultdict(list)
+    for item_id, part in session.execute(
+        query.where(col(TargetRow.kind) == KIND, col(TargetRow.criterion) == criterion)
+    ):
+        known[item_id].append(part)
+    responses = func.json_array_length(col(ItemRow.body)["responses"])
+    items = select(col(ItemRow.id), col(ItemRow.key), responses).where(col(ItemRow.study_id) == study_id)
+    for item_id, key, count in session.execute(items.order_by(col(ItemRow.position))):
+        for part in known.get(item_id) or pair_parts(count):
+            yield key, KIND, criterion, part
+
+
+def _add(session: Session, study: Study, target_ids: list[int]) -> int:
+    """Set the overlap of targets that are not offered yet; returns how many these are."""
+    added = 0
+    for batch in batches(target_ids, IDS_IN_STATEMENT):
+        statement = (
+            update(TargetRow)
+            .where(col(TargetRow.id).in_(batch), col(TargetRow.disputed).is_(False))
+            .values(overlap=study.rules.overlap, disputed=True)
+            .returning(col(TargetRow.id))
+        )
+        added += len(session.scalars(statement, execution_options={"synchronize_session": False}).all())
+    return added
+
+
+# Scores and answers of every item, on a criterion and its scale.
+
+# A kind and a criterion.
+ScaleKey = tuple[Kind, str]
+
+
+def scales(session: Session, study_id: int) -> dict[ScaleKey, Scale]:
+    """Return the scales of scores and answers: those of the runs, of the study's criteria, and declared ones."""
+    scales: dict[ScaleKey, Scale] = {}
+    with reading_for(QUEUE):  # the scales of the runs tell nothing of the opinions
+        found = runs.of_study(session, study_id)
+    for run in found:
+        scales |= _run_scales(run)
+    criteria = studies.criteria(session, study_id)
+    scales |= {("score", criterion.name): criterion.scale for criterion in criteria if criterion.scale}
+    declared = studies.scales(session, study_id)
+    scales |= {key: scale for key, scale in declared.items() if key[0] in ("score", "answer")}
+    return dict(sorted(scales.items(), key=lambda pair: (pair[0][0] != "score", pair[0][1])))
+
+
+def _run_scales(run: Run) -> dict[ScaleKey, Scale]:
+    """Return the scales of a run's scores or answers.
+
+    An imported run may have any settings and protocol: then it is the scale of the criterion in them, if there is one.
+    """
+    try:
+        protocol = PROTOCOLS[run.protocol]
+        return dict(protocol.scales(protocol.settings.model_validate(run.settings)))
+    except (KeyError, TiebreakError, ValidationError):
+        pass
+    try:
+        criterion = Criterion.model_validate(run.settings["criterion"])
+    except (ValidationError, LookupError, TypeError):
+        return {}
+    return {("score", criterion.name): criterion.scale} if criterion.scale else {}
+
+
+def create_targets(session: Session, study_id: int, kind: Kind, criterion: str, scale: Scale) -> None:
+    """Add the targets that are missing, so every item of the study can be labelled on a criterion."""
+    if (kind, criterion) not in studies.scales(session, study_id):
+        studies.declare_scale(session, study_id, ScaleRecord(kind=kind, criterion=criterion, scale=scale))
+    existing = {t.item for _, t in targets.of_study(session, study_id) if (t.kind, t.criterion) == (kind, criterion)}
+    missing = [item for item in items.of_study(session, study_id) if item.id not in existing]
+    new = [target for item in missing for target in item_targets(item, kind, criterion)]
+    if new:
+        targets.get_or_create_ids(session, study_id, new)
+
+
+def item_targets(item: Item, kind: Kind, criterion: str) -> list[Target]:
+    """Return one target for the item, or for a score one for each of several responses, with its number as part."""
+    is_whole = kind == "answer" or len(item.responses) < 2
+    parts = [""] if is_whole else [str(number) for number in range(1, len(item.responses) + 1)]
+    return [Target(item=item.id, kind=kind, criterion=criterion, part=part) for part in parts]
+
+
+# The criteria of traces: those of a study, and the one of a trace with several that needs a label most.
+
+
+def criterion_to_label(session: Session, trace: Trace) -> str:
+    """Return the criterion to begin with when the trace is labelled: the run's, or the first one without agreement.
+
+    There is no agreement on a criterion if its verdict has no value or the judges' last opinions on it differ. If they
+    agree on all criteria, it is the first; empty if the verdict has none.
+    """
+    if trace.criterion:
+        return trace.criterion
+    query = (
+        select(col(TargetRow.criterion), col(TargetRow.kind), col(TargetRow.part), col(OpinionRow.stage))
+        .add_columns(col(OpinionRow.value))
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .where(col(OpinionRow.trace_id) == trace.id, col(OpinionRow.stage).in_(("verdict", "last")))
+        .order_by(col(OpinionRow.id))
+    )
+    criteria: dict[str, bool] = {}
+    last: dict[tuple[str, ...], Value] = {}
+    for criterion, kind, part, stage, value in session.execute(query):
+        is_open = (
+            value is None
+            if stage == "verdict"
+            else value is not None and (last.setdefault((criterion, kind, part), value) != value)
+        )
+        criteria[criterion] = criteria.get(criterion, False) or is_open
+    return next((name for name, is_open in criteria.items() if is_open), next(iter(criteria), ""))
+
+
+@reading_for(QUEUE)
+def judged_criteria(session: Session, study_id: int) -> list[str]:
+    """Return the names of the criteria of a study's runs and of their verdicts, sorted."""
+    study_runs = runs.of_study(session, study_id)
+    criteria = {run.criterion for run in study_runs if run.criterion}
+    if any(isinstance(run.settings, dict) and run.settings.get("criteria") for run in study_runs):
+        criteria.update(trace_opinions.verdict_criteria(session, study_id))
+    return sorted(criteria)

@@ -1,0 +1,211 @@
+"""The pages of the queues: who is asked for a name, which queue the workbench opens, and what an empty page says."""
+
+import pytest
+
+from core.formats import tiebreak
+from core.formats.records import AdjudicationRecord, CriterionRecord, ItemRecord, LabelRecord, MarkRecord, TraceRecord
+from core.items import Criterion, Item, Response
+from core.labels import Scale
+from pages.label.parts import workbench
+from pages.parts import resources
+from storage.db import connections
+from storage.labelling import tasks
+from storage.labelling.context import QueueContext, find_task, open_context
+from storage.labelling.queue_view import open_view
+from storage.transfer import samples
+from tests.conftest import make_item
+from tests.conftest import make_item as an_ordinary_item
+from tests.pages.reviews import option_review, prepare_sample
+from tests.pages.visits import page_text, prepare_study, switch_to, visit
+
+# Disagreements.
+
+
+HUMAN_RECORDS = (LabelRecord, MarkRecord, AdjudicationRecord)
+
+
+@pytest.fixture
+def sample():
+    """The ScaleEval sample without labels."""
+    prepare_study([record for record in tiebreak.read(samples.path()) if not isinstance(record, HUMAN_RECORDS)], "tour")
+
+
+def test_a_name_is_requested_first(sample, mounted):
+    page = visit("label/disagreements")
+    assert not page.exception
+    assert "Sign in" in page_text(page)
+    assert mounted == []
+    page.text_input(key="your_name").set_value("newcomer")
+    page.button[0].click().run()
+    assert mounted == [{"study": "tour", "kind": "disagreements"}]
+
+
+def test_a_name_of_blanks_is_one_sentence(sample):
+    page = visit("label/disagreements")
+    page.text_input(key="your_name").set_value("   ")
+    page.button[0].click().run()
+    assert page.error[0].value == "Please enter a name."
+
+
+def test_the_page_itself_has_no_text_of_an_item_or_a_judge(sample, mounted):
+    page = visit("label/disagreements", "newcomer", item="brainstorming-2", on="helpfulness")
+    assert not page.exception
+    assert page_text(page).strip() == "Your labels are saved under this name."
+    assert mounted
+
+
+def test_criterion_and_scenario_choose_the_queue(sample, mounted):
+    page = visit("label/disagreements", "newcomer")
+    page.selectbox(key="criterion").set_value("helpfulness")
+    page.selectbox(key="scenario").set_value("dialog").run()
+    assert mounted[-1] == {"study": "tour", "kind": "disagreements", "criterion": "helpfulness", "scenario": "dialog"}
+
+
+def test_a_link_to_an_item_and_criterion_begins_with_that_task(sample, mounted):
+    visit("label/disagreements", "newcomer", item="brainstorming-2", on="helpfulness")
+    with connections.writing(resources.engine()) as session:
+        work = open_context(session, "disagreements", "tour", "newcomer")
+        target = find_task(session, work, mounted[0]["item"]).target
+    assert (target.item, target.criterion) == ("brainstorming-2", "helpfulness")
+
+
+def test_a_link_to_an_unknown_item_opens_the_queue(sample, mounted):
+    page = visit("label/disagreements", "newcomer", item="nowhere", on="helpfulness")
+    assert not page.exception
+    assert mounted[0]["item"] == "nowhere"
+
+
+def test_without_disputes_the_page_says_so(mounted):
+    records = [
+        record for record in tiebreak.read(samples.path()) if not isinstance(record, (TraceRecord, *HUMAN_RECORDS))
+    ]
+    prepare_study(records, "tour")
+    page = visit("label/disagreements", "newcomer")
+    assert not page.exception
+    assert "No disputed debates" in page_text(page)
+    assert mounted == []
+
+
+def test_without_a_study_the_page_says_so(mounted):
+    prepare_study()
+    page = visit("label/disagreements", "newcomer")
+    assert "no studies yet" in page_text(page)
+
+
+def test_the_name_of_a_study_cannot_become_markup(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(workbench.st.components.v2, "component", lambda name, **options: drawn.append(options["html"]))
+    workbench.element("w", 'study="><script>alert(1)</script>')
+    assert "<script>alert" not in drawn[0]
+
+
+# Scores.
+
+
+def test_the_page_opens_the_queue_of_a_criterion_and_shows_nothing_itself(mounted) -> None:
+    prepare_sample()
+    app = visit("label/scores", "newcomer")
+    assert not app.exception
+    assert mounted == [{"study": "s", "kind": "scores", "criterion": "engaging"}]
+    assert page_text(app).strip() == "Your labels are saved under this name."
+
+
+def test_without_a_scale_the_page_says_what_to_do(mounted) -> None:
+    prepare_study([ItemRecord(item=an_ordinary_item())])
+    assert "no criterion with a scale yet" in page_text(visit("label/scores", "newcomer"))
+    assert mounted == []
+
+
+def test_an_answer_is_requested_without_the_reference(mounted) -> None:
+    prepare_study(option_review())
+    app = visit("label/scores", "newcomer")
+    assert not app.exception
+    assert mounted[0]["kind"] == "answers"
+    with connections.writing(resources.engine()) as session:
+        work = open_context(session, "answers", "s", "newcomer", criterion=mounted[0].get("criterion"))
+        found = tasks.next_tasks(session, work, have=(), count=9, tab="todo", first=None)["tasks"]
+    assert found and found[0]["question"] == "What is the right answer?"
+    assert not any(block["id"] == "reference" for task in found for block in task["above"])
+
+
+def test_a_link_opens_the_criterion_that_it_names(mounted) -> None:
+    scale = Scale(level="ordinal", categories=(1, 2, 3))
+    criteria = [CriterionRecord(criterion=Criterion(name=name, scale=scale)) for name in ("accuracy", "politeness")]
+    item = Item(id="a1", prompt="?", responses=(Response(text="yes"),))
+    prepare_study([*criteria, ItemRecord(item=item)])
+    app = visit("label/scores", "annotator 1", item="a1", on="politeness")
+    assert not app.exception
+    assert mounted[0]["criterion"] == "politeness"
+
+
+# Weights.
+
+
+def test_the_page_opens_the_queue_of_weights_and_shows_nothing_itself(mounted) -> None:
+    prepare_study(list(tiebreak.read(samples.path("dna_eval"))))
+    app = switch_to("label/weights")
+    assert not app.exception
+    assert mounted == [{"study": "s", "kind": "weights"}]
+    assert page_text(app).strip() == "Your labels are saved under this name."
+
+
+def test_an_empty_queue_says_where_aspects_come_from(mounted) -> None:
+    prepare_study([ItemRecord(item=Item(id="i", prompt="?"))])
+    assert "This study has no aspects yet" in page_text(switch_to("label/weights"))
+    assert mounted == []
+
+
+# AIUs.
+
+
+@pytest.fixture
+def critiques() -> None:
+    prepare_study(list(tiebreak.read(samples.path("metacritique"))))
+
+
+def the_queue() -> QueueContext:
+    with connections.writing(resources.engine()) as session:
+        return open_context(session, "aius", "s", "newcomer")
+
+
+def test_the_page_opens_the_queue_with_a_task_for_each_critique(critiques: None, mounted) -> None:
+    app = visit("label/aius", "newcomer")
+    assert not app.exception
+    assert mounted == [{"study": "s", "kind": "aius"}]
+    with connections.reading(resources.engine()) as session:
+        assert len(open_view(session, the_queue()).order) == 12
+
+
+def test_a_link_opens_the_critique_that_it_names_and_hides_its_author(critiques: None, mounted) -> None:
+    assert not visit("label/aius", "newcomer", item="train", of="llm").exception
+    work = the_queue()
+    with connections.reading(resources.engine()) as session:
+        task = find_task(session, work, mounted[0]["item"])
+        text = str(tasks.task_jsons(session, work, [task]))
+    assert (task.target.item, task.target.part) == ("train", "llm")
+    assert "model K" not in text and "colleague" not in text
+
+
+def test_without_critiques_the_page_says_what_to_do(mounted) -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    assert "This study has no critiques." in page_text(visit("label/aius", "newcomer"))
+    assert mounted == []
+
+
+# Critiques.
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"),
+    [({}, "critiques"), ({"task": "Rate critiques"}, "critique_ratings"), ({"task": "?"}, "critiques")],
+)
+def test_the_page_opens_the_queue_that_the_address_names(mounted, task, kind) -> None:
+    prepare_study(list(tiebreak.read(samples.path("metacritique"))))
+    assert not switch_to("label/critiques", "newcomer", **task).exception
+    assert mounted == [{"study": "s", "kind": kind}]
+
+
+def test_without_refined_answers_the_page_says_what_makes_them(mounted) -> None:
+    prepare_study([ItemRecord(item=make_item())])
+    text = page_text(switch_to("label/critiques", "newcomer", task="Compare refined answers"))
+    assert "This study has no refined answers." in text and mounted == []
