@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from core.answers import Answer, Format, Rating, Reading
@@ -367,42 +367,30 @@ def replay(start: Callable[[], Flow], stored: Mapping[int, Turn], reread: Reread
     which is compared with a replay of the stored readings. The templates may be newer than the replies: their wording
     changes neither prompts nor replies. Raises NeedsCalls.
     """
-    original = None if reread is None else _Run(start(), stored).finish()
-    return _Run(start(), stored, reread, original).finish()
+    original = None if reread is None else replay(start, stored)
+    asks: dict[int, Ask] = {}
+    turns: dict[int, Turn] = {}
 
-
-@dataclass
-class _Run:
-    flow: Flow
-    stored: Mapping[int, Turn]
-    reread: Reread | None = None
-    original: Replay | None = None
-    asks: dict[int, Ask] = field(default_factory=dict)
-    turns: dict[int, Turn] = field(default_factory=dict)
-
-    def finish(self) -> Replay:
-        try:
-            asks = next(self.flow)
-            while True:
-                asks = self.flow.send([self._turn(ask) for ask in asks])
-        except StopIteration as end:
-            return Replay(self.asks, self.turns, end.value)
-        finally:
-            self.flow.close()
-
-    def _turn(self, ask: Ask) -> Turn:
-        number = len(self.asks)
-        self._check(number, ask)
-        turn = self.stored[number]
-        self.asks[number] = ask
-        self.turns[number] = turn if self.reread is None else self.reread(number, ask, turn)
-        return self.turns[number]
-
-    def _check(self, number: int, ask: Ask) -> None:
-        if number not in self.stored:
+    def answer(ask: Ask) -> Turn:
+        number = len(asks)
+        where = f"{ask.speaker}'s {ask.step} in round {ask.round}"
+        if number not in stored:
             raise NeedsCalls(f"{ask.speaker} would be asked for another {ask.step} in round {ask.round}.")
-        if difference := describe_difference(self.stored[number], ask, is_first=False):
+        if difference := describe_difference(stored[number], ask, is_first=False):
             raise NeedsCalls(f"The replies do not match the asks of this version: {difference}.")
-        before = None if self.original is None else self.original.asks.get(number)
+        before = None if original is None else original.asks.get(number)
         if before is not None and before.prompt != ask.prompt:
-            raise NeedsCalls(f"The prompt of {ask.speaker}'s {ask.step} in round {ask.round} would be different.")
+            raise NeedsCalls(f"The prompt of {where} would be different.")
+        asks[number] = ask
+        turns[number] = stored[number] if reread is None else reread(number, ask, stored[number])
+        return turns[number]
+
+    flow = start()
+    try:
+        round_of_asks = next(flow)
+        while True:
+            round_of_asks = flow.send([answer(ask) for ask in round_of_asks])
+    except StopIteration as end:
+        return Replay(asks, turns, end.value)
+    finally:
+        flow.close()

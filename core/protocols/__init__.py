@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field
 
@@ -26,6 +26,7 @@ Artifact = Literal["", "aius", "aspects", "peer reviews"]
 Comparison = Literal["", "two", "several"]
 """How many responses of an item a trace compares: none, exactly two, or two and more."""
 
+Result = TypeVar("Result")
 PartialFlow = Generator[Sequence[Ask], list[Turn], None]
 """A part of a flow, such as a discussion in one order of the responses."""
 
@@ -147,24 +148,31 @@ class Protocol:
         return self.folder / "examples" / f"{name}.yaml"
 
 
-def run_in_parallel(flows: Sequence[PartialFlow]) -> Generator[Sequence[Ask], list[Turn], list[Turn]]:
-    """Run parts of a flow that do not depend on each other; return all turns in the order of the asks."""
+def run_in_parallel(
+    flows: Sequence[Generator[Sequence[Ask], list[Turn], Result]],
+) -> Generator[Sequence[Ask], list[Turn], tuple[list[Turn], list[Result]]]:
+    """Run flows, or parts of one, that do not depend on each other.
+
+    Returns all turns in the order of the asks, and what each flow returned.
+    """
     turns: list[Turn] = []
-    rounds = [next(flow) for flow in flows]
-    while any(rounds):
-        answered = yield [ask for asks in rounds for ask in asks]
+    results: dict[int, Result] = {}
+
+    def advance(place: int, answered: list[Turn] | None) -> Sequence[Ask] | None:
+        try:
+            return next(flows[place]) if answered is None else flows[place].send(answered)
+        except StopIteration as end:
+            results[place] = end.value
+            return None
+
+    rounds = {place: asks for place in range(len(flows)) if (asks := advance(place, None)) is not None}
+    while rounds:
+        answered = yield [ask for asks in rounds.values() for ask in asks]
         turns += answered
         rest = iter(answered)
-        rounds = [_advance(flow, [next(rest) for _ in asks]) for flow, asks in zip(flows, rounds, strict=True)]
-    return turns
-
-
-def _advance(flow: PartialFlow, turns: list[Turn]) -> Sequence[Ask]:
-    """Send the turns to a part of a flow and return its next asks; none if it has ended."""
-    try:
-        return flow.send(turns)
-    except StopIteration:
-        return ()
+        own = {place: [next(rest) for _ in asks] for place, asks in rounds.items()}
+        rounds = {place: asks for place, of_flow in own.items() if (asks := advance(place, of_flow)) is not None}
+    return turns, [results[place] for place in range(len(flows))]
 
 
 def trace_rng(seed: int, item: Item, part: str = "") -> Random:

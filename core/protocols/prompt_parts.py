@@ -89,11 +89,11 @@ def criterion_text(criterion: Criterion, form: CriterionFormat, rng: Random) -> 
     Raises TiebreakError for a format that there is not.
     """
     check_literal("form", form, CriterionFormat)
-    levels = [f'"{level}": "{FORMATTERS[form](text, rng)}"' for level, text in criterion.levels]
+    levels = [f'"{level}": "{reformat(form, text, rng)}"' for level, text in criterion.levels]
     if criterion.definition or not levels:
         text = criterion.definition or criterion.name
         # A definition has no level name: " - " inside it is part of the sentence.
-        levels.insert(0, text if form == "shortened" else FORMATTERS[form](text, rng))
+        levels.insert(0, text if form == "shortened" else reformat(form, text, rng))
     return "\n".join(levels)
 
 
@@ -113,41 +113,25 @@ def format_note(settings: object) -> str:
     )
 
 
-def drop_level_name(text: str, rng: Random) -> str:
-    """Return the text after the first " - ", without the level's name."""
-    return text.partition(" - ")[2] or text
-
-
-def replace_letters_with_symbols(text: str, rng: Random) -> str:
-    """Replace a share of the letters by symbols."""
-    return _LETTER.sub(lambda letter: _replace_sometimes(rng, letter[0], rng.choice(SYMBOLS), GIBBERISH_SHARE), text)
-
-
-def shuffle_words(text: str, rng: Random) -> str:
-    """Return the same words in another order."""
-    words = text.split()
-    rng.shuffle(words)
-    return " ".join(words)
-
-
-def reverse_words(text: str, rng: Random) -> str:
-    """Reverse each word, with its hyphens ("on-point" is "tniop-no" in Table 7); punctuation stays in its place."""
-    return _WORD.sub(lambda word: word[0][::-1], text)
-
-
-def mask_letters(text: str, rng: Random) -> str:
-    """Replace a share of the letters by "_"."""
-    return _LETTER.sub(lambda letter: _replace_sometimes(rng, letter[0], "_", MASKED_SHARE), text)
-
-
-FORMATTERS: dict[CriterionFormat, Callable[[str, Random], str]] = {
-    "general": lambda text, rng: text,
-    "shortened": drop_level_name,
-    "gibberish": replace_letters_with_symbols,
-    "shuffled": shuffle_words,
-    "flipped": reverse_words,
-    "masked": mask_letters,
-}
+def reformat(form: CriterionFormat, text: str, rng: Random) -> str:
+    """Return `Level name - text` in a format."""
+    match form:
+        case "general":
+            return text
+        case "shortened":
+            return text.partition(" - ")[2] or text
+        case "gibberish":
+            return _LETTER.sub(
+                lambda letter: _replace_sometimes(rng, letter[0], rng.choice(SYMBOLS), GIBBERISH_SHARE), text
+            )
+        case "shuffled":
+            words = text.split()
+            rng.shuffle(words)
+            return " ".join(words)
+        case "flipped":  # with the hyphens of a word ("on-point" is "tniop-no" in Table 7); punctuation stays
+            return _WORD.sub(lambda word: word[0][::-1], text)
+        case "masked":
+            return _LETTER.sub(lambda letter: _replace_sometimes(rng, letter[0], "_", MASKED_SHARE), text)
 
 
 def _replace_sometimes(rng: Random, letter: str, replacement: str, share: float) -> str:

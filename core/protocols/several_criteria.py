@@ -13,8 +13,9 @@ from pydantic import model_validator
 
 from core.frozen import Frozen
 from core.items import Criterion, Item
+from core.protocols import run_in_parallel
 from core.templates import Templates
-from core.trace import Ask, Flow, Turn, Verdict
+from core.trace import Flow, Turn, Verdict
 from core.verdicts import combine_verdicts
 
 FlowFunction = Callable[[Item, Any, Random, Templates], Flow]
@@ -48,10 +49,13 @@ def for_each_criterion(flow: FlowFunction) -> FlowFunction:
     def run(item: Item, settings: Any, rng: Random, templates: Templates) -> Flow:
         if not settings.criteria:
             return (yield from flow(item, settings, rng, templates))
-        flows: dict[str, Flow] = {}
+        flows = {}
         for criterion in (settings.criterion, *settings.criteria):
-            flows[criterion.name] = flow(item, settings_of_criterion(settings, criterion.name), _copy(rng), templates)
-        return (yield from _run_in_parallel(flows))
+            own, copy = settings_of_criterion(settings, criterion.name), Random()
+            copy.setstate(rng.getstate())
+            flows[criterion.name] = _about(criterion.name, flow(item, own, copy, templates))
+        _, verdicts = yield from run_in_parallel(list(flows.values()))
+        return combine_verdicts(dict(zip(flows, verdicts, strict=True)))
 
     return run
 
@@ -64,33 +68,17 @@ def settings_of_criterion(settings: Any, name: str) -> Any:
     return settings.model_copy(update={"criterion": criterion, "criteria": ()})
 
 
-def _copy(rng: Random) -> Random:
-    copy = Random()
-    copy.setstate(rng.getstate())
-    return copy
-
-
-def _run_in_parallel(flows: dict[str, Flow]) -> Flow:
-    """Run the flows of criteria round by round; return their verdicts as one."""
-    verdicts: dict[str, Verdict] = {}
-    rounds = {name: asks for name, flow in flows.items() if (asks := _advance(flow, name, None, verdicts))}
-    while rounds:
-        answered = yield [ask for asks in rounds.values() for ask in asks]
-        rest = iter(answered)
-        turns = {name: [next(rest) for _ in asks] for name, asks in rounds.items()}
-        rounds = {name: asks for name in turns if (asks := _advance(flows[name], name, turns[name], verdicts))}
-    return combine_verdicts({name: verdicts[name] for name in flows})
-
-
-def _advance(flow: Flow, name: str, turns: list[Turn] | None, verdicts: dict[str, Verdict]) -> Sequence[Ask]:
-    """Return the next asks of a flow with the name of their criterion; none, and the verdict is stored, at its end.
+def _about(criterion: str, flow: Flow) -> Flow:
+    """Run a flow whose asks have the name of their criterion.
 
     An ask that the flow yields several times remains one object: it requests several samples.
     """
-    try:
-        asks = next(flow) if turns is None else flow.send(turns)
-    except StopIteration as end:
-        verdicts[name] = end.value
-        return ()
-    named = {id(ask): replace(ask, criterion=name) for ask in asks}
-    return [named[id(ask)] for ask in asks]
+    turns: list[Turn] | None = None
+    while True:
+        try:
+            asks = next(flow) if turns is None else flow.send(turns)
+        except StopIteration as end:
+            verdict: Verdict = end.value
+            return verdict
+        named = {id(ask): replace(ask, criterion=criterion) for ask in asks}
+        turns = yield [named[id(ask)] for ask in asks]

@@ -28,7 +28,7 @@ def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> F
     """Run one item. The discussions in both orders are independent and run in parallel."""
     discussions = [start_discussion(item, settings, shown, rng, templates) for shown in settings.orders]
     strategy = STRATEGIES[settings.strategy]
-    turns = yield from run_in_parallel([strategy(discussion) for discussion in discussions])
+    turns, _ = yield from run_in_parallel([strategy(discussion) for discussion in discussions])
     return conclude(turns, settings)
 
 

@@ -29,7 +29,7 @@ CHOICE = Choice(noun="Submission")
 def flow(item: Item, settings: Settings, rng: Random, templates: Templates) -> Flow:
     """Run one debate, or one in each order of the responses. Random choices are made before the first ask."""
     debates = start_debates(item, settings, rng, templates)
-    turns = yield from run_in_parallel([discuss(debate) for debate in debates])
+    turns, _ = yield from run_in_parallel([discuss(debate) for debate in debates])
     return conclude(turns, debates[0].judges, settings.criterion.name, settings.stopping)
 
 

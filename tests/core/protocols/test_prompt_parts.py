@@ -11,12 +11,8 @@ from core.protocols.prompt_parts import (
     CRITERION_FORMATS,
     CriterionFormat,
     criterion_text,
-    drop_level_name,
     format_note,
-    mask_letters,
-    replace_letters_with_symbols,
-    reverse_words,
-    shuffle_words,
+    reformat,
 )
 from core.protocols.scaleeval.settings import Settings
 from core.trace import Spec
@@ -69,8 +65,8 @@ def test_equal_seeds_give_equal_texts() -> None:
 
 
 def test_shortened_drops_the_levels_name_once() -> None:
-    assert drop_level_name("Bad - so - so", Random(0)) == "so - so"
-    assert drop_level_name("no name here", Random(0)) == "no name here"
+    assert reformat("shortened", "Bad - so - so", Random(0)) == "so - so"
+    assert reformat("shortened", "no name here", Random(0)) == "no name here"
 
 
 def test_a_format_that_changes_nothing_is_stated() -> None:
@@ -83,18 +79,18 @@ def test_a_format_that_changes_nothing_is_stated() -> None:
 
 
 def test_shuffled_contains_every_word() -> None:
-    assert sorted(shuffle_words(TEXT, Random(0)).split()) == sorted(TEXT.split())
-    assert shuffle_words(TEXT, Random(0)) != TEXT
+    assert sorted(reformat("shuffled", TEXT, Random(0)).split()) == sorted(TEXT.split())
+    assert reformat("shuffled", TEXT, Random(0)) != TEXT
 
 
 def test_flipping_twice_restores_the_text() -> None:
-    assert reverse_words(TEXT, Random(0)).startswith("tahwemoS raelC - ehT redaer’s sdeen")
-    assert reverse_words(reverse_words(TEXT, Random(0)), Random(0)) == TEXT
+    assert reformat("flipped", TEXT, Random(0)).startswith("tahwemoS raelC - ehT redaer’s sdeen")
+    assert reformat("flipped", reformat("flipped", TEXT, Random(0)), Random(0)) == TEXT
 
 
-@pytest.mark.parametrize("perturb", [replace_letters_with_symbols, mask_letters])
-def test_only_letters_are_replaced(perturb: type) -> None:
-    result = perturb(TEXT, Random(0))
+@pytest.mark.parametrize("form", ["gibberish", "masked"])
+def test_only_letters_are_replaced(form: CriterionFormat) -> None:
+    result = reformat(form, TEXT, Random(0))
     assert len(result) == len(TEXT)
     changed = [(old, new) for old, new in zip(TEXT, result, strict=True) if old != new]
     assert changed and all(old.isalpha() and not new.isalpha() for old, new in changed)
