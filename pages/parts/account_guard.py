@@ -29,8 +29,9 @@ from storage.db.errors import DBAPIError
 from storage.studies import annotators
 
 SESSION_COOKIE = "tiebreak_session"
+# Set by Streamlit after a sign-in at an OIDC provider.
 OIDC_COOKIE = "_streamlit_user"
-"""Set by Streamlit after a sign-in at an OIDC provider."""
+# Beginnings of paths without any data of a study.
 PUBLIC = (
     "/account/",
     "/static/",
@@ -42,19 +43,18 @@ PUBLIC = (
     "/favicon",
     "/auth/",
 )
-"""Beginnings of paths without any data of a study."""
+# Whole paths without any data of a study; metrics are answered to this machine only.
 PUBLIC_PATHS = ("/ready", "/metrics", "/oauth2callback")
-"""Whole paths without any data of a study; metrics are answered to this machine only."""
+# Whole paths of the pages, at which Streamlit answers its page without data.
 PAGE_PATHS = frozenset({"/"} | {f"/{section.path}" for section in SECTIONS})
-"""Whole paths of the pages, at which Streamlit answers its page without data."""
+# Streamlit's routes of a sign-in at an OIDC provider.
 PROVIDER_PATHS = ("/auth/login", "/oauth2callback")
-"""Streamlit's routes of a sign-in at an OIDC provider."""
+# In the query of the sign-in, after one at a provider that failed.
 FAILED_PARAMETER = "failed"
-"""In the query of the sign-in, after one at a provider that failed."""
+# The name of the identity in the scope of a request.
 IDENTITY = "tiebreak_identity"
-"""The name of the identity in the scope of a request."""
+# How old the last check of a socket's session may be.
 CHECK_SECONDS = 2.0
-"""How old the last check of a socket's session may be."""
 LOCAL_ONLY = (
     "This server has no accounts, so it is available on its own machine only. "
     "Its operator can add accounts: python cli.py accounts add NAME"

@@ -28,8 +28,8 @@ from storage.accounts.access import Forbidden, Permission
 from storage.db import guards
 
 MakeFile = Callable[[], bytes]
+# Files that can be requested; those offered first are forgotten first.
 MAX_FILES = 500
-"""Files that can be requested; those offered first are forgotten first."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Offer:
     """Raises Forbidden if the visitor may no longer have it, and records the export."""
 
 
+# Token -> offer, of all visitors; a token is known to its visitor only.
 _offers: OrderedDict[str, Offer] = OrderedDict()
-"""Token -> offer, of all visitors; a token is known to its visitor only."""
 _lock = threading.Lock()
 
 

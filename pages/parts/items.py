@@ -13,10 +13,10 @@ from pages.parts.downloads import File
 from pages.parts.text import escape_markdown, sanitize_markdown
 from storage.studies.study_images import Route
 
+# In pixels.
 IMAGE_WIDTH = 480
-"""In pixels."""
+# A context of at most so many characters is expanded from the start.
 OPEN_CONTEXT = 400
-"""A context of at most so many characters is expanded from the start."""
 
 
 def draw_item(

@@ -75,10 +75,10 @@ def release() -> None:
 # version is shown once a thread has filled the caches for it; until then pages draw the last version that is complete.
 # A page that does not wait for its first figures draws the rest of itself while the thread computes them.
 
+# Processor seconds up to which figures are computed while the visitor waits.
 LIMIT = 0.2
-"""Processor seconds up to which figures are computed while the visitor waits."""
+# Processor seconds from which figures are computed in a thread of their own.
 LONG = 5.0
-"""Processor seconds from which figures are computed in a thread of their own."""
 MAX_ENTRIES = 256
 log = logging.getLogger("tiebreak")
 Version = TypeVar("Version", bound=Hashable)

@@ -22,10 +22,10 @@ from storage.transfer.deletions import Deleted
 
 Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
+# The name of the page's permission in the state of the session.
 PAGE_KEY = "page_permission"
-"""The name of the page's permission in the state of the session."""
+# The name of the id of the page's study in the state of the session; the state has none on a page without a study.
 STUDY_KEY = "page_study"
-"""The name of the id of the page's study in the state of the session; the state has none on a page without a study."""
 
 
 def enter_page(permission: Permission | None) -> None:

@@ -21,13 +21,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.own_addresses import cookie_path
 
+# Host names, separated by commas, under which a proxy serves Tiebreak.
 HOSTS_VARIABLE = "TIEBREAK_HOSTS"
-"""Host names, separated by commas, under which a proxy serves Tiebreak."""
+# Identifies a browser, so views before signing in count afterwards.
 VISITOR_COOKIE = "tiebreak_visitor"
-"""Identifies a browser, so views before signing in count afterwards."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+# The code with which a socket is closed.
 POLICY_VIOLATION = 1008
-"""The code with which a socket is closed."""
 
 
 class RequestGuard:

@@ -31,8 +31,8 @@ from storage.studies import study_images
 from storage.studies.study_images import RemoteImages
 
 IMAGE_HEADERS = {"Cache-Control": "private, max-age=86400", "Content-Security-Policy": "default-src 'none'; sandbox"}
+# Beginnings of the paths whose requests are measured. The pages themselves use one socket.
 MEASURED = ("/api/label/", "/ready")
-"""Beginnings of the paths whose requests are measured. The pages themselves use one socket."""
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 REGISTRY = CollectorRegistry()
 REQUESTS = Histogram(

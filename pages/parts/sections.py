@@ -7,8 +7,8 @@ from pathlib import PurePath
 from storage.accounts.access import Permission
 from storage.reports.contents import StudyContents
 
+# Of a section in no row of tabs: other pages link to it.
 NEVER = "never"
-"""Of a section in no row of tabs: other pages link to it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Entry:
     sections: tuple[Section, ...]
 
 
+# The entries of the sidebar in their order, each with its icon. "Methods" is one, so that a study of all methods has no
+# more entries than fit; it is named after the method if it is one.
 ICONS = {
     "Overview": "home",
     "Watch": "forum",
@@ -59,8 +61,6 @@ ICONS = {
     "Runs": "play_circle",
     "Admin": "shield_person",
 }
-"""The entries of the sidebar in their order, each with its icon. "Methods" is one, so that a study of all methods has
-no more entries than fit; it is named after the method if it is one."""
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", "results/overview.py", "Overview", Permission.open),
     Section("Watch", "watch/traces.py", "Traces", Permission.view, ("runs",)),

@@ -272,8 +272,8 @@ def page_path(script: str) -> str:
 
 NOT_A_MEMBER = "You are not a member of any study. Ask the owner of a study to add you."
 STUDIES = "setup/studies.py"
+# The script of a page, and the text and the icon of a link to it.
 Link = tuple[str, str, str]
-"""The script of a page, and the text and the icon of a link to it."""
 IMPORT: Link = (STUDIES, "Import", ":material/upload_file:")
 RUN: Link = ("setup/runs.py", "Start a run", ":material/play_circle:")
 

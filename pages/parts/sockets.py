@@ -22,15 +22,15 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from core.own_addresses import route_path
 from pages.parts import account_guard
 
+# Descriptors of this process, if the system allows them; the usual limit is 1,024.
 WANTED = 65_536
-"""Descriptors of this process, if the system allows them; the usual limit is 1,024."""
+# Descriptors for requests, the database and models, but at most a quarter of all.
 RESERVE = 256
-"""Descriptors for requests, the database and models, but at most a quarter of all."""
 FOLDERS = ("/proc/self/fd", "/dev/fd")
 FULL = "This server has as many open pages as it can serve. Close pages that you do not need, or try again in a minute."
+# Seconds after the last request or begin of a run from which periodic requests are passed on again: Streamlit answers
+# no request of a fragment that the page has no more.
 LIMIT = 10.0
-"""Seconds after the last request or begin of a run from which periodic requests are passed on again: Streamlit answers
-no request of a fragment that the page has no more."""
 
 
 class DescriptorGuard:

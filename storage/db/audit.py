@@ -22,10 +22,10 @@ from storage.db import connections
 from storage.db.columns import Page, page_by_id
 from storage.db.tables import AuditRow, StudyRow
 
+# Characters of a text in the details.
 LONGEST_TEXT = 500
-"""Characters of a text in the details."""
+# The actor of what nobody in particular does, such as the import of the samples.
 SERVER = "server"
-"""The actor of what nobody in particular does, such as the import of the samples."""
 COLUMNS = ("at", "actor", "action", "study", "address", "details")
 
 

@@ -21,9 +21,8 @@ from sqlalchemy import URL, Engine
 from core.errors import TiebreakError
 from storage.db import dialects
 
+# The folder of the copies before migrations. Without it, SQLite's are next to the database, and PostgreSQL has none.
 FOLDER_VARIABLE = "TIEBREAK_BACKUP_FOLDER"
-"""The folder of the copies before migrations. Without it, SQLite's are next to the database, and PostgreSQL has
-none."""
 log = logging.getLogger("tiebreak")
 
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 CHANNEL = "tiebreak"
+# The topic of requests for runs: a run is created, resumed, cancelled or released.
 RUNS = "runs"
-"""The topic of requests for runs: a run is created, resumed, cancelled or released."""
+# Seconds after which a version changes anyway: a claim can expire, and a notification can be lost.
 MAX_AGE = 10.0
-"""Seconds after which a version changes anyway: a claim can expire, and a notification can be lost."""
+# The first and the longest wait between two attempts to connect.
 RECONNECT_SECONDS = (0.1, 5.0)
-"""The first and the longest wait between two attempts to connect."""
+# Interval at which a listener looks whether it should stop.
 LISTEN_SECONDS = 1.0
-"""Interval at which a listener looks whether it should stop."""
 log = logging.getLogger("tiebreak")
 Version = tuple[object, ...]
 _unique = itertools.count()

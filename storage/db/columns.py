@@ -73,8 +73,8 @@ def _sanitize_nested(value: Any) -> Any:
 
 # Pages of a list that begin after a key: a page costs the same anywhere in the list, and new rows do not shift it.
 
+# In place of a key: before the first row. Keys are ids of rows, from 1.
 START = 0
-"""In place of a key: before the first row. Keys are ids of rows, from 1."""
 
 T = TypeVar("T")
 U = TypeVar("U")

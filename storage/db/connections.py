@@ -48,24 +48,24 @@ Element = TypeVar("Element")
 Stored = TypeVar("Stored")
 DEFAULT_URL = "sqlite:///tiebreak.db"
 URL_VARIABLE = "TIEBREAK_DATABASE_URL"
+# Seconds until a writer tries again: a random time between these.
 WRITER_WAIT = (0.002, 0.012)
-"""Seconds until a writer tries again: a random time between these."""
+# Enough for the indexes of a large study; a connection allocates only as much as it uses.
 CACHE_KILOBYTES = 32_000
-"""Enough for the indexes of a large study; a connection allocates only as much as it uses."""
+# Of one operation that PostgreSQL ends because of another transaction.
 MAX_ATTEMPTS = 6
-"""Of one operation that PostgreSQL ends because of another transaction."""
+# Seconds, doubled with every attempt.
 FIRST_WAIT = 0.01
-"""Seconds, doubled with every attempt."""
 MIGRATIONS = Path(__file__).parent / "migrations"
+# The revision of version 0.1.0, and that of the upgrade from it.
 FIRST_REVISION, FIRST_UPGRADE = "0002", "0028"
-"""The revision of version 0.1.0, and that of the upgrade from it."""
+# As Alembic creates it, without its import of half a second.
 CREATE_REVISION = (
     "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
     "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
 )
-"""As Alembic creates it, without its import of half a second."""
+# The key of the PostgreSQL advisory lock that lets one process upgrade at a time.
 UPGRADE_LOCK = 8_442_325
-"""The key of the PostgreSQL advisory lock that lets one process upgrade at a time."""
 
 
 def database_url(url: str | None = None) -> str:

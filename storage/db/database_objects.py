@@ -45,8 +45,8 @@ STATEMENTS = (
 )
 
 MESSAGE = "The audit log is append-only."
+# Those of an entry that never change; the address is removed after a set time.
 COLUMNS = ("id", "at", "actor", "action", "study_id", "study", "details")
-"""Those of an entry that never change; the address is removed after a set time."""
 SAME = " AND ".join(f"NEW.{name} IS OLD.{name}" for name in COLUMNS)
 # On SQLite, INSERT OR REPLACE deletes rows without the trigger of a deletion.
 SQLITE_AUDIT = {

@@ -20,30 +20,30 @@ from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from core.errors import TiebreakError
 from storage.db.errors import FULL, NOT_SAVED, DatabaseUnavailable
 
+# Connections that a process holds open. While all are in use it opens up to four times as many more.
 POOL_SIZE = ("TIEBREAK_POOL_SIZE", 10)
-"""Connections that a process holds open. While all are in use it opens up to four times as many more."""
+# Seconds after which PostgreSQL ends a statement, including its wait for locks; 0 for no limit.
 STATEMENT_TIMEOUT = ("TIEBREAK_STATEMENT_TIMEOUT", 120)
-"""Seconds after which PostgreSQL ends a statement, including its wait for locks; 0 for no limit."""
+# Seconds that a statement waits for a lock, or a writer for another one on SQLite: a person waits for the sentence that
+# nothing was saved; 0 for no limit. Commands wait longer than the largest import takes (`cli.py`).
 LOCK_TIMEOUT = ("TIEBREAK_LOCK_TIMEOUT", 10)
-"""Seconds that a statement waits for a lock, or a writer for another one on SQLite: a person waits for the sentence
-that nothing was saved; 0 for no limit. Commands wait longer than the largest import takes (`cli.py`)."""
+# Seconds after which PostgreSQL closes the connection of a transaction that sends nothing; 0 for no limit.
 IDLE_TIMEOUT = ("TIEBREAK_IDLE_TRANSACTION_TIMEOUT", 300)
-"""Seconds after which PostgreSQL closes the connection of a transaction that sends nothing; 0 for no limit."""
+# Seconds.
 LONGEST_WAIT = 1_000_000
-"""Seconds."""
 OVERFLOW = 4
 PARAMETERS = {
     "statement_timeout": STATEMENT_TIMEOUT,
     "lock_timeout": LOCK_TIMEOUT,
     "idle_in_transaction_session_timeout": IDLE_TIMEOUT,
 }
+# A connection whose server has disappeared is noticed after a minute, not after hours.
 KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-"""A connection whose server has disappeared is noticed after a minute, not after hours."""
+# Seconds after which an idle connection is tested before it is used; a test takes longer than most queries.
 PING_AFTER = 0.25
-"""Seconds after which an idle connection is tested before it is used; a test takes longer than most queries."""
 
+# Prefix of a statement whose result is not read, so a pipeline does not wait for it.
 DEFERRED = "/* deferred */"
-"""Prefix of a statement whose result is not read, so a pipeline does not wait for it."""
 
 
 def connect_arguments(query: Any) -> dict[str, Any]:
@@ -172,10 +172,10 @@ def ping_idle_connections(engine: Engine) -> None:
 # PostgreSQL gets many rows in one statement, because it needs twice as long for one statement for each row. Functions
 # that listen to statements of SQLAlchemy do not see copied rows, nor any of SQLite.
 
+# Rows from which PostgreSQL gets them in one statement; that of fewer rows is prepared, and takes less time.
 MIN_TOGETHER = 50
-"""Rows from which PostgreSQL gets them in one statement; that of fewer rows is prepared, and takes less time."""
+# Rows that share a value, on average, from which it takes less time to find the values that are shared.
 SHARED_BY = 4
-"""Rows that share a value, on average, from which it takes less time to find the values that are shared."""
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -277,8 +277,8 @@ def _processor(type_: Any, dialect: Any) -> Any:
 # connection. On a full disk it cannot read either: it reports an I/O error, because its shared index needs a file.
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+# The size of the file `-shm`, which the first connection creates.
 SHARED_INDEX_BYTES = 32 * 1024
-"""The size of the file `-shm`, which the first connection creates."""
 
 
 def create_private(path: Path) -> None:

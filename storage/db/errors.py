@@ -8,14 +8,15 @@ from sqlalchemy.exc import TimeoutError
 
 from core.errors import TiebreakError
 
+# SQLSTATE of a serialization failure and of a deadlock: the transaction can be retried.
 CONFLICTS = ("40001", "40P01")
-"""SQLSTATE of a serialization failure and of a deadlock: the transaction can be retried."""
 NOT_SAVED = "Changes that were not confirmed as saved are not stored."
 FULL = f"The disk of the database is full. {NOT_SAVED} Free some space; a server that is running needs no restart."
 BUSY = f"The database is busy: another process has been writing to it for a long time. {NOT_SAVED}"
 READ_ONLY = f"The database cannot be written: its file or disk is read-only. {NOT_SAVED}"
 UNREACHABLE = f"The database cannot be reached. {NOT_SAVED}"
 NOT_OPENED = f"The database file cannot be opened: it or its folder is missing, or may not be written. {NOT_SAVED}"
+# By the beginning of the name of an error code: SQLITE_BUSY_SNAPSHOT is a case of SQLITE_BUSY.
 _SQLITE = {
     "SQLITE_FULL": FULL,
     "SQLITE_BUSY": BUSY,
@@ -24,7 +25,7 @@ _SQLITE = {
     "SQLITE_CANTOPEN": NOT_OPENED,
     "SQLITE_IOERR": UNREACHABLE,
 }
-"""By the beginning of the name of an error code: SQLITE_BUSY_SNAPSHOT is a case of SQLITE_BUSY."""
+# By SQLSTATE or its class, the longer ones first.
 _POSTGRESQL = {
     "53100": FULL,
     "53": f"The database has no free connection. {NOT_SAVED}",
@@ -36,7 +37,6 @@ _POSTGRESQL = {
     "57P": UNREACHABLE,
     "3D000": f"The database does not exist. {NOT_SAVED}",
 }
-"""By SQLSTATE or its class, the longer ones first."""
 
 
 class DatabaseUnavailable(TiebreakError):

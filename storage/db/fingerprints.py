@@ -18,8 +18,8 @@ from core.labels import Adjudication, Label
 from storage.db.columns import sanitize
 
 Row = dict[str, Any]
+# Columns of labels that are newer than the first fingerprints, and not part of them.
 LATER_COLUMNS = frozenset({"evidence", "surplus", "guidelines", "shown"})
-"""Columns of labels that are newer than the first fingerprints, and not part of them."""
 
 
 def label_row(label: Label, study_id: int, target_id: int, annotator_id: int) -> Row:

@@ -19,8 +19,8 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.sql.dml import UpdateBase
 
 Answer = TypeVar("Answer")
+# The study of a grant to an administrator.
 EVERY_STUDY = 0
-"""The study of a grant to an administrator."""
 
 
 @dataclass
@@ -32,10 +32,10 @@ class Operation:
     """Answers that were read from the database: see `once`."""
 
 
+# The permissions that permit changes: those checked within the block that makes them.
 _changes: ContextVar[Operation | None] = ContextVar("changes", default=None)
-"""The permissions that permit changes: those checked within the block that makes them."""
+# The permissions that permit reads: those checked since the page or the request began.
 _reads: ContextVar[Operation | None] = ContextVar("reads", default=None)
-"""The permissions that permit reads: those checked since the page or the request began."""
 _purposes: ContextVar[frozenset[str]] = ContextVar("purposes", default=frozenset())
 _enforced: ContextVar[bool] = ContextVar("enforced", default=False)
 _reads_freely: ContextVar[bool] = ContextVar("reads_freely", default=False)
@@ -141,11 +141,12 @@ def reading_for(purpose: str) -> Iterator[None]:
         _purposes.reset(token)
 
 
+# Granted in addition to the permission to edit while a file is imported: it has labels, runs and decisions.
 IMPORT = "import"
-"""Granted in addition to the permission to edit while a file is imported: it has labels, runs and decisions."""
 LABELLING = frozenset({"label", "adjudicate", IMPORT})
 EDITING = frozenset({"edit", "manage", IMPORT})
 RUNNING = EDITING | {"run"}
+# Table -> permissions of which one is needed to change it.
 CHANGE_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "label": LABELLING,
     "draft": LABELLING,
@@ -174,9 +175,8 @@ CHANGE_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "criterion_version": RUNNING,
     "member": frozenset({"manage"}),
 }
-"""Table -> permissions of which one is needed to change it."""
+# Tables whose rows a worker in the process of the server, or a look at results, updates; that is permitted.
 UPDATED_FROM_RUNS = frozenset({"run", "held_out_use"})
-"""Tables whose rows a worker in the process of the server, or a look at results, updates; that is permitted."""
 
 
 class UncheckedChange(RuntimeError):
@@ -218,20 +218,21 @@ def check_change(table: str, row: Mapping[str, Any]) -> None:
 # Reads of the judges' work and of the audit log. A query that compares a column `study_id` with a value needs the
 # permission in that study.
 
+# The targets of a queue and their order: no opinion is returned.
 QUEUE = "queue"
-"""The targets of a queue and their order: no opinion is returned."""
+# What a task shows of a trace: the aspects, AIUs that a model generated, and answers refined by critiques.
 TASK = "task"
-"""What a task shows of a trace: the aspects, AIUs that a model generated, and answers refined by critiques."""
+# The opinions about targets that the annotator has labelled.
 REVEAL = "reveal"
-"""The opinions about targets that the annotator has labelled."""
+# Numbers of rows.
 COUNTS = "counts"
-"""Numbers of rows."""
+# The study of a trace, or the one that once had a name, before the role in it is checked.
 STUDY = "study"
-"""The study of a trace, or the one that once had a name, before the role in it is checked."""
+# The requests of labels in the audit log.
 LABEL_REQUESTS = "label requests"
-"""The requests of labels in the audit log."""
 RESULTS = frozenset({"view", "export", "run", "edit", IMPORT})
 JUDGED = RESULTS | {"adjudicate", TASK, REVEAL}
+# Table -> permissions and purposes of which one is needed to read it.
 READ_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "opinion": JUDGED | {QUEUE, COUNTS},
     "run": JUDGED | {QUEUE, COUNTS},
@@ -249,23 +250,22 @@ READ_PERMISSIONS: Mapping[str, frozenset[str]] = {
     "criterion_version": RESULTS,
     "audit": frozenset({"manage", STUDY, LABEL_REQUESTS}),
 }
-"""Table -> permissions and purposes of which one is needed to read it."""
+# Tables of which a query must name the study, unless it is an administrator's.
 OF_ONE_STUDY = frozenset({"audit"})
-"""Tables of which a query must name the study, unless it is an administrator's."""
+# A table in the text of a query; names of other things are found too, and are in no table.
 _TABLE = re.compile(r'(?:\bFROM|\bJOIN|,)\s+\(*"?(\w+)"?(?![\w.(])')
-"""A table in the text of a query; names of other things are found too, and are in no table."""
+# The name that SQLAlchemy gives to a value with which a column `study_id` is compared.
 _STUDY = re.compile(r"study_id(_\d+)*")
-"""The name that SQLAlchemy gives to a value with which a column `study_id` is compared."""
 
 
 class UncheckedRead(RuntimeError):
     """A read of a study without a checked permission: a mistake in a page or a route."""
 
 
+# The tables of READ_PERMISSIONS that a query reads, and the names of its values that are ids of studies.
 Query = tuple[frozenset[str], Sequence[str]]
-"""The tables of READ_PERMISSIONS that a query reads, and the names of its values that are ids of studies."""
+# Compiled statement -> what it reads; SQLAlchemy compiles a statement once and keeps it.
 _queries: WeakKeyDictionary[Any, Query] = WeakKeyDictionary()
-"""Compiled statement -> what it reads; SQLAlchemy compiles a statement once and keeps it."""
 
 
 @event.listens_for(Engine, "before_cursor_execute")

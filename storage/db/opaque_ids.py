@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Iterable
 
 ROUNDS = 4
+# Bits in each half of the Feistel network.
 HALF = 32
-"""Bits in each half of the Feistel network."""
 MASK = (1 << HALF) - 1
+# Ids are below this number: a random text is decoded to a larger one in all but 1 of 65,536 cases.
 LARGEST = 1 << 48
-"""Ids are below this number: a random text is decoded to a larger one in all but 1 of 65,536 cases."""
 HEX_DIGITS = 2 * HALF // 4
 
 

@@ -150,10 +150,10 @@ def _check_unused(engine: Engine) -> None:
 #
 # Values are copied as they are stored, so accounts, sessions, API tokens and fingerprints stay valid.
 
+# Rows that are in memory at once.
 BATCH = 1000
-"""Rows that are in memory at once."""
+# In JSON. SQLite databases of earlier versions can have it, and PostgreSQL refuses it.
 NUL = "\\u0000"
-"""In JSON. SQLite databases of earlier versions can have it, and PostgreSQL refuses it."""
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from storage.runs.runs import Run
 from storage.studies import annotators, items, studies
 
 Key = TypeVar("Key")
+# The setting of protocols whose runs can evaluate edited AIUs.
 EDITED = "edited_aius"
-"""The setting of protocols whose runs can evaluate edited AIUs."""
 
 
 def save_edit(session: Session, study_id: int, item: str, annotator: str, change: Change) -> Edit:

@@ -23,8 +23,8 @@ from storage.runs.traces import Trace
 from storage.studies import items, studies
 
 KIND: Kind = "aspect_weights"
+# Ratings of relevance, clarity and comprehensiveness (DnA-Eval, Appendix D.3).
 QUALITY = Scale(level="ordinal", categories=(1, 2, 3, 4, 5))
-"""Ratings of relevance, clarity and comprehensiveness (DnA-Eval, Appendix D.3)."""
 
 
 @reading_for(TASK)

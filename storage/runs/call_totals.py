@@ -16,8 +16,8 @@ from storage.db.tables import EventRow, RunRow, StudyRow, TraceRow
 from storage.runs import calls
 
 ANSWERED = ("turn", "unreadable", "extracted")
+# Types of the events that the sums are over. They are only ever appended: sums of as many events are current.
 COUNTED = (*ANSWERED, "call_failed", "schema_refused")
-"""Types of the events that the sums are over. They are only ever appended: sums of as many events are current."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Totals:
         return " and ".join(filter(None, (priced, unpriced))) + saved
 
 
+# The sums over events.
 NAMES = tuple(field.name for field in fields(Totals) if field.name != "interrupted")
-"""The sums over events."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 # Workers that share the runs of a PostgreSQL database; each is registered while it is alive.
 
+# A worker that is not seen for this time has crashed: others continue its traces.
 WORKER_LEASE = timedelta(seconds=15)
-"""A worker that is not seen for this time has crashed: others continue its traces."""
 
 
 def register_worker(session: Session, name: str) -> int:
@@ -77,8 +77,8 @@ def is_worker_alive(name: Mapped[str | None], at: datetime) -> ColumnElement[boo
     )
 
 
+# In place of its name: people who see one study may have no access to the other.
 OTHER_STUDY = "a run of another study"
-"""In place of its name: people who see one study may have no access to the other."""
 
 
 def find(session: Session, keys: Sequence[str], study_id: int, *, run_id: int | None = None) -> dict[str, "Reply"]:
@@ -157,8 +157,8 @@ def count_interrupted(session: Session, run_ids: Sequence[int]) -> dict[int, int
 
 # The models in stored settings of runs, which may be of an earlier version or of a protocol that is not installed.
 
+# The fields of a model that only owners of a study set.
 OPERATED = ("address", "key_variable", "prompt_price", "completion_price")
-"""The fields of a model that only owners of a study set."""
 
 
 def stored_models(settings: Any) -> Iterator[tuple[object, ...]]:

@@ -20,12 +20,12 @@ from storage.db.connections import clock, execute
 from storage.db.tables import RunRow, SpendingRow, TraceRow, now
 from storage.runs import call_totals, calls
 
+# A claim expires after this time without renewal: another worker then takes over from one that crashed.
 LEASE = timedelta(seconds=15)
-"""A claim expires after this time without renewal: another worker then takes over from one that crashed."""
+# A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail.
 MAX_INITIAL_FAILURES = 5
-"""A run stops when this many traces fail before any ends: with a wrong key or model name, all would fail."""
+# Characters of the problem of a failed trace that the problem of its run quotes.
 LONGEST_PROBLEM = 300
-"""Characters of the problem of a failed trace that the problem of its run quotes."""
 VERDICTS = ("agreed", "disputed", "no_verdict")
 
 

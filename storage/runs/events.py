@@ -24,8 +24,8 @@ from storage.db.columns import sanitize, to_storable_json
 from storage.db.fingerprints import to_utc
 from storage.db.tables import EventRow, now
 
+# Events of calls that were answered.
 EventWithTurn = TurnCompleted | ReplyUnreadable | ReplyExtracted
-"""Events of calls that were answered."""
 
 
 def opinion_target(item: str, opinion: Opinion) -> Target:

@@ -25,12 +25,12 @@ from storage.studies import studies
 
 # The rate at which the traces of runs end while the runs are executed, without the pauses between two executions.
 
+# The rate is that of this last period.
 PERIOD = timedelta(seconds=120)
-"""The rate is that of this last period."""
+# A longer time without an event and without a call in flight is a pause: nothing was executed.
 PAUSE = timedelta(seconds=20)
-"""A longer time without an event and without a call in flight is a pause: nothing was executed."""
+# Events are summed over steps of this length: there can be many thousands in a period.
 STEP_SECONDS = 5
-"""Events are summed over steps of this length: there can be many thousands in a period."""
 
 
 def traces_per_minute(session: Session, run_ids: Sequence[int], since: datetime | None = None) -> float:
@@ -62,8 +62,8 @@ def traces_per_minute(session: Session, run_ids: Sequence[int], since: datetime 
     return 60 * ended / max((at - began).total_seconds(), 1.0)
 
 
+# A worker renews its claim every second; one that has not for this time may have ended.
 UNSEEN = timedelta(seconds=3)
-"""A worker renews its claim every second; one that has not for this time may have ended."""
 
 
 @dataclass(frozen=True)

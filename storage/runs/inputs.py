@@ -39,12 +39,12 @@ from storage.runs.runs import Run
 from storage.studies import items, studies
 
 IMPORTED = "imported"
+# Items with a text in their stored form that are read at once.
 PRESELECTED = 500
-"""Items with a text in their stored form that are read at once."""
+# Turns that are fetched at once.
 CHUNK = 2_000
-"""Turns that are fetched at once."""
+# The step of the asks in which a judge proposes the aspects of an item.
 ASPECTS_STEP = "aspects"
-"""The step of the asks in which a judge proposes the aspects of an item."""
 
 
 @dataclass(frozen=True)

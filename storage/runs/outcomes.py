@@ -54,12 +54,12 @@ from storage.runs.events import (
 # listed, with who read it.
 
 READ_BY_PARSER = "parser"
+# A judge's name and a step of its protocol.
 JudgeStep = tuple[str, str]
-"""A judge's name and a step of its protocol."""
+# Events after which a listed reply may have another reading, or not count.
 REREADING = (ReplyExtracted, ReadingReplaced, ReadingWithdrawn, TraceRestarted)
-"""Events after which a listed reply may have another reading, or not count."""
+# Replies on a page of the list.
 UNREAD_PAGE = 20
-"""Replies on a page of the list."""
 _DETAILS = re.compile(r"“[^”]*”|\"[^\"]*\"|'[^']*'|\d+(?:[.,]\d+)*")
 
 

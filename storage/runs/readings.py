@@ -42,8 +42,8 @@ from storage.studies.studies import Study
 
 PERSON = "person: "
 NO_VALUE = "it states no value, according to a person"
+# Traces read in one session.
 BATCH = 200
-"""Traces read in one session."""
 
 
 @dataclass(frozen=True)

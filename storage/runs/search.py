@@ -36,16 +36,16 @@ from storage.runs.events import parse_event
 Area = Literal["items", "turns", "labels"]
 AREAS: tuple[Area, ...] = get_args(Area)
 MIN_LENGTH, MAX_LENGTH = 2, 200
+# Matches on a page.
 PAGE = 10
-"""Matches on a page."""
+# Characters before and after a match.
 CONTEXT = 90
-"""Characters before and after a match."""
 BATCH = 200
+# Turns that a page searches before it shows how far it is.
 TURNS_AT_ONCE = 100_000
-"""Turns that a page searches before it shows how far it is."""
+# The key of the last row that was searched: the position and id of an item, the trace and number of a turn, or the
+# number of a table and the id of its row.
 Place = tuple[int, int]
-"""The key of the last row that was searched: the position and id of an item, the trace and number of a turn, or the
-number of a table and the id of its row."""
 START: Place = (0, -1)
 _ESCAPE = "\\"
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from core.trace import Turn
 
 
+# A summary lists at most this many opinions, and counts more than that.
 MAX_LISTED = 8
-"""A summary lists at most this many opinions, and counts more than that."""
 
 
 def judged_targets(session: Session, trace_id: int) -> list[Target]:
@@ -103,10 +103,10 @@ def _summary(values: list[str]) -> str:
 #
 # They follow from the events of its turns. A study may have millions of these, so the result pages read the column.
 
+# Distinct orders of response numbers, sorted; turns without an order are left out.
 Orders = list[list[int]]
-"""Distinct orders of response numbers, sorted; turns without an order are left out."""
+# Traces whose events are read at once.
 BATCH = 2_000
-"""Traces whose events are read at once."""
 NONE_SHOWN = "[]"
 
 

@@ -125,15 +125,15 @@ def _status_conditions(status: Status | None, criterion: str | None, at: datetim
 # query has equal values in the first columns of an index, and reads its next column in order. Items are ordered by
 # their ids, which is the order of the study, because items are only appended to it.
 
+# The newest run first, in the order of the items; or the most disputed first, then in the order of the items, the
+# newest run first, and at last the traces without a known contention.
 Order = Literal["run", "contention"]
-"""The newest run first, in the order of the items; or the most disputed first, then in the order of the items, the
-newest run first, and at last the traces without a known contention."""
+# A part of a list, which one query reads: its conditions, and its order.
 Part = tuple[Sequence[ColumnElement[bool]], Sequence[Any]]
-"""A part of a list, which one query reads: its conditions, and its order."""
 
 
+# The columns of the trace after which a page begins: its id, run_id, item_id and contention.
 _Place = Any
-"""The columns of the trace after which a page begins: its id, run_id, item_id and contention."""
 
 
 def ordered_ids(
@@ -236,8 +236,8 @@ def _directed(column: Any, backwards: bool) -> Any:
     return column.desc() if backwards else column
 
 
+# Traces read with one query.
 BATCH = 200
-"""Traces read with one query."""
 
 
 @dataclass(frozen=True)

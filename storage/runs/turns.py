@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Types of the events that decide which turns count, and with which reading.
 TURN_EVENTS = ("turn", "restarted", "extracted", "reading", "reading_withdrawn")
-"""Types of the events that decide which turns count, and with which reading."""
 
 
 @dataclass(frozen=True)

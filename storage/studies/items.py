@@ -19,10 +19,10 @@ from storage.db.columns import EncodedJson, to_json
 from storage.db.connections import execute, insert_all
 from storage.db.tables import ItemRow
 
+# A query names at most this many keys; for more, all items of the study are read, which is faster.
 MAX_KEYS_IN_QUERY = 200
-"""A query names at most this many keys; for more, all items of the study are read, which is faster."""
+# Rows fetched at once.
 CHUNK = 2_000
-"""Rows fetched at once."""
 
 
 def get(session: Session, study_id: int, key: str) -> Item:
@@ -85,8 +85,8 @@ def scenarios(session: Session, study_id: int) -> list[str]:
     return sorted(scenario for scenario in session.scalars(query) if scenario is not None)
 
 
+# Key, scenario and cluster of an item that is not in the database yet, and its body as JSON.
 ItemColumns = tuple[str, str | None, str | None, str]
-"""Key, scenario and cluster of an item that is not in the database yet, and its body as JSON."""
 
 
 def stored_contents(session: Session, study_id: int, digests: Mapping[str, bytes]) -> dict[str, Any]:

@@ -24,13 +24,13 @@ from core.remote_images import RemoteImageError
 from storage.studies import studies
 
 ROUTE = "/images/remote"
+# A host that failed is asked again after this time.
 FAILURE_SECONDS = 60.0
-"""A host that failed is asked again after this time."""
 MAX_FAILURES = 1000
+# Images that are fetched at the same time.
 AT_ONCE = 8
-"""Images that are fetched at the same time."""
+# Returns the address on this server of an image of another host; None if it is not shown.
 Route = Callable[[str], str | None]
-"""Returns the address on this server of an image of another host; None if it is not shown."""
 
 
 def routes(session: Session, study_id: int, hosts: Collection[str]) -> Route:

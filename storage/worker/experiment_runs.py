@@ -36,10 +36,10 @@ from storage.worker.launch import (
 from storage.worker.outages import StopRequests, ignore, through_outage
 from storage.worker.worker import Work, execute_until_ended
 
+# Fields of a definition that runs of an experiment have in common: they cannot change later.
 FIXED = ("seed", "scenario", "items", "sample", "limit", "fresh")
-"""Fields of a definition that runs of an experiment have in common: they cannot change later."""
+# Items of each run that the estimate of an experiment simulates, if it has many runs.
 MIN_SAMPLED_ITEMS = 3
-"""Items of each run that the estimate of an experiment simulates, if it has many runs."""
 
 
 @dataclass(frozen=True)

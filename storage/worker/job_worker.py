@@ -49,11 +49,11 @@ from storage.worker.worker import HEARTBEAT_SECONDS, load_run, worker_name
 # that is lost or comes twice changes nothing: the trace is queued again, or it is not waiting any more.
 
 TASK = "execute_trace"
+# Interval at which a worker asks for jobs when no notification has come.
 POLL_SECONDS = 5.0
-"""Interval at which a worker asks for jobs when no notification has come."""
 CONNECTIONS = 4
+# Seconds to wait for one of them. After an outage the pool tries again too rarely, and a new one connects at once.
 POOL_TIMEOUT = 3.0
-"""Seconds to wait for one of them. After an outage the pool tries again too rarely, and a new one connects at once."""
 
 
 def create_app(engine: Engine, execute: Callable[[int], Awaitable[None]]) -> procrastinate.App:
@@ -155,16 +155,16 @@ def _sender() -> procrastinate.App:
     return procrastinate.App(connector=procrastinate.SyncPsycopgConnector())
 
 
+# Traces that a worker executes at once, of all runs.
 TRACES = 32
-"""Traces that a worker executes at once, of all runs."""
+# Between two steps: many traces may end at the same time.
 SHORTEST_WAIT = 0.05
-"""Between two steps: many traces may end at the same time."""
+# Interval at which queues are filled when nothing has changed.
 FILL_SECONDS = 2.0
-"""Interval at which queues are filled when nothing has changed."""
+# Interval at which the jobs of crashed workers are looked for.
 STALLED_SECONDS = 5.0
-"""Interval at which the jobs of crashed workers are looked for."""
+# A job queue that ends again within this time is reported, also if only its connections were interrupted.
 INTERRUPTED_SECONDS = 10.0
-"""A job queue that ends again within this time is reported, also if only its connections were interrupted."""
 log = logging.getLogger("tiebreak")
 
 
@@ -424,12 +424,12 @@ def _sign_off(session: Session, registration: _Registration) -> None:
 # Procrastinate 3.10 ends its listening connection and its heartbeat at the first lost connection, and goes on without
 # them: jobs are then found by polling only, and after a while other workers take it for crashed.
 
+# How long a change is repeated. In a longer outage the queue's next poll fails, and the worker starts a new one.
 RETRY_SECONDS = 15.0
-"""How long a change is repeated. In a longer outage the queue's next poll fails, and the worker starts a new one."""
+# Seconds between two attempts to connect.
 PAUSE = 0.5
-"""Seconds between two attempts to connect."""
+# What the queue writes to in an outage; asyncio writes about tasks of the queue that nobody waits for.
 LOGGERS = ("procrastinate.worker", "procrastinate.utils", "psycopg.pool", "asyncio")
-"""What the queue writes to in an outage; asyncio writes about tasks of the queue that nobody waits for."""
 
 
 class JobConnector(PsycopgConnector):

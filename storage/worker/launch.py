@@ -85,8 +85,8 @@ class RunRequest:
 # The flows are run on stored replies as far as these go. What follows a reply that is not stored, or that could not be
 # read, is not known.
 
+# Which one a model accepts is not known before the call.
 FORMATS: tuple[Format, ...] = ("json", "text")
-"""Which one a model accepts is not known before the call."""
 KEYS_IN_QUERY = 500
 
 
@@ -184,10 +184,10 @@ def _advance(walk: _Walk, stored: dict[str, Reply]) -> bool:
 
 # Means over the recorded calls of a protocol in a study, which estimates of new runs use.
 
+# With fewer calls, the length of a reply in the protocol's settings is used.
 MIN_RECORDED_CALLS = 20
-"""With fewer calls, the length of a reply in the protocol's settings is used."""
+# With fewer calls of the same models, no duration is expected: one model takes a hundred times as long as another.
 MIN_TIMED_CALLS = 5
-"""With fewer calls of the same models, no duration is expected: one model takes a hundred times as long as another."""
 
 
 def find_recorded(session: Session, study_id: int, protocol: str, models: Collection[str]) -> RecordedCalls | None:

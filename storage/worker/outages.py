@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session
 from storage.db.connections import write
 from storage.db.errors import DatabaseUnavailable
 
+# How long an operation is repeated while the database cannot be reached: longer than a restart of it takes.
 OUTAGE_SECONDS = 60.0
-"""How long an operation is repeated while the database cannot be reached: longer than a restart of it takes."""
+# Seconds between two attempts in an outage.
 MAX_WAIT = 2.0
-"""Seconds between two attempts in an outage."""
+# Interval between two reports about an execution in this process.
 REPORT_SECONDS = 1.0
-"""Interval between two reports about an execution in this process."""
 Result = TypeVar("Result")
 
 

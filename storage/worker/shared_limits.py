@@ -24,10 +24,10 @@ from storage.runs import calls, experiments, runs
 from storage.runs.runs import Run
 from storage.worker.outages import through_outage
 
+# Between two attempts to reserve a call, at random: a call takes about a second.
 WAIT_SECONDS = (0.02, 0.1)
-"""Between two attempts to reserve a call, at random: a call takes about a second."""
+# The class of the advisory locks of runs: one call at a time is counted for each run.
 LOCK = 8_442_326
-"""The class of the advisory locks of runs: one call at a time is counted for each run."""
 
 
 # Calls in progress of workers that share a run: the limits of concurrent calls and of costs hold over all of them.

@@ -31,8 +31,8 @@ from storage.worker.outages import through_outage
 from storage.worker.transactions import Batches, Operation, Order, Transactions
 
 Locks = WeakValueDictionary[str, asyncio.Lock]
+# The calls that an event loop makes now, by database and key.
 _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, Locks] = WeakKeyDictionary()
-"""The calls that an event loop makes now, by database and key."""
 
 
 @dataclass(frozen=True)

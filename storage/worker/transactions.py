@@ -18,8 +18,8 @@ from storage.runs import claims, events, outcomes
 from storage.runs.outcomes import NewEvent
 from storage.worker.outages import through_outage
 
+# Requests stored in one transaction.
 MAX_BATCH = 256
-"""Requests stored in one transaction."""
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
@@ -164,11 +164,9 @@ class EventNotStored(TiebreakError):
     """An event that the database does not accept; other events are stored."""
 
 
+# Locks the claim of traces until the end of the transaction; raises ClaimLost if they are not the worker's any more. A
+# worker that was suspended longer than its claim writes nothing over the work of its successor.
 Fence = Callable[[Session, Sequence[int]], None]
-"""Locks the claim of traces until the end of the transaction; raises ClaimLost if they are not the worker's any more.
-
-A worker that was suspended longer than its claim writes nothing over the work of its successor.
-"""
 
 
 def run_claim(run_id: int, worker: str) -> Fence:

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from storage.worker.job_worker import JobWorker
 
 log = logging.getLogger("tiebreak")
+# Interval between two renewals of a worker's claims. A cancelled run stops after at most this time.
 HEARTBEAT_SECONDS = 1.0
-"""Interval between two renewals of a worker's claims. A cancelled run stops after at most this time."""
 
 
 def worker_name() -> str:
@@ -229,8 +229,8 @@ async def _heartbeat(
 
 # What a command executes in this process: a run, or the runs of an experiment.
 
+# Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner.
 CLAIM_TIMEOUT = 60.0
-"""Seconds to wait for a run that another worker has claimed; the claim of a crashed one expires sooner."""
 
 
 @dataclass(frozen=True)
@@ -329,16 +329,16 @@ async def _execute_until_ended(
 
 # The thread that executes requested runs while the app is serving, or in a process of its own.
 
+# Interval between two queries for requested runs.
 POLL_SECONDS = 0.5
-"""Interval between two queries for requested runs."""
+# Seconds between two queries after several errors: shorter than a claim holds.
 MAX_WAIT = 5.0
-"""Seconds between two queries after several errors: shorter than a claim holds."""
+# Without a query for this time the worker is not ready: an operation of the database may be stuck.
 STALLED_SECONDS = 60.0
-"""Without a query for this time the worker is not ready: an operation of the database may be stuck."""
+# After the grace of a stop: to store the last replies, and to release claims.
 STORING_SECONDS = 3.0
-"""After the grace of a stop: to store the last replies, and to release claims."""
+# For operations of the database, which may wait for locks.
 THREADS = 16
-"""For operations of the database, which may wait for locks."""
 
 
 class RunWorker:

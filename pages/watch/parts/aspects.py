@@ -37,11 +37,11 @@ from storage.runs.traces import Trace
 # Charts of aspects: weighted scores by aspect, and weights by rater. Aspects are identified by letters.
 
 ONE_TRACE = ChartData(method="Scores of one trace")
+# Opacity of neighbouring segments, in turn, so they can be distinguished.
 TINTS = (1.0, 0.8, 0.62)
-"""Opacity of neighbouring segments, in turn, so they can be distinguished."""
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+# Pixels for a response's bar, and for an aspect's row.
 BAR_HEIGHT, LINE_HEIGHT = 46, 34
-"""Pixels for a response's bar, and for an aspect's row."""
 
 
 @dataclass(frozen=True)
@@ -179,18 +179,8 @@ def compute_judgements(completed_turns: Sequence[Turn], settings: object, respon
 
 def choose_judge(trace_id: int, judgements: Sequence[Judgement]) -> Judgement | None:
     """Draw the choice of a judge, each with its overall scores; returns the chosen judgement, None without judges."""
-    if len(judgements) < 2:
-        return next(iter(judgements), None)
     by_judge = {judgement.judge: judgement for judgement in judgements}
-    name = st.segmented_control(
-        "Judge",
-        list(by_judge),
-        format_func=lambda name: _name_with_overalls(by_judge[name]),
-        default=judgements[0].judge,
-        required=True,
-        key=f"judge-{trace_id}",
-    )
-    return by_judge.get(str(name), judgements[0])
+    return turns.choose("Judge", by_judge, f"judge-{trace_id}", lambda name: _name_with_overalls(by_judge[name]))
 
 
 def _name_with_overalls(judgement: Judgement) -> str:

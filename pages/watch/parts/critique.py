@@ -82,18 +82,10 @@ def draw_generated_texts(trace: Trace, replay: Replay, seq_by_job: Mapping[Job, 
 def choose_critique(replay: Replay) -> Critique | None:
     """Draw the choice of a critique, which is in the URL; returns None if there is no critique."""
     critiques: dict[str, Critique] = {critique.id: critique for critique in replay.evaluation.critiques}
-    if len(critiques) < 2:
-        return next(iter(critiques.values()), None)
-    selected = st.segmented_control(
-        "Critique by",
-        list(critiques),
-        format_func=lambda name: escape_markdown(_critique_name(critiques[name])),
-        default=next(iter(critiques)),
-        required=True,
-        key="critique",
-        bind="query-params",
+    names = {id: one.author if one.author == id else f"{one.author} ({id})" for id, one in critiques.items()}
+    return turns.choose(
+        "Critique by", critiques, "critique", lambda id: escape_markdown(names[id]), bind="query-params"
     )
-    return critiques.get(str(selected)) or next(iter(critiques.values()))
 
 
 def draw_scores(replay: Replay, critique: Critique) -> None:
@@ -206,10 +198,6 @@ def _count_values(kind: Kind, task_judgements: Sequence[AiuJudgement]) -> str:
         note = f", {missing} not judged" if missing else ""
         parts.append(f"{name}: {values.count(True)} of {len(values) - missing} {word}{note}")
     return " · ".join(parts) or "No AIUs yet."
-
-
-def _critique_name(critique: Critique) -> str:
-    return critique.author if critique.author == critique.id else f"{critique.author} ({critique.id})"
 
 
 def _format_scores(scores: ScoreRange) -> str:

@@ -33,11 +33,11 @@ from pages.watch.parts import turns
 from pages.watch.parts.turns import NumberedEvent
 from storage.runs.traces import Trace
 
+# A judge, and the criterion and the order of the responses if there are several.
 Row = tuple[str, str]
-"""A judge, and the criterion and the order of the responses if there are several."""
 EVENTS_PER_PAGE = 40
+# Events that are drawn before the turn of their ask.
 BEFORE_THE_TURN = (ReplyUnreadable, CallFailed, SchemaRefused, ReplyExtracted, ReadingReplaced, ReadingWithdrawn)
-"""Events that are drawn before the turn of their ask."""
 STANCE_NAMES = {1: "1", 2: "2", 0: "0 (neither)"}
 SWAPPED = (
     ":material/swap_horiz: The judges read the responses in swapped order: their “Submission 1” is Response 2. "

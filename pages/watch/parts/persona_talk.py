@@ -2,6 +2,7 @@
 had read.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -36,11 +37,11 @@ from storage.runs.traces import Trace
 
 # The scores of a discussion of personas: a grid of personas by turns, and a chart of their means.
 
+# A persona, and the order in which it reads the responses.
 Row = tuple[str, tuple[int, ...]]
-"""A persona, and the order in which it reads the responses."""
 TITLES = {"scores": "Scores (1 : 2)", "vote": "Votes", "rating": "Ratings"}
+# Of the only response of a rating, and of the two of a comparison.
 SYMBOLS = ("circle", "circle", "square")
-"""Of the only response of a rating, and of the two of a comparison."""
 
 
 def draw_grid(trace_id: int, numbered_turns: Sequence[NumberedTurn], settings: Settings, live: bool) -> int | None:
@@ -182,8 +183,8 @@ def _cell_data(stance: Stance, row: int, turn: Turn) -> list[Any]:
     return [stance.seq, row, stance.round, stance.value, previous, stance.problem, label]
 
 
+# Contributions on one page, rounded down to whole turns.
 CONTRIBUTIONS_PER_PAGE = 40
-"""Contributions on one page, rounded down to whole turns."""
 SUMMARY_FALLBACK = "the contributions were passed on instead"
 SWAPPED = (
     ":material/swap_horiz: In this discussion “Assistant 1” is Response 2. The scores next to the names use the item's "
@@ -219,13 +220,10 @@ def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settin
 
 def _problems_by_ask(events: Sequence[tuple[int, Event]]) -> dict[int | None, list[tuple[int, Event]]]:
     """Return failed attempts and failures by their ask; None for those of the whole trace."""
-    problems: dict[int | None, list[tuple[int, Event]]] = {}
+    problems: dict[int | None, list[tuple[int, Event]]] = defaultdict(list)
     for seq, event in events:
-        match event:
-            case ReplyUnreadable(ask=ask) | CallFailed(ask=ask) | SchemaRefused(ask=ask):
-                problems.setdefault(ask, []).append((seq, event))
-            case TraceFailed():
-                problems.setdefault(None, []).append((seq, event))
+        if isinstance(event, ReplyUnreadable | CallFailed | SchemaRefused | TraceFailed):
+            problems[getattr(event, "ask", None)].append((seq, event))
     return problems
 
 

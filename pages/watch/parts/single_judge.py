@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SAMPLES_PER_PAGE = 10
+# Bars on a continuous scale.
 BINS = 20
-"""Bars on a continuous scale."""
+# The rows below the samples -> the symbol and the colour of their marks.
 RATERS = {"○ peers": ("circle-open", colours.JUDGES[0]), "▲ people": ("triangle-up", colours.TRUE)}
-"""The rows below the samples -> the symbol and the colour of their marks."""
+# A rater -> the score or answer.
 RaterValues = Mapping[str, Value]
-"""A rater -> the score or answer."""
 
 
 def render(trace: Trace, item: Item, events: Sequence[tuple[int, Event]], settings: dict[str, Any], live: bool) -> None:

@@ -1,10 +1,10 @@
 """The parts of a turn that every view draws: its usage, its reply, its prompt, and earlier failures."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -34,19 +34,20 @@ from storage.db import connections
 from storage.runs import trace_opinions, traces
 from storage.runs.traces import Trace
 
+Option = TypeVar("Option")
+# The number of an event in its trace, and the event.
 NumberedEvent = tuple[int, Event]
-"""The number of an event in its trace, and the event."""
+# The number of an event, and its turn.
 NumberedTurn = tuple[int, Turn]
-"""The number of an event, and its turn."""
 
 # Texts of models that may be very long: only a part is drawn, and the whole text on request.
 #
 # A browser needs minutes to lay out one megabyte of Markdown, and seconds as plain text.
 
+# Characters; a longer text is shortened.
 LONGEST_WHOLE = 5_000
-"""Characters; a longer text is shortened."""
+# Characters of a longer text that are drawn.
 SHORTENED = 2_000
-"""Characters of a longer text that are drawn."""
 
 
 def shorten(text: str) -> str:
@@ -102,10 +103,11 @@ def to_html(text: str) -> str:
 
 # How a reply was read: its value, the rule, and the passage that the reading rests on, marked.
 
+# Characters of the reply that are shown before and after the marked passage.
 CONTEXT = 60
-"""Characters of the reply that are shown before and after the marked passage."""
+# A longer passage, such as a whole list, is shown with its beginning and its end.
 LONGEST = 300
-"""A longer passage, such as a whole list, is shown with its beginning and its end."""
+# The parsers' rules in words.
 RULES = {
     "json": "the field of the structured answer",
     "marked": "marks around the answer",
@@ -116,7 +118,6 @@ RULES = {
     "row": "a row of numbers",
     "list": "a list",
 }
-"""The parsers' rules in words."""
 
 
 def draw_reply(turn: Turn) -> None:
@@ -282,6 +283,19 @@ def draw_below(trace_id: int, seq: int, turn: Turn) -> None:
     draw_prompt(trace_id, seq)
 
 
+def choose(
+    label: str, options: Mapping[str, Option], key: str, names: Callable[[str], str] = escape_markdown, **widget: Any
+) -> Option | None:
+    """Draw the choice of one of several options, and return it; the only one, or None, without a choice."""
+    if len(options) < 2:
+        return next(iter(options.values()), None)
+    first = next(iter(options))
+    chosen = st.segmented_control(
+        label, list(options), format_func=names, default=first, required=True, key=key, **widget
+    )
+    return options.get(str(chosen), options[first])
+
+
 def draw_table(headings: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> None:
     """Draw a table of Markdown cells; the first `left` columns are of texts, the others of figures."""
     lines = [headings, ["---"] * left + ["---:"] * (len(headings) - left), *rows]
@@ -347,11 +361,9 @@ def choose_part(
     if not further:
         return trace, events, settings
     criteria = {str(one.get("name")): one for one in (settings.get("criterion") or {}, *further)}
-    name = st.segmented_control(
-        "Criterion", list(criteria), default=next(iter(criteria)), required=True, key=f"criterion_{trace.id}"
-    )
-    own_settings = {**settings, "criterion": criteria[str(name)], "criteria": []}
-    return replace(trace, criterion=str(name)), _events_of(events, str(name)), own_settings
+    chosen: Any = choose("Criterion", criteria, f"criterion_{trace.id}")
+    name, own_settings = str(chosen.get("name")), {**settings, "criterion": chosen, "criteria": []}
+    return replace(trace, criterion=name), _events_of(events, name), own_settings
 
 
 def _events_of(events: Sequence[NumberedEvent], criterion: str) -> list[NumberedEvent]:
@@ -370,8 +382,8 @@ def _events_of(events: Sequence[NumberedEvent], criterion: str) -> list[Numbered
 # A view is a module with a function `render(trace, item, events, settings, live)`. It is called again when events
 # arrive, so it draws from its arguments alone.
 
+# The view of a trace whose protocol is not installed here.
 DEFAULT = "pages.watch.parts.debate"
-"""The view of a trace whose protocol is not installed here."""
 
 
 def render_trace(

@@ -261,6 +261,7 @@ FROM opinion JOIN target ON target.id = opinion.target_id JOIN trace ON trace.id
 WHERE opinion.stage = 'verdict' AND trace.outcome IN ('disputed', 'no_verdict')
 GROUP BY opinion.trace_id, target.criterion
 """
+# As `core.verdicts.criterion_outcomes`: a criterion with a value is agreed if another one of the trace has none.
 AGREED_CRITERIA = f"""
 UPDATE opinion SET outcome = 'agreed' WHERE stage = 'verdict' AND id IN (
     SELECT verdict.id FROM opinion AS verdict JOIN target ON target.id = verdict.target_id
@@ -271,7 +272,6 @@ UPDATE opinion SET outcome = 'agreed' WHERE stage = 'verdict' AND id IN (
     )
 )
 """
-"""As `core.verdicts.criterion_outcomes`: a criterion with a value is agreed if another one of the trace has none."""
 MARK_AGAIN = """
 UPDATE target SET disputed = :disputed WHERE overlap IS NULL AND disputed != :disputed AND {exists} (
     SELECT 1 FROM opinion JOIN trace ON trace.id = opinion.trace_id
@@ -346,6 +346,7 @@ def _state_orders() -> None:
     op.execute(STATE_ORDER.format(order=order))
 
 
+# The revision that a database has after a step, and the step.
 STEPS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("0004", _add_secrets),
     ("0004", _store_versions_of_guidelines),
@@ -358,4 +359,3 @@ STEPS: tuple[tuple[str, Callable[[], None]], ...] = (
     ("0025", _count_traces),
     ("0027", _state_orders),
 )
-"""The revision that a database has after a step, and the step."""
