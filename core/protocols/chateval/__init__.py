@@ -25,5 +25,5 @@ PROTOCOL = Protocol(
     optional_blanks=("context", "reference"),
     required_blanks=("answer_1", "answer_2", "response"),
     view="pages.watch.parts.persona_talk",
-    form="pages.setup.parts.protocol_forms:CHATEVAL.render",
+    form="pages.setup.parts.default_form:CHATEVAL.render",
 )

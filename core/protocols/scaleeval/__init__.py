@@ -21,5 +21,5 @@ PROTOCOL = Protocol(
     sample=True,
     optional_blanks=("context", "reference"),
     required_blanks=("submission_1", "submission_2", "discussion"),
-    form="pages.setup.parts.protocol_forms:SCALEEVAL.render",
+    form="pages.setup.parts.default_form:SCALEEVAL.render",
 )

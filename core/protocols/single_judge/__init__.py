@@ -29,7 +29,7 @@ PAIR_PROTOCOL = Protocol(
     optional_blanks=("context", "reference"),
     required_blanks=("submission_1", "submission_2"),
     view="pages.watch.parts.single_judge",
-    form="pages.setup.parts.protocol_forms:PAIR.render",
+    form="pages.setup.parts.default_form:PAIR.render",
 )
 
 SCORE_PROTOCOL = replace(
@@ -45,5 +45,5 @@ SCORE_PROTOCOL = replace(
     examples=("single-score",),
     sends_images=True,
     required_blanks=("response",),
-    form="pages.setup.parts.protocol_forms:SCORE.render",
+    form="pages.setup.parts.default_form:SCORE.render",
 )
