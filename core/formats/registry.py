@@ -118,17 +118,15 @@ def report_files(folder: Path, opened: Collection[Path], format: str) -> list[Fi
     """
     reports = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        is_read = path.resolve() in opened
-        reports.append(FileReport(str(path.relative_to(folder)), is_read, "" if is_read else _why_not(path, format)))
+        reason = f"its name, place or columns are not those of a {format} file"
+        if path.resolve() in opened:
+            reason = ""
+        elif path.name.startswith("."):
+            reason = "a hidden file"
+        elif data_suffix(path) not in DATA_SUFFIXES:
+            reason = f"{path.suffix or 'a name without a suffix'} is not data"
+        reports.append(FileReport(str(path.relative_to(folder)), not reason, reason))
     return reports
-
-
-def _why_not(path: Path, format: str) -> str:
-    if path.name.startswith("."):
-        return "a hidden file"
-    if data_suffix(path) not in DATA_SUFFIXES:
-        return f"{path.suffix or 'a name without a suffix'} is not data"
-    return f"its name, place or columns are not those of a {format} file"
 
 
 def _module(name: str) -> Any:

@@ -98,11 +98,6 @@ class Question:
         ]
 
 
-def has_open_blocks(mapping: TableMapping) -> bool:
-    """Return whether a block of the mapping is not confirmed."""
-    return any(not block.confirmed for _, block in _blocks(mapping))
-
-
 def open_questions(scopes: Iterable[Scope], mapping: TableMapping) -> list[Question]:
     """Return what has to be stated about the blocks that are not confirmed, from all rows of a file.
 

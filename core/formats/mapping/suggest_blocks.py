@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -282,7 +282,14 @@ def declared_metrics(preview: Preview) -> list[Metric]:
     declared = parse_cell(preview.rows[0].get(ANNOTATIONS, ""))
     if not isinstance(declared, list):
         return []
-    return [_metric(own) for own in declared if isinstance(own, dict) and isinstance(own.get("metric"), str)]
+    metrics = []
+    for own in declared:
+        if isinstance(own, dict) and isinstance(own.get("metric"), str):
+            labels = own.get("labels_list")
+            texts = [format_value(label) for label in labels] if isinstance(labels, list) else []
+            ends = (_number(own.get("worst")), _number(own.get("best")))
+            metrics.append(Metric(own["metric"], tuple(dict.fromkeys(texts)), *ends))
+    return metrics
 
 
 def suggest_declared(preview: Preview, metrics: Sequence[Metric]) -> Draft:
@@ -339,12 +346,6 @@ def _scale(worst: float, best: float, cells: Sequence[str]) -> Draft:
         return {"level": "interval", "low": low, "high": high}
     categories = list(range(int(low), int(high) + 1))
     return {"level": "ordinal", "categories": categories if worst < best else categories[::-1]}
-
-
-def _metric(own: Mapping[str, Any]) -> Metric:
-    labels = own.get("labels_list")
-    texts = [format_value(label) for label in labels] if isinstance(labels, list) else []
-    return Metric(own["metric"], tuple(dict.fromkeys(texts)), _number(own.get("worst")), _number(own.get("best")))
 
 
 def _number(cell: Any) -> float | None:
