@@ -65,6 +65,8 @@ def _cells(scope: Scope, ranking: Ranking) -> list[tuple[Any, str]]:
 
 # Kinds and criteria that the records so far have declared; the readers of a mapping share it.
 Declared = set[tuple[str, str]]
+# The item, the criterion and the part of a label.
+Place = tuple[str, str, str]
 # The annotator of a label, its cell, and its field.
 Cell = tuple[str, Any, str]
 
@@ -83,12 +85,12 @@ class LabelReader:
     """Reads one block of labels; a criterion and its scale are yielded before their first label."""
 
     def __init__(self, block: Labels, labelled: set[tuple[str, ...]], declared: Declared) -> None:
-        """`labelled` is shared by the blocks of a mapping: (item, kind, criterion, part, annotator) of every label of
+        """`labelled` is shared by the blocks of a mapping: (kind, item, criterion, part, annotator) of every label of
         items that can have further rows."""
         self.block, self.labelled, self.declared = block, labelled, declared
         self.target: Target | None = None
         """The target of the last label; the next label often has the same one."""
-        self.target_key = ("", "", "")
+        self.place: Place = ("", "", "")
         self.annotators: set[str] = set()
         """Names that can be stored."""
         self.parsed_values: dict[tuple[type, Any], Value | None] = {}
@@ -107,39 +109,31 @@ class LabelReader:
         for element in scope.elements(self.block.each):
             match self.block:
                 case LongLabels():
-                    yield from self._records(self._long_labels(self.block, element, item))
+                    yield from self._long_labels(self.block, element, item)
                 case RankingLabels():
-                    yield from self._records(self._ranking_labels(self.block, element, item))
+                    yield from self._ranking_labels(self.block, element, item)
                 case WideLabels():
                     cells = ((name, element.get(column), column) for column, name in self.block.annotators.items())
                     yield from self._plain_labels(element, item, cells)
                 case ListLabels():
                     yield from self._plain_labels(element, item, _list_cells(self.block, element))
 
-    def _records(self, labels: Iterator[Label | None]) -> Iterator[Record]:
-        for label in labels:
-            if label is not None:
-                yield from declare(self.declared, self.block, label.target.criterion)
-                yield LabelRecord(label=label)
-
     def _plain_labels(self, scope: Scope, item: str, cells: Iterator[Cell]) -> Iterator[PlainLabels]:
-        values = []
+        values, place = [], (item, self.block.criterion, "")
         for annotator, cell, field in cells:
-            value = self._value(scope, item, self.block.criterion, annotator, cell, field)
+            value = self._value(scope, place, annotator, cell, field)
             if value is not None:
                 values.append((annotator, value))
         if values:
-            yield PlainLabels(self._target(item, self.block.criterion), tuple(values))
+            yield PlainLabels(self._target(place), tuple(values))
 
     def finish(self) -> Iterator[Record]:
         """Yield the labels that are sums or means of several rows; raises FileFormatError for one beyond the scale."""
         for (item, criterion, annotator), parts in self.parts.items():
             value, last = self._aggregate(parts), parts[-1]
-            label = self._label(Scope({}, last.line, 0), item, criterion, annotator, value, last.field)
-            if label is not None:
-                reason = "\n".join(dict.fromkeys(part.reason for part in parts if part.reason))
-                yield from declare(self.declared, self.block, criterion)
-                yield LabelRecord(label=label.model_copy(update={"reason": reason}))
+            reason = "\n".join(dict.fromkeys(part.reason for part in parts if part.reason))
+            scope = Scope({}, last.line, 0)
+            yield from self._label(scope, (item, criterion, ""), annotator, value, last.field, reason=reason)
 
     def _aggregate(self, parts: Sequence[Part]) -> Any:
         """Return the cell of a label from those of its parts; a sum or mean is of their values on the scale."""
@@ -155,7 +149,7 @@ class LabelReader:
         is_mean = isinstance(self.block, LongLabels) and self.block.aggregate == "mean"
         return (total / len(numbers) if is_mean else total) if numbers else None
 
-    def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Label | None]:
+    def _long_labels(self, block: LongLabels, scope: Scope, item: str) -> Iterator[Record]:
         cell, field = scope.cell(block.value), source_name(block.value)
         if is_empty(cell):
             return
@@ -165,29 +159,25 @@ class LabelReader:
             part = Part(cell, reason, scope.line, field)
             self.parts.setdefault((item, criterion, annotator), []).append(part)
             return
-        seconds = scope.amount(block.seconds, "seconds")
-        label = self._label(scope, item, criterion, annotator, cell, field)
-        if label is not None:
-            yield label.model_copy(update={"reason": reason, "seconds": seconds})
+        seconds, place = scope.amount(block.seconds, "seconds"), (item, criterion, "")
+        yield from self._label(scope, place, annotator, cell, field, reason=reason, seconds=seconds)
 
-    def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Label | None]:
+    def _ranking_labels(self, block: RankingLabels, scope: Scope, item: str) -> Iterator[Record]:
         annotator, reason = scope.name(block.annotator), scope.optional(block.reason)
         field = str(block.ranking.of or block.ranking.ranks)
         for part, value in ranked_pairs(scope, block.ranking):
-            label = self._label(scope, item, block.criterion, annotator, value, field, part)
-            yield None if label is None else label.model_copy(update={"reason": reason})
+            yield from self._label(scope, (item, block.criterion, part), annotator, value, field, reason=reason)
 
     def _label(
-        self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str, part: str = ""
-    ) -> Label | None:
-        value = self._value(scope, item, criterion, annotator, cell, field, part)
-        if value is None:
-            return None
-        return Label(target=self._target(item, criterion, part), annotator=annotator, value=value)
+        self, scope: Scope, place: Place, annotator: str, cell: Any, field: str, **more: Any
+    ) -> Iterator[Record]:
+        """Yield the label of a cell, if it has a value, after what it refers to; `more` are its other fields."""
+        value = self._value(scope, place, annotator, cell, field)
+        if value is not None:
+            yield from declare(self.declared, self.block, place[1])
+            yield LabelRecord(label=Label(target=self._target(place), annotator=annotator, value=value, **more))
 
-    def _value(
-        self, scope: Scope, item: str, criterion: str, annotator: str, cell: Any, field: str, part: str = ""
-    ) -> Value | None:
+    def _value(self, scope: Scope, place: Place, annotator: str, cell: Any, field: str) -> Value | None:
         """Return the value of a label, None if the cell has none; raises FileFormatError for a second label."""
         value = self._parse_value(cell, scope.line, field)
         if value is None:
@@ -196,16 +186,17 @@ class LabelReader:
         if annotator not in self.annotators:
             check_annotator(annotator, scope.line, self._annotator_field(field))
             self.annotators.add(annotator)
-        key = (item, self.block.kind, criterion, part, annotator)
+        key = (self.block.kind, *place, annotator)
         if key in self.labelled:
-            message = f"expected one label, and {annotator!r} already gave one for item {item!r}"
+            message = f"expected one label, and {annotator!r} already gave one for item {place[0]!r}"
             raise FileFormatError(message, line=scope.line, field=field)
         self.labelled.add(key)
         return value
 
-    def _target(self, item: str, criterion: str, part: str = "") -> Target:
-        if self.target is None or self.target_key != (item, criterion, part):
-            self.target_key = (item, criterion, part)
+    def _target(self, place: Place) -> Target:
+        if self.target is None or self.place != place:
+            self.place = place
+            item, criterion, part = place
             self.target = Target(item=item, kind=self.block.kind, criterion=criterion, part=part)
         return self.target
 
