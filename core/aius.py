@@ -263,7 +263,9 @@ def _edit_aius(state: EditedAius, change: Split | Merge | Add | Reword | Remove 
         case Reword(aiu=aiu, piece=piece):
             return _replace_aius(state, (aiu,), (piece,), [f".e{number}"])
         case Add(critique=critique, piece=piece):
-            return _add_aiu(state, critique, piece, f"{critique}.e{number}")
+            added = Aiu(id=f"{critique}.e{number}", text=piece.text.strip(), at=piece.at)
+            changed = _change_aius(state, critique, lambda aius: (*aius, added))
+            return replace(changed, origins=state.origins | {added.id: ()})
         case Remove(aiu=aiu):
             return _replace_aius(state, (aiu,), (), ())
         case NotAtomic(aiu=aiu, on=on):
@@ -292,21 +294,13 @@ def _replace_aius(
     return replace(_change_aius(state, critique.id, change), origins=origins, not_atomic=state.not_atomic - set(old))
 
 
-def _add_aiu(state: EditedAius, critique: str, piece: Piece, id: str) -> EditedAius:
-    if all(current.id != critique for current in state.critiques):
-        raise TiebreakError(f"There is no critique {critique!r} here.")
-    aiu = Aiu(id=id, text=piece.text.strip(), at=piece.at)
-    return replace(_change_aius(state, critique, lambda aius: (*aius, aiu)), origins=state.origins | {id: ()})
-
-
 def _reextract(state: EditedAius, critique: str, aius: tuple[Aiu, ...]) -> EditedAius:
     others = {aiu.id for other in state.critiques if other.id != critique for aiu in other.aius or ()}
     ids = [aiu.id for aiu in aius]
-    if all(current.id != critique for current in state.critiques):
-        raise TiebreakError(f"There is no critique {critique!r} here.")
+    changed = _change_aius(state, critique, lambda _: aius)
     if len(set(ids)) < len(ids) or others & set(ids):
         raise TiebreakError("Two AIUs would have the same id.")
-    return replace(_change_aius(state, critique, lambda _: aius), not_atomic=state.not_atomic & {*others, *ids})
+    return replace(changed, not_atomic=state.not_atomic & {*others, *ids})
 
 
 def adds_something(state: EditedAius, adoption: Adopt) -> bool:
@@ -330,6 +324,9 @@ def _adopt(state: EditedAius, critiques: Sequence[Critique], answer: str | None)
 def _change_aius(
     state: EditedAius, critique_id: str, change: Callable[[tuple[Aiu, ...]], tuple[Aiu, ...]]
 ) -> EditedAius:
+    """Return the state with other AIUs of a critique; raises TiebreakError if there is no such critique."""
+    if all(critique.id != critique_id for critique in state.critiques):
+        raise TiebreakError(f"There is no critique {critique_id!r} here.")
     critiques = [
         critique.model_copy(update={"aius": change(critique.aius or ())}) if critique.id == critique_id else critique
         for critique in state.critiques
