@@ -1,7 +1,7 @@
 """Inter-annotator agreement, and agreement between judges; the page updates as labels are saved."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -10,11 +10,11 @@ from core.formats.tables import Column, Table, rows_csv
 from core.statistics import catalogue
 from core.statistics.measures.agreement import MIN_RATERS
 from core.statistics.notes import FEW_ITEMS
-from core.statistics.reports.agreement import AgreementRow
 from core.wording import scenario_name
 from pages.label.parts import case_orders
 from pages.parts import charts, downloads, heat_map, numbers, resources, shell, tables
 from pages.parts.chart_files import ChartData
+from pages.parts.heat_map import PairRows
 from pages.parts.text import escape_markdown
 from pages.results import renderer
 from pages.results.parts import agreement_rows, alignment_data, alignment_rows, item_drilldown
@@ -169,11 +169,18 @@ def draw_report(
     if query.group == "people":
         draw_interval_note(study, stage_figures[-1], query, choice, version)
     by_scenario = len({row.group for row in stage_figures[-1].scenarios if row.kind == kind}) > 1
-    left, right = st.columns([3, 2], gap="medium")
+    pairs = [agreement_rows.select_rows(one.pairs, kind, choice.two_raters, query.criterion) for one in stage_figures]
+    rows_by_stage = [agreement_rows.rows_by_pair(rows) for rows in pairs]
+    # The matrix of many raters needs the width of the page.
+    many = len(heat_map.rater_names(rows_by_stage[-1])) > heat_map.MAX_CELL_TEXTS
+    left, right = (st.container(), st.container()) if many else st.columns([3, 2], gap="medium")
     with left:
         draw_points(study, stage_figures, query, choice, by_scenario, version)
     with right:
-        draw_pairs(stage_figures, query, choice)
+        with st.container(key="many_pairs" if many else None):  # a phone shows the list alone
+            draw_pairs(rows_by_stage, catalogue.name(choice.two_raters))
+        if many:
+            draw_pair_list(rows_by_stage[-1], catalogue.name(choice.two_raters))
     for figures in stage_figures:
         for note in figures.notes:
             opinions = f"{STAGES[figures.stage]}: " if figures.stage else ""
@@ -289,20 +296,13 @@ def select_point(axis_kind: str) -> None:
     item_drilldown.select(**({} if name is None else {axis_kind: name}))
 
 
-def draw_pairs(stage_figures: Sequence[PanelReport], query: ItemQuery, choice: StatisticChoice) -> None:
+def draw_pairs(rows_by_stage: Sequence[PairRows], name: str) -> None:
     """Draw the pairs of raters as a heat map; for judges the last opinions, with the first in small."""
-    rows_by_stage = [
-        agreement_rows.rows_by_pair(
-            agreement_rows.select_rows(figures.pairs, query.kind, choice.two_raters, query.criterion)
-        )
-        for figures in stage_figures
-    ]
     if not rows_by_stage[-1]:
         st.caption("Pairwise agreement needs at least two raters.")
         return
-    name = catalogue.name(choice.two_raters)
-    title = f"{name}, {'last opinions' if len(stage_figures) > 1 else 'by pair'}"
-    first_rows = rows_by_stage[0] if len(stage_figures) > 1 else {}
+    title = f"{name}, {'last opinions' if len(rows_by_stage) > 1 else 'by pair'}"
+    first_rows = rows_by_stage[0] if len(rows_by_stage) > 1 else {}
     figure = heat_map.heatmap_figure(rows_by_stage[-1], first_rows, title=title)
     alt = "; ".join(
         f"{a} and {b} {numbers.format_estimate(row.value, None, None)}" for (a, b), row in rows_by_stage[-1].items()
@@ -310,8 +310,6 @@ def draw_pairs(stage_figures: Sequence[PanelReport], query: ItemQuery, choice: S
     rows = [{"rater_a": a, "rater_b": b} | vars(row) for stage in rows_by_stage for (a, b), row in stage.items()]
     selected = item_drilldown.selected_raters() or None
     charts.draw(figure, "pairs", f"{title}: {alt}", select_pair, ChartData(rows), selected)
-    if len(heat_map.rater_names(rows_by_stage[-1])) > heat_map.MAX_CELL_TEXTS:
-        draw_pair_list(rows_by_stage[-1], name)
 
 
 def select_pair() -> None:
@@ -319,7 +317,7 @@ def select_pair() -> None:
     item_drilldown.select(raters=tuple(charts.clicked_point("pairs") or ()))
 
 
-def draw_pair_list(pairs: Mapping[tuple[str, str], AgreementRow], name: str) -> None:
+def draw_pair_list(pairs: PairRows, name: str) -> None:
     """Draw the pairs of many raters, those that share the most targets first; a click selects the items of a pair."""
     ordered, raters = agreement_rows.order_pairs(pairs), heat_map.rater_names(pairs)
     few = sum(row.items < FEW_ITEMS for _, row in ordered)
