@@ -5,9 +5,10 @@ not carried out.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -16,7 +17,8 @@ from core.errors import TiebreakError
 from core.formats.study_records import MarkRecord
 from core.items import target_item
 from core.labels import Evidence, Label, Target
-from storage.db.connections import insert_missing
+from storage.db.connections import execute, insert_missing
+from storage.db.dialects import DEFERRED
 from storage.db.fingerprints import mark_row, with_fingerprint
 from storage.db.tables import DraftRow, LeaseRow, MarkRow, UndoEntryRow, now
 from storage.labelling import blocks, claims, critique_queue, panels, queue, tasks, training
@@ -99,23 +101,21 @@ def push_entry(
     session: Session, work: QueueContext, type: str, task: Task, target_id: int, before: Json | None, after: Json
 ) -> str:
     """Add an entry on top of the undo stack, empty the redo stack, and return the entry's id."""
-    redo = delete(UndoEntryRow).where(*_stack(work, undone=True))
-    session.execute(redo, execution_options={"synchronize_session": False})
-    row = UndoEntryRow(
-        study_id=work.study.id,
-        annotator_id=work.annotator_id,
-        queue=work.name,
-        type=type,
-        task_id=task.id,
-        target_id=target_id,
-        before=before,
-        after=after,
-        undone=False,
-        at=now(),
-    )
-    session.add(row)
-    session.flush()
-    return entry_name(row)
+    own, at = {"study_id": work.study.id, "annotator_id": work.annotator_id, "queue": work.name}, now()
+    empty_redo, insert_entry = _push_statements()
+    execute(session, empty_redo, own)
+    content = {"type": type, "task_id": task.id, "target_id": target_id, "before": before, "after": after}
+    entry_id = execute(session, insert_entry, {**own, **content, "undone": False, "at": at}).scalar_one()
+    return _entry_name(entry_id, at)
+
+
+@cache  # to build the statements takes longer than to execute them
+def _push_statements() -> tuple[Any, Any]:
+    table: Any = UndoEntryRow
+    names = ("study_id", "annotator_id", "queue")
+    own = [getattr(UndoEntryRow, name) == bindparam(name) for name in names]
+    empty_redo = delete(table.__table__).prefix_with(DEFERRED).where(*own, col(UndoEntryRow.undone).is_(True))
+    return empty_redo, insert(table.__table__).returning(table.__table__.c.id)
 
 
 def take_entry(session: Session, work: QueueContext, entry: str | None, *, undo: bool) -> UndoEntryRow:
@@ -181,9 +181,13 @@ def _stack(work: QueueContext, *, undone: bool) -> list[ColumnElement[bool]]:
 
 
 def entry_name(row: UndoEntryRow) -> str:
-    """Return the id of an entry; with its time, because SQLite gives the number of a deleted entry to a later one."""
-    at: datetime = row.at
-    return f"e-{row.id}-{int(at.timestamp() * 1000):x}"
+    """Return the id of an entry."""
+    return _entry_name(row.id, row.at)
+
+
+def _entry_name(id: int, at: datetime) -> str:
+    """Return the name of an entry; with its time, because SQLite gives the number of a deleted entry to a later one."""
+    return f"e-{id}-{int(at.timestamp() * 1000):x}"
 
 
 def _number(name: str) -> int:

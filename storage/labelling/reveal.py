@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
 from rapidfuzz import fuzz
-from sqlalchemy import select
+from sqlalchemy import Integer, Select, bindparam, select
 from sqlalchemy.orm import Session
 from sqlmodel import col
 
@@ -21,13 +23,14 @@ from core.protocols.metacritique.settings import Settings
 from core.protocols.registry import PROTOCOLS
 from core.trace import Event, Turn, TurnCompleted, VerdictReached
 from core.verdicts import criterion_outcomes, list_stances
+from storage.db.connections import execute
 from storage.db.guards import REVEAL, reading_for
-from storage.db.tables import ItemRow, RunRow, TraceRow
+from storage.db.tables import ItemRow, OpinionRow, RunRow, TraceRow
 from storage.labelling import panels
 from storage.labelling.blocks import PAIRS, assigned_order, response_blocks
 from storage.labelling.context import Json, QueueContext, Task
 from storage.runs import aius, aspects, runs, traces
-from storage.runs.traces import Trace
+from storage.runs.traces import Trace, trace_of_row, trace_query
 
 # Texts of judges: their first sentence, the responses that they refer to, and the passages that they quote.
 
@@ -198,14 +201,19 @@ def _main_reveal(session: Session, work: QueueContext, task: Task, item: Item) -
             return {"weights": named, "columns": response_blocks(work, task, item, order)}
         case "critiques" | "critique_ratings" | "refined_answers":
             return {"opinions": _about_critiques(session, work, task, item)}
-    judged = traces.of_target(session, work.study.id, task.target)
-    runs_judged = select(col(RunRow.id), col(RunRow.settings)).where(col(RunRow.id).in_([t.run_id for t in judged]))
-    settings = {run_id: own for run_id, own in session.execute(runs_judged)}
     grids = [
-        _grid(work, task.target, item, trace, settings[trace.run_id], traces.events(session, trace.id))
-        for trace in judged
+        _grid(work, task.target, item, trace_of_row(row), settings, traces.events(session, row[0]))
+        for *row, settings in execute(session, _traces_query(), {"target": task.id}).all()
     ]
     return {"stances": [grid for grid in grids if grid["judges"]]}
+
+
+@cache  # to build the query takes longer than to execute it, and every revealed label needs it
+def _traces_query() -> Select[*tuple[Any, ...]]:
+    """Select the traces that judged a target with the settings of their runs, newest run first."""
+    judged = select(col(OpinionRow.trace_id)).where(col(OpinionRow.target_id) == bindparam("target", type_=Integer))
+    query = trace_query(None).add_columns(col(RunRow.settings)).where(col(TraceRow.id).in_(judged))
+    return query.order_by(col(RunRow.id).desc())
 
 
 def _grid(
