@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 FEW_JUDGES = "Fewer than two judges can be compared on the same targets."
+# The options that several commands have: annotation and default.
 FILTERS: Mapping[str, tuple[Any, Any]] = {
     "kind": (Kind, None),
     "criterion": (CriterionName, None),
@@ -44,9 +45,8 @@ FILTERS: Mapping[str, tuple[Any, Any]] = {
     "reference": (Reference, None),
     "abstentions": (Abstentions, AbstentionPolicy.error),
 }
-"""The options that several commands have: annotation and default."""
+# The JSON value and the text of a command.
 Output = tuple[Any, str]
-"""The JSON value and the text of a command."""
 
 
 @dataclass(frozen=True)
@@ -318,8 +318,8 @@ def discussions(asked: Asked) -> Output:
 
 # Runs compared with each other.
 
+# Columns that the text table has with their statistic.
 WIDE = ("_low", "_high", "_n")
-"""Columns that the text table has with their statistic."""
 
 
 @reads_study("kind", "criterion", "scenario", "reference")

@@ -47,6 +47,7 @@ RULE = (
     "**Not enough data**: minus the margin is within the interval of d, or there are not two annotators, 30 targets "
     "that they share, or 30 targets with a reference."
 )
+# The parameters of the rule: name, name in the address, label, step and help.
 PARAMETERS = (
     ("min_coverage", "min_coverage", "Minimum coverage", 0.01, None),
     ("min_winning_rate", "min_omega", "Minimum winning rate ω", 0.05, None),
@@ -56,9 +57,8 @@ PARAMETERS = (
         "The advantage conceded to a judge: 0.2 for expert annotators, 0.15 skilled, 0.1 crowd workers.",
     ),
 )  # fmt: skip
-"""The parameters of the rule: name, name in the address, label, step and help."""
+# Columns that the files of the chart of accuracies do not have: its caption has the reference.
 NOT_PRINTED = ("reference", "lowest", "highest")
-"""Columns that the files of the chart of accuracies do not have: its caption has the reference."""
 PAIRS = (
     "A × B: the numbers of the judges, the more accurate first. A − B: the difference in accuracy, with its 95 % "
     "interval. p: corrected by Holm's method, the smallest first. n: targets. A click on a row lists the targets on "
@@ -69,8 +69,8 @@ PLANS = (
     "the accuracies of both become lower than on all targets; which judge is better remains right. The order “most "
     "informative first” of the study's settings puts the targets on which judges or people differ first."
 )
+# The ranking, the plans of all judges, and that of the two most accurate ones.
 Plans = tuple[JudgeReport | None, PlanReport | None, PairPlan | None]
-"""The ranking, the plans of all judges, and that of the two most accurate ones."""
 
 
 def filters(data: AlignmentData) -> RankingQuery | None:

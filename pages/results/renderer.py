@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 Query = TypeVar("Query")
 NO_BREAK = "\u00a0"
+# Pixels that a further mark in a row takes, so that their intervals do not touch.
 MARK_HEIGHT = 10
-"""Pixels that a further mark in a row takes, so that their intervals do not touch."""
+# Pixels of the name of a line, above the first row.
 LINE_NAME = 17
-"""Pixels of the name of a line, above the first row."""
+# Pixels of a row of a matrix, and the rows up to which its cells have texts.
 CELL_HEIGHT, MAX_CELL_TEXT = 48, 14
-"""Pixels of a row of a matrix, and the rows up to which its cells have texts."""
 Report = TypeVar("Report")
 
 

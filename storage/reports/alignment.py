@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 
 BY_SCORES = ", by scores"
 PREFERENCE_TARGET = ("item", "criterion", "part")
+# Item, criterion, part.
 Key = tuple[str, str, str]
-"""Item, criterion, part."""
 
 
 def add_preferences(
@@ -222,8 +222,8 @@ def unknown_systems(systems: Iterable[Sequence[str | None]], named: Mapping[str,
 
 # What is known of the responses behind each opinion: systems, lengths, the order shown, the judge's own family.
 
+# System, critique, the longer response (1 or 2; 0 for equal lengths), and its length over that of the shorter one.
 Features = tuple[str | None, str | None, float, float]
-"""System, critique, the longer response (1 or 2; 0 for equal lengths), and its length over that of the shorter one."""
 Value = TypeVar("Value")
 NO_PAIR = (float("nan"), float("nan"))
 
@@ -387,10 +387,10 @@ def _raters_by_run(session: Session, study_id: int, opinions: "pd.DataFrame") ->
 TIE, AS_TIE = 0, "_no_verdict_as_tie"
 AS_TIE_NOTE = "no verdict is counted as a tie here, to compare with papers that do so"
 JUDGED = ("judge", "kind", "criterion")
+# Statistics of verdicts alone.
 WITHOUT_LABELS = ("no_verdict_rate", "first_shown_preferred", order_consistency.STATISTIC)
-"""Statistics of verdicts alone."""
+# A statistic of labels and of verdicts on all targets.
 OF_ALL = "dawid_skene_accuracy"
-"""A statistic of labels and of verdicts on all targets."""
 Scales = Mapping[tuple[str, str], Scale]
 
 
@@ -699,13 +699,12 @@ def is_between_categories(opinions: "pd.DataFrame", scales: Scales) -> "npt.NDAr
             identities = np.fromiter(map(id, values[rows]), np.int64, rows.size)
             _, first, inverse = np.unique(identities, return_index=True, return_inverse=True)
             distinct_values = values[rows[first]]
-            between[rows] = np.array([_is_between(value, scale) for value in distinct_values], bool)[inverse]
+            found = [
+                not isinstance(value, dict) and not scale.contains(value) and scale.covers(value)
+                for value in distinct_values
+            ]
+            between[rows] = np.array(found, bool)[inverse]
     return between
-
-
-def _is_between(value: Any, scale: Scale) -> bool:
-    """Return whether a value is a number between two categories."""
-    return not isinstance(value, dict) and not scale.contains(value) and scale.covers(value)
 
 
 def continuous_scale(scale: Scale) -> Scale:

@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# The targets that a figure of labels is of.
 Population = Literal["all targets", "disputed targets", "scenarios with labels"]
-"""The targets that a figure of labels is of."""
 OF_DISPUTED = "of disputed targets"
 ALL_TARGETS: Population = "all targets"
 DISPUTED_TARGETS: Population = "disputed targets"
 NO_VALUE_OF_ALL = "no value of all targets: labels are mainly of disputed targets"
 LABELLED_SCENARIOS: Population = "scenarios with labels"
 OF_SCENARIOS = "mainly of the scenarios with labels"
+# The caveat of a figure that is not of all targets.
 CAVEATS: Mapping[Population, str] = {DISPUTED_TARGETS: OF_DISPUTED, LABELLED_SCENARIOS: OF_SCENARIOS}
-"""The caveat of a figure that is not of all targets."""
 SENTENCES: Mapping[Population, str] = {
     DISPUTED_TARGETS: f"Figures of people's labels are {OF_DISPUTED}: labels are mainly of these.",
     LABELLED_SCENARIOS: f"Figures of people's labels are {OF_SCENARIOS}: targets of others have labels less often.",
 }
+# Why there is no value of all targets.
 NO_VALUES: Mapping[Population, str] = {
     DISPUTED_TARGETS: NO_VALUE_OF_ALL,
     LABELLED_SCENARIOS: "no value of all targets: some scenarios have no labels, or fewer than others",
 }
-"""Why there is no value of all targets."""
 RANDOM_SAMPLE = "There is no value of all targets: label a random sample of them."
 T = TypeVar("T")
+# Kind and criterion.
 Key = tuple[str, str]
-"""Kind and criterion."""
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from core.statistics.data.arrays import Bools, Floats, Ints
 
 NO_VERDICT, NO_MAJORITY = "no verdict", "no majority"
+# Maximum number of categories in a table; with more, numbers are compared as points.
 MAX_CATEGORIES = 12
-"""Maximum number of categories in a table; with more, numbers are compared as points."""
+# A row and a column of a table of values, as `format_value` writes them.
 Cell = tuple[str, str]
-"""A row and a column of a table of values, as `format_value` writes them."""
 
 
 @dataclass(frozen=True)
@@ -322,17 +322,9 @@ class Pair:
     trace: int
     judge: Value | None
     labels: Mapping[str, Value]
-
-
-@dataclass(frozen=True)
-class OpinionPair:
-    """A judge's first and last opinion in one debate."""
-
-    judge: str
-    first: Value | None
-    last: Value | None
-    pair: Pair
-    """The last opinion with the annotators' labels."""
+    rater: str = ""
+    """The name of the judge, and its first opinion, of pairs of first and last opinions."""
+    first: Value | None = None
 
 
 @dataclass(frozen=True)
@@ -381,9 +373,9 @@ def pairs(data: AlignmentData, query: JudgeQuery) -> list[Pair]:
     return _pairs(load_values(data, query, [query.criterion]))
 
 
-def opinion_pairs(data: AlignmentData, query: JudgeQuery) -> list[OpinionPair]:
+def opinion_pairs(data: AlignmentData, query: JudgeQuery) -> list[Pair]:
     """Return the judge's first and last opinions; those of all judges of its runs, if it is a whole method."""
-    return _opinion_pairs(load_changes(data, query, [query.criterion]))
+    return _pairs(load_changes(data, query, [query.criterion]))
 
 
 def _pairs(values: JudgeValues) -> list[Pair]:
@@ -395,16 +387,14 @@ def _pairs(values: JudgeValues) -> list[Pair]:
     opinions = values.opinions
     names = (opinions[name].tolist() for name in ("trace", "scenario"))
     rows = zip(targets.of_frame(opinions), *names, values.values.tolist(), values.targets.tolist(), strict=True)
-    return [
+    found = [
         Pair(target, scenario if isinstance(scenario, str) else "", trace, value, by_target.get(number, {}))
         for target, trace, scenario, value, number in rows
     ]
-
-
-def _opinion_pairs(changes: JudgeValues) -> list[OpinionPair]:
-    assert changes.first is not None, "there are no first opinions"
-    columns = (changes.opinions["rater"].tolist(), changes.first.tolist(), _pairs(changes))
-    return [OpinionPair(judge, first, pair.judge, pair) for judge, first, pair in zip(*columns, strict=True)]
+    if values.first is None:
+        return found
+    changes = zip(found, opinions["rater"].tolist(), values.first.tolist(), strict=True)
+    return [replace(pair, rater=rater, first=first) for pair, rater, first in changes]
 
 
 def count_matrix(cells: Column, scale: Scale, missing: Cell) -> Matrix:
@@ -435,10 +425,8 @@ def list_targets(
     visible = places[values.labelled_by(viewer)[places]]
     named = (values.opinions["item"].iloc[visible[limit:]] == item).to_numpy(bool)
     listed = values.take(np.concatenate([visible[:limit], visible[limit:][named]]))
-    if listed.first is None:
-        drilldown = drill_down(_pairs(listed), judge, viewer)
-    else:
-        drilldown = drill_down_changes(_opinion_pairs(listed), viewer)
+    pairs = _pairs(listed)
+    drilldown = drill_down(pairs, judge, viewer) if listed.first is None else drill_down_changes(pairs, viewer)
     return replace(drilldown, hidden=places.size - visible.size, more=visible.size - len(drilldown.items))
 
 
@@ -455,9 +443,9 @@ def drill_down_judges(rows: Sequence[tuple[Pair, Mapping[str, Value | None]]], v
     return _drilldown([(pair, {judge: (value,) for judge, value in values.items()}) for pair, values in rows], viewer)
 
 
-def drill_down_changes(pairs: Sequence[OpinionPair], viewer: str | None) -> Drilldown:
-    """Return the targets of opinion pairs with both opinions and the labels; see `drill_down`."""
-    return _drilldown([(pair.pair, {pair.judge: (pair.first, pair.last)}) for pair in pairs], viewer)
+def drill_down_changes(pairs: Sequence[Pair], viewer: str | None) -> Drilldown:
+    """Return the targets of pairs of opinions with both opinions and the labels; see `drill_down`."""
+    return _drilldown([(pair, {pair.rater: (pair.first, pair.judge)}) for pair in pairs], viewer)
 
 
 def _drilldown(rows: Sequence[tuple[Pair, Mapping[str, tuple[Value | None, ...]]]], viewer: str | None) -> Drilldown:
@@ -469,7 +457,9 @@ def _drilldown(rows: Sequence[tuple[Pair, Mapping[str, tuple[Value | None, ...]]
             pair.scenario,
             # A judge may have an annotator's name.
             {
-                f"{judge} (judge)" if judge in pair.labels else judge: tuple(map(_value_or_no_verdict, values))
+                f"{judge} (judge)" if judge in pair.labels else judge: tuple(
+                    NO_VERDICT if value is None else value for value in values
+                )
                 for judge, values in judges.items()
             }
             | {annotator: (value,) for annotator, value in pair.labels.items()},
@@ -479,7 +469,3 @@ def _drilldown(rows: Sequence[tuple[Pair, Mapping[str, tuple[Value | None, ...]]
         for pair, judges in visible
     )
     return Drilldown(items, len(rows) - len(visible))
-
-
-def _value_or_no_verdict(value: Value | None) -> Value:
-    return NO_VERDICT if value is None else value

@@ -115,9 +115,9 @@ def drill_down(
         change
         for judge in own["judge"].unique().tolist()
         for change in disagreements.opinion_pairs(data, JudgeQuery(judge, PREFERENCE, criterion))
-        if change.pair.trace in traces and change.judge == rater
+        if change.trace in traces and change.rater == rater
     ]
-    unique = {change.pair.trace: change for change in changes}
+    unique = {change.trace: change for change in changes}
     return disagreements.drill_down_changes(list(unique.values()), viewer)
 
 

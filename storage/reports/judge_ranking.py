@@ -42,8 +42,8 @@ from storage.reports.disagreements import Drilldown, JudgeQuery, Pair, drill_dow
 from storage.reports.judge_costs import RunCost
 from storage.studies.studies import Study
 
+# Targets that are listed.
 MAX_PAIRS = 500
-"""Targets that are listed."""
 TOO_FEW = f"asked about fewer than {MIN_SHARE:.0%} of the targets of the judge with the most"
 BETWEEN = "values between the categories of the scale are not right or wrong; the tab Alignment has the correlations"
 NO_COMMON_TARGET = "No judge can be ranked: no target has both a reference and an opinion of every judge."
@@ -152,28 +152,23 @@ def report(data: AlignmentData, query: RankingQuery, *, resamples: int = 1000) -
 
 
 def _report(data: AlignmentData, query: RankingQuery, resamples: int) -> JudgeReport | None:
-    dataset, chosen = _with_chosen_judges(data, query)
+    _, chosen = _with_chosen_judges(data, query)
     if chosen is None:
         return None
     ranking = rank_judges(
         chosen, abstentions=query.abstentions, rule=query.rule, resamples=resamples, findings=findings(data, query)
     )
-    left_out = _not_compared(data, query, dataset, chosen)
     population = _population(data, query)
     note = data.choices.note(query.kind, query.criterion, one_scenario=query.scenario is not None)
     of_labels = population_of_labels(data, query)
     ranking = chosen_labels.of_chosen_targets(ranking, population, of_labels)
+    left_out = not_compared(data, query)
     return JudgeReport(query, ranking, left_out, f"{data.reference}: {ranking.sources}", population, of_labels, note)
 
 
 def not_compared(data: AlignmentData, query: RankingQuery) -> dict[str, str]:
     """Return the judges of a query that are not compared, with the reason."""
-    return _not_compared(data, query, *_with_chosen_judges(data, query))
-
-
-def _not_compared(
-    data: AlignmentData, query: RankingQuery, dataset: Dataset | None, chosen: Dataset | None
-) -> dict[str, str]:
+    dataset, chosen = _with_chosen_judges(data, query)
     judges = {} if dataset is None else dataset.judges
     compared = {} if chosen is None else chosen.judges
     few = {name: TOO_FEW for name in judges if name not in compared}

@@ -43,12 +43,12 @@ RaterGroup = Literal["people", "judges"]
 Stage = Literal["", "first", "last"]
 Scales = Mapping[tuple[str, str], Scale]
 STAGES: tuple[Stage, ...] = ("first", "last")
+# The kind, criterion, item and part of a target.
 TargetNames = tuple[str, str, str, str]
-"""The kind, criterion, item and part of a target."""
+# The (name, model) of the judges of a run, sorted.
 JudgeSet = tuple[tuple[str, str], ...]
-"""The (name, model) of the judges of a run, sorted."""
+# Rows fetched at once.
 CHUNK = 10_000
-"""Rows fetched at once."""
 OPINION_COLUMNS = ["trace", "run", "item", "scenario", "group", "kind", "criterion", "part", "rater", "stage", "value"]
 
 
@@ -108,16 +108,16 @@ def find_scales(session: Session, study: Study, panels: list[RaterPanel]) -> Sca
         for key, rows in groups(panel.values, "kind", "criterion"):
             kind, criterion = cast(tuple[Kind, str], key)
             scale = scales.get((kind, criterion)) or studies.DEFAULT_SCALES.get(kind)
-            scale = scale or _score_scale(panel.values["value"].take(rows))
+            values = panel.values["value"].take(rows)
+            if scale is None and values.where(_is_number).all():
+                scale = Scale(level="interval")
             if scale is not None:
                 scales[kind, criterion] = scale
     return scales
 
 
-def _score_scale(values: Column) -> Scale | None:
-    """Return an interval scale for numbers; None for anything else."""
-    numbers = values.where(lambda value: isinstance(value, int | float) and not isinstance(value, bool)).all()
-    return Scale(level="interval") if numbers else None
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def frame_panel(values: "pd.DataFrame") -> RaterPanel:
@@ -262,9 +262,10 @@ def opinion_columns(session: Session, study_id: int, kinds: Collection[Kind] | N
         .order_by(col(OpinionRow.id))
     )
     # The condition takes PostgreSQL 7 s longer for 2,000,000 opinions, so there is none if every target meets it.
-    if kinds is not None and not _has_only(session, study_id, kinds):
+    if kinds is not None:
+        judged_kinds = current_labels.read_targets(session, study_id).table["kind"].distinct()
         judged = select(col(TargetRow.id)).where(col(TargetRow.study_id) == study_id, col(TargetRow.kind).in_(kinds))
-        query = query.where(col(OpinionRow.target_id).in_(judged))
+        query = query if set(judged_kinds) <= set(kinds) else query.where(col(OpinionRow.target_id).in_(judged))
     ids = array("q"), array("q"), array("q")
     codes = array("i"), array("i"), array("i")
     numbers: list[defaultdict[str | None, int]] = [defaultdict(count().__next__) for _ in codes]
@@ -282,11 +283,6 @@ def opinion_columns(session: Session, study_id: int, kinds: Collection[Kind] | N
     )
     traces, run_ids, target_ids = (np.array(of_ids, np.int64) for of_ids in ids)
     return OpinionColumns(traces, run_ids, target_ids, raters, stages, opinions)
-
-
-def _has_only(session: Session, study_id: int, kinds: Collection[Kind]) -> bool:
-    """Return whether every target of a study is of these kinds."""
-    return set(current_labels.read_targets(session, study_id).table["kind"].distinct()) <= set(kinds)
 
 
 def _swapped_orders(session: Session, study_id: int) -> dict[int, tuple[int, ...]]:
@@ -387,8 +383,8 @@ def has_key(
 # same version of a study share its data, so what several of them need is computed once.
 
 Result = TypeVar("Result")
+# By the identity of the data.
 _results: dict[int, tuple["weakref.ref[object]", dict[Hashable, Any]]] = {}
-"""By the identity of the data."""
 _changing = threading.Lock()
 
 

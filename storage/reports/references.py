@@ -87,15 +87,10 @@ def choices(session: Session, study_id: int, runs_of_debates: Sequence[str] | No
     people = [Reference("annotator", name) for name in labels.annotators_of(session, study_id)]
     own = [Reference("gold"), Reference("majority"), Reference("mean")]
     decided = people or labels.newest_adjudications(session, study_id)
-    if debates and not decided and _judging_runs(session, study_id) > 1:
+    judging_runs = select(func.count(col(OpinionRow.run_id).distinct())).where(col(OpinionRow.study_id) == study_id)
+    if debates and not decided and session.scalars(judging_runs).one() > 1:
         return [debates[-1], *debates[:-1], *experiments, *own]
     return [*own, *people, *debates, *experiments]
-
-
-def _judging_runs(session: Session, study_id: int) -> int:
-    """Return the number of runs with opinions."""
-    query = select(func.count(col(OpinionRow.run_id).distinct())).where(col(OpinionRow.study_id) == study_id)
-    return session.scalars(query).one()
 
 
 def resolve(
@@ -210,8 +205,8 @@ def _rows(
             yield (item, kind, criterion, part, *decision, target_id in disputed)
 
 
+# The value on the scale, the number, and the source.
 Decision = tuple[Value | None, float | None, str]
-"""The value on the scale, the number, and the source."""
 
 
 def _by_people(reference: Reference, given: Sequence[Value], scale: Scale | None) -> Decision | None:
@@ -239,11 +234,23 @@ def _mean_number(values: Sequence[Value], scale: Scale | None) -> float | None:
 
 def _verdicts(session: Session, study_id: int, name: str) -> dict[TargetKey, Value | None]:
     """Return the verdicts of a debate on every target that it judged; of several runs on one, the first counts."""
-    verdicts: dict[TargetKey, Value | None] = {}
     ids = debate_run_ids(session, study_id, name)
-    rows = sorted(_verdict_rows(session, study_id, ids), key=lambda row: ids.index(row[0]))
-    for _, target, outcome, value in rows:
-        verdicts.setdefault(target, None if outcome == "disputed" else value)
+    query = (
+        select(
+            col(OpinionRow.run_id), own_outcome(), col(OpinionRow.value),
+            col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion), col(TargetRow.part),
+        )
+        .select_from(OpinionRow)
+        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
+        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
+        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
+        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
+        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", col(RunRow.id).in_(ids))
+        .order_by(col(OpinionRow.id))
+    )  # fmt: skip
+    verdicts: dict[TargetKey, Value | None] = {}
+    for _, outcome, value, *target in sorted(session.execute(query), key=lambda row: ids.index(row[0])):
+        verdicts.setdefault(cast(TargetKey, tuple(target)), None if outcome == "disputed" else value)
     return verdicts
 
 
@@ -256,26 +263,6 @@ def disputed_targets(session: Session, study_id: int) -> frozenset[int]:
         .where(or_(own_outcome() == "disputed", col(OpinionRow.value).is_(None)))
     )
     return frozenset(session.scalars(query))
-
-
-def _verdict_rows(
-    session: Session, study_id: int, run_ids: Collection[int]
-) -> Iterator[tuple[int, TargetKey, str, Value | None]]:
-    query = (
-        select(
-            col(OpinionRow.run_id), col(ItemRow.key), col(TargetRow.kind), col(TargetRow.criterion),
-            col(TargetRow.part), own_outcome(), col(OpinionRow.value),
-        )
-        .select_from(OpinionRow)
-        .join(TargetRow, col(TargetRow.id) == col(OpinionRow.target_id))
-        .join(ItemRow, col(ItemRow.id) == col(TargetRow.item_id))
-        .join(TraceRow, col(TraceRow.id) == col(OpinionRow.trace_id))
-        .join(RunRow, col(RunRow.id) == col(OpinionRow.run_id))
-        .where(col(OpinionRow.study_id) == study_id, col(OpinionRow.stage) == "verdict", col(RunRow.id).in_(run_ids))
-        .order_by(col(OpinionRow.id))
-    )  # fmt: skip
-    for run_id, *columns, outcome, value in session.execute(query):
-        yield run_id, cast(TargetKey, tuple(columns)), outcome, value
 
 
 def shared_models(session: Session, study_id: int, reference: Reference, run_ids: Sequence[int]) -> list[str]:

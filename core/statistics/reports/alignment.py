@@ -412,8 +412,9 @@ def leave_out(rows: Floats, rater: int, units: Units) -> LeftOutTest | None:
 
 
 By = Literal["all", "scenario", "criterion"]
+# Kinds of AIU labels, and whether their AIUs count for recall.
 RECALL_BY_KIND = {"aiu_precision": False, "aiu_recall": True}
-"""Kinds of AIU labels, and whether their AIUs count for recall."""
+# Statistics that are not about the reference; the test and the ceiling compare with each annotator's colleagues.
 OWN_REFERENCES = (
     "no_verdict_rate",
     "human_ceiling",
@@ -423,7 +424,6 @@ OWN_REFERENCES = (
     "winning_rate",
     "first_shown_preferred",
 )
-"""Statistics that are not about the reference; the test and the ceiling compare with each annotator's colleagues."""
 
 
 WITH_GOLD = ("accuracy_gold", "cohen_kappa_gold")

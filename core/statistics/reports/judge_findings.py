@@ -14,7 +14,7 @@ from core.statistics.data.dataset import ADJUDICATED, BY_PEOPLE, Dataset, consen
 from core.statistics.data.ratings import Ratings, mean_scores
 from core.statistics.measures.annotator_dependence import Dependence, State, find_dependence
 from core.statistics.reports.biases import BiasRow, bias_rows
-from core.wording import equate_p, list_names
+from core.wording import equate_p
 
 NO_REFERENCE = "the reference is of annotators whose labels the judge repeats"
 
@@ -117,8 +117,3 @@ def describe_dependence(one: Dependence) -> str:
         )
     what = "annotators" if one.few_annotators else "targets"
     return f"not enough {what} to tell whether it repeats the labels of {name} (with {name} on {sides})"
-
-
-def describe_left_out(people: Sequence[str]) -> str:
-    """Return the end of a sentence about the reference; empty if nobody is left out."""
-    return f", without the labels of {list_names(people)}, which a judge repeats" if people else ""

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from core import wording
 from core.errors import TiebreakError
 from core.labels import Scale
 from core.statistics import notes
@@ -61,8 +62,8 @@ class Decision(StrEnum):
     not_enough_data = "not enough data"
 
 
+# Parameter of the rule -> its largest value; the smallest one is 0.
 LARGEST = {"min_coverage": 1.0, "min_winning_rate": 1.0, "margin": 0.5, "epsilon": 0.5}
-"""Parameter of the rule -> its largest value; the smallest one is 0."""
 
 
 @dataclass(frozen=True)
@@ -188,19 +189,19 @@ def why_undecided(evidence: Evidence) -> str:
     return less_ceiling.reason
 
 
+# How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0.
 Abstentions = Literal["error", "excluded", "tie"]
-"""How a missing verdict counts: an error, nothing (the target is left out for that judge), or the verdict 0."""
+# Policy -> its words, after "targets without a verdict".
 ABSTENTION_POLICIES: Mapping[Abstentions, str] = {
     "error": "count as errors",
     "excluded": "are left out",
     "tie": "count as ties",
 }
-"""Policy -> its words, after "targets without a verdict"."""
 TIE = 0
+# Judges are compared that were asked about this share of the targets of the judge with the most.
 MIN_SHARE = 0.8
-"""Judges are compared that were asked about this share of the targets of the judge with the most."""
+# The ceiling leaves one annotator out, so another has to remain.
 MIN_ANNOTATORS = 2
-"""The ceiling leaves one annotator out, so another has to remain."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +273,7 @@ def rank_judges(
         raise ValueError("a scale without categories has no verdicts that are right or wrong")
     findings = judge_findings.find(dataset) if findings is None else findings
     left_out = judge_findings.left_out_of_reference(dataset, findings)
+    repeated = f", without the labels of {wording.list_names(left_out)}, which a judge repeats" if left_out else ""
     dataset = judge_findings.with_independent_reference(dataset, findings)
     asked = dataset.subset(dataset.group, asked_targets(dataset))
     common = asked.subset(dataset.group, ~np.isnan(asked.gold))
@@ -293,7 +295,7 @@ def rank_judges(
         tuple(evaluations),
         annotator_ceiling(asked, resamples, seed),
         tuple(constant),
-        source_mix(common, ~np.isnan(common.gold)) + judge_findings.describe_left_out(left_out),
+        source_mix(common, ~np.isnan(common.gold)) + repeated,
     )
 
 
@@ -573,8 +575,8 @@ def remarks(evaluation: JudgeEvaluation) -> list[str]:
     return found + ([f"{name} {evaluation.silence}."] if evaluation.silence else [])
 
 
+# Names in a list of a sentence.
 MAX_LISTED = 5
-"""Names in a list of a sentence."""
 
 
 def list_names(names: Sequence[str]) -> str:
@@ -587,8 +589,8 @@ def list_names(names: Sequence[str]) -> str:
 
 # Comparison of judges with each other on the same items, as rows.
 
+# Williams' test has n - 3 degrees of freedom.
 MIN_COMPARED_ITEMS = 4
-"""Williams' test has n - 3 degrees of freedom."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from core.statistics.data.ratings import Ratings
 from core.statistics.measures.planning import LabelPlan, Separation, plan_labels, plan_separation
 from core.statistics.reports.judges import Abstentions, verdict_codes
 
+# Width of the interval of the annotators' agreement that a plan aims at.
 TARGET_WIDTH = 0.1
-"""Width of the interval of the annotators' agreement that a plan aims at."""
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from storage.studies.studies import Study
 
 Version = tuple[int, ...]
 Figures = TypeVar("Figures")
+# Seconds after which an open page looks for newer labels again.
 INTERVAL = 0.5
-"""Seconds after which an open page looks for newer labels again."""
+# Items times runs from which a page does not wait for its first figures.
 LARGE = 20_000
-"""Items times runs from which a page does not wait for its first figures."""
 KINDS = {
     "preference": "Preferences",
     "score": "Scores",
@@ -36,8 +36,8 @@ KINDS = {
     "likert": "Ratings",
     "answer": "Answers",
 }
+# The name of the key of the first figures that a page waits for, in the state of the session.
 AWAITED = "awaited_figures"
-"""The name of the key of the first figures that a page waits for, in the state of the session."""
 
 
 def label_version(study: Study) -> Version:
@@ -226,8 +226,8 @@ def load_agreement(url: str, study_id: int, version: Version) -> OverallAgreemen
 
 # Choices of a result page that are in the URL.
 
+# Pixels of a choice in a row; a longer text is complete in the list of its options.
 MAX_WIDTH = 340
-"""Pixels of a choice in a row; a longer text is complete in the list of its options."""
 
 
 def draw_row() -> DeltaGenerator:

@@ -21,15 +21,15 @@ from storage.studies import items as stored_items
 from storage.studies import studies
 from storage.studies.studies import Study
 
+# Rows that are drawn; the items with the most disagreement come first.
 MAX_ITEMS = 500
-"""Rows that are drawn; the items with the most disagreement come first."""
+# Selected field -> its URL parameter.
 PARAMETERS = {"scenario": "scenario", "criterion": "among", "raters": "raters"}
-"""Selected field -> its URL parameter."""
 HIDDEN_TEXT = "hidden"
+# Raters who have columns of their own if there are more of them, and the column of the others.
 MAX_COLUMNS, OTHERS = 6, "Others"
-"""Raters who have columns of their own if there are more of them, and the column of the others."""
+# Pixels of the table; a longer one is scrolled.
 MAX_HEIGHT = 360
-"""Pixels of the table; a longer one is scrolled."""
 
 
 def pick(**parameters: str | None) -> None:

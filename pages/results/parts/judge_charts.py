@@ -21,8 +21,8 @@ SYMBOLS: Mapping[Decision, str] = {
     Decision.do_not_use: "x",
     Decision.not_enough_data: "diamond-open",
 }
+# Ratio of the largest cost to the smallest from which the axis is logarithmic.
 LOGARITHMIC_FROM = 20
-"""Ratio of the largest cost to the smallest from which the axis is logarithmic."""
 METHOD = (
     "A verdict costs all calls of its run, a last opinion the calls of its judge; seconds are the sum of the durations "
     "of these calls"

@@ -26,7 +26,7 @@ from core.statistics.reports.alignment import AlignmentRow
 from core.trace import Usage, Verdict, VerdictReached
 from pages.parts import chart_files, charts, resources
 from pages.parts.chart_files import ChartData
-from pages.results.parts import alignment_rows, value_tables
+from pages.results.parts import alignment_rows
 from pages.results.parts.alignment_rows import Line
 from storage.db import connections
 from storage.reports import alignment, disagreements
@@ -228,10 +228,10 @@ def test_all_criteria_are_pooled_in_the_drilldown() -> None:
     assert "Selected targets: 3" in text
     assert list(app.dataframe[1].value["Item"]) == ["item 0", "item 1", "item 2"]
     data, query = alignment_data(), JudgeQuery("j0", "preference", "all")
-    values, _ = value_tables.load_values(data.token, query, data)
+    values, _ = alignment_rows.load_values(data.token, query, data)
     assert Counter(values.cells.tolist()) == {("1", "1"): 3, ("2", "1"): 3}
-    assert value_tables.count_targets(values, query) == "6 targets of 3 items"
-    assert value_tables.count_targets(values.take(np.arange(3)), query) == "3 items"
+    assert alignment_rows.count_targets(values, query) == "6 targets of 3 items"
+    assert alignment_rows.count_targets(values.take(np.arange(3)), query) == "3 items"
 
 
 def test_criteria_on_different_scales_are_not_pooled_in_the_drilldown() -> None:
@@ -406,7 +406,7 @@ def test_scores_are_drawn_against_peoples_mean_without_missing_verdicts() -> Non
         ]
     )
     values = JudgeValues(opinions.astype({"value": object}), labels.astype({"value": object}))
-    figure = value_tables.score_figure(values, judge="j", title="t")
+    figure = alignment_rows.score_figure(values, judge="j", title="t")
     assert list(figure.data[1].x) == [1.5] and list(figure.data[1].y) == [2.5]
     assert list(figure.data[1].customdata) == ["a"]
     assert figure.layout.yaxis.title.text == "j<br>on the scale of the labels"

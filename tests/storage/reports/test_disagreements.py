@@ -176,7 +176,7 @@ def test_a_method_has_the_opinion_pairs_of_all_its_judges(engine: Engine) -> Non
     _, data = load(engine)
     method = "j0 · j1 · j2"
     pairs = disagreements.opinion_pairs(data, query(method))
-    assert len(pairs) == 12 and {pair.judge for pair in pairs} == {"j0", "j1", "j2"}
+    assert len(pairs) == 12 and {pair.rater for pair in pairs} == {"j0", "j1", "j2"}
     changes = changes_of(data, method)
     drilldown = disagreements.list_targets(changes, changes.select_change(("1", "2")), method, None, limit=99)
     assert {
