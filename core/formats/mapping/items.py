@@ -97,7 +97,10 @@ def _hash_fields(item: Item) -> bytes:
 
 
 def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
-    texts = {name: scope.join_texts(as_tuple(getattr(mapping, name))) for name in ("prompt", "context", "reference")}
+    texts: dict[str, str | None] = {}
+    for name in ("prompt", "context", "reference"):
+        sources = getattr(mapping, name)
+        texts[name] = scope.join_texts(as_tuple(sources)) if sources else None
     fields: dict[str, Any] = {
         "id": item_id,
         "prompt": texts["prompt"] or "",
@@ -119,7 +122,8 @@ def _read_item(item_id: str, mapping: Mapping, scope: Scope) -> Item:
 def _read_responses(mapping: Mapping, scope: Scope) -> tuple[dict[str, str | None], ...]:
     """Return the fields of each response."""
     responses: list[dict[str, str | None]] = []
-    pairs = ((part, own) for part in mapping.responses for own in scope.elements(part.each))
+    parts = mapping.responses
+    pairs = ((part, own) for part in parts for own in (scope.elements(part.each) if part.each else (scope,)))
     for fields, own in pairs:
         image = own.optional(fields.image) or None
         text = own.text(fields.text) if fields.text else "" if image else None

@@ -70,8 +70,10 @@ class Scope:
             text = self.text(path.field)
             return None if text is None else path.cut(text) or None
         cell = get_value(self.row, path)
-        rendered = render_messages(cell) if isinstance(cell, list | dict) else None
-        return parse_text(cell if rendered is None else rendered, self.line, path)
+        if not isinstance(cell, str) and isinstance(cell, list | dict):  # most cells are text, which is checked faster
+            rendered = render_messages(cell)
+            cell = cell if rendered is None else rendered
+        return parse_text(cell, self.line, path)
 
     def resolve(self, source: Source) -> str | None:
         """Return a constant, or the text of a field path, of a part of it, or of a template.

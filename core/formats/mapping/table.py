@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -93,7 +92,7 @@ def _read(path: Path, mapping: Mapping) -> ImportedRecords:
             if not items.repeats:
                 labelled.clear()
             if readers:
-                scope = replace(scope, repeat=items.row, systems=items.systems)
+                scope = Scope(scope.row, scope.line, scope.number, scope.element, items.row, items.systems)
             if record is not None:
                 yield record
             for reader in readers:
